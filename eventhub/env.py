@@ -1,0 +1,50 @@
+"""The hub's settings as it reads them from the environment, in one place. docs/settings.md documents each by name.
+
+Plain: no Django. `manage.py up` fills in what it starts itself (DATABASE_URL, REDIS_URL, EVENTHUB_SECRET_KEY).
+"""
+
+import os
+from typing import NamedTuple
+
+
+class Env(NamedTuple):
+    """One field per environment variable; the field's name in capitals, unless said otherwise."""
+
+    database_url: str  # DATABASE_URL: postgresql://…, or with ?host=/socket/folder
+    database_direct_url: (
+        str  # DATABASE_DIRECT_URL: not through a pooler, for LISTEN; default DATABASE_URL
+    )
+    redis_url: str  # REDIS_URL: redis://… or unix:///path; empty: no Redis
+    data: str  # EVENTHUB_DATA: the data folder; default ./var
+    secret_key: str  # EVENTHUB_SECRET_KEY: signs connection tokens and logins
+    allowed_hosts: tuple[
+        str, ...
+    ]  # EVENTHUB_ALLOWED_HOSTS: comma-separated; default localhost,127.0.0.1,[::1]
+    cors_origins: tuple[
+        str, ...
+    ]  # EVENTHUB_CORS_ORIGINS: comma-separated origins, or *; default none
+    log_format: str  # EVENTHUB_LOG_FORMAT: text or json; default text
+    log_level: str  # EVENTHUB_LOG_LEVEL: default info
+    debug: bool  # EVENTHUB_DEBUG: 1 for Django's debug pages
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def read_env() -> Env:
+    """Read the environment now. Never raises: what is missing shows when it is first needed."""
+    get = os.environ.get
+    url = get("DATABASE_URL", "")
+    return Env(
+        database_url=url,
+        database_direct_url=get("DATABASE_DIRECT_URL", "") or url,
+        redis_url=get("REDIS_URL", ""),
+        data=get("EVENTHUB_DATA", "var"),
+        secret_key=get("EVENTHUB_SECRET_KEY", ""),
+        allowed_hosts=_list(get("EVENTHUB_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")),
+        cors_origins=_list(get("EVENTHUB_CORS_ORIGINS", "")),
+        log_format=get("EVENTHUB_LOG_FORMAT", "text"),
+        log_level=get("EVENTHUB_LOG_LEVEL", "info"),
+        debug=get("EVENTHUB_DEBUG", "") == "1",
+    )

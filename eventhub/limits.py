@@ -1,0 +1,89 @@
+"""Every bound of the hub, with its unit in its name and its reason beside it. Plain numbers; nothing imports from here
+by `*`, and no bound lives anywhere else."""
+
+# --- emit ---
+BODY_BYTES_MAX = 8 * 1024 * 1024  # one request; 1,000 events of 8 KiB
+BATCH_EVENTS_MAX = (
+    1_000  # one request; 1,000 rows commit in 3 ms, so nobody waits long behind a batch
+)
+EVENT_BYTES_MAX = 1024 * 1024  # stored bytes; a ring of 32 MiB still holds 32 of the largest
+BODY_TIMEOUT_S_MAX = 20  # a body that trickles holds a connection, not a worker; still it ends
+JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
+ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
+ATTRIBUTES_COUNT_MAX = 256  # names at the top level
+NAME_CHARS_MAX = 200  # streams, channels, clients, zones
+TEXT_CHARS_MAX = 1_024  # envelope texts: domain, type, key, node, correlation, ...
+LIST_ITEMS_MAX = 64  # application, depends
+ENVIRONMENT_BYTES_MAX = 16 * 1024  # encoded annotations
+
+# --- append ---
+APPEND_EVENTS_MAX = 4_000  # one transaction of the group commit: about 10 ms
+APPEND_BYTES_MAX = 16 * 1024 * 1024  # one transaction; bounds the memory of the statement
+APPEND_WAITING_EVENTS_MAX = (
+    50_000  # waiting in one process; beyond it emit answers 503 `overloaded`
+)
+APPEND_WAITING_BYTES_MAX = 128 * 1024 * 1024
+APPEND_TIMEOUT_S_MAX = 10  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
+PRODUCER_WINDOW = 4_096  # recent numbers kept per producer; at least four times BATCH_EVENTS_MAX
+PRODUCERS_PER_CLIENT_STREAM_MAX = (
+    1_000  # incarnations held at once; the least recently seen expire first
+)
+PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation not seen for so long is forgotten
+NOTIFY_INTERVAL_S = 0.002  # NOTIFY at most once per stream in this time
+
+# --- segments ---
+SEGMENT_EVENTS_DEFAULT = 100_000
+SEGMENT_EVENTS_MAX = 10_000_000
+SEGMENT_BYTES_DEFAULT = 64 * 1024 * 1024
+SEGMENT_BYTES_MAX = 4 * 1024 * 1024 * 1024
+GROUP_BYTES_MAX = 1024 * 1024 * 1024  # a partition; rolled segments go to the next one beyond it
+GROUPS_LIVE_MAX = 1_000  # partitions; 4,000 cost 278 ms on a query without the key
+MAINTAIN_INTERVAL_S = 5.0  # how often a maintainer looks whether a partition is needed
+STREAMS_PER_ZONE_MAX = 10_000
+
+# --- tail and read ---
+RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
+RING_BYTES_TOTAL_MAX = 64 * 1024 * 1024  # all rings of one process, shared equally
+HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
+READ_EVENTS_MAX = 512  # one read from the database
+READ_BYTES_MAX = 4 * 1024 * 1024  # one read from the database
+READ_TIMEOUT_S_MAX = 10
+READERS_PER_PROCESS_MAX = 4  # database connections that serve catch-up reads in one process
+
+# --- sockets ---
+SOCKETS_PER_PROCESS_MAX = 10_000
+SOCKETS_PER_CLIENT_MAX = 1_000  # in one process
+LISTENS_PER_SOCKET_MAX = 64
+MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; its largest is a listen with pairs
+MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
+WINDOW_EVENTS_MAX = 10_000  # unacknowledged events a listen may ask for
+SEND_STALL_S_MAX = 10.0  # a reader whose socket takes nothing for so long is told to resume
+PING_INTERVAL_S = (
+    15.0  # a position is sent at least this often, so a filtered reader's cursor moves on
+)
+FRAMES_PER_TURN_MAX = 64  # frames to one socket before others get their turn
+UNSENT_TCP_TIMEOUT_MS = 30_000  # the kernel drops a connection whose peer takes nothing for so long
+PAIRS_MAX = 64  # pairs of one listen
+
+# --- access ---
+AUTHORISATION_FRESH_S_MAX = (
+    1.0  # a cached grant counts while the tail of `system` was confirmed within this
+)
+KEYS_CACHED_MAX = 50_000  # per process
+KEYS_PER_CLIENT_MAX = 100
+CLIENTS_PER_ZONE_MAX = 10_000
+GRANTS_PER_KEY_MAX = 100
+CONNECTION_TOKEN_S_DEFAULT = 600
+CONNECTION_TOKEN_S_MAX = 24 * 3600
+TOKEN_BYTES_MAX = 4_096
+CHANNELS_PER_ZONE_MAX = 63  # bits 0 to 62; bit 63 is `default`
+
+# --- management ---
+PAGE_ITEMS_DEFAULT = 100
+PAGE_ITEMS_MAX = 1_000
+MANAGE_BODY_BYTES_MAX = 256 * 1024
+
+# --- supervisor ---
+RESTARTS_PER_MINUTE_MAX = 5
+STOP_TIMEOUT_S_MAX = 10.0
+READY_TIMEOUT_S_MAX = 60.0
