@@ -1,0 +1,38 @@
+"""The event as the hub's code sees it: a NamedTuple, complete when it is made and never changed (EMC-04).
+
+Plain. What the log gives (segment, sequence, time of append) is not in here: it travels beside the event.
+"""
+
+from typing import Any, NamedTuple
+
+from eventhub.event.identity import EventId
+
+DEFAULT_MASK = 1 << 63  # the channel `default`: an event that names no channel is on it
+ALL_MASK = (1 << 64) - 1
+
+
+class Event(NamedTuple):
+    """One event. Texts are empty when not given; times are microseconds since 1970 UTC, 0 when not given."""
+
+    domain: str  # SUN's class (SUN-01); READY's domain (RDY-10)
+    type: str  # SUN's subclass; dotted names form a hierarchy
+    attributes: dict[str, Any]  # filterable; nested allowed; values keep their JSON type
+    id: EventId | str | None = None
+    source: str = ""  # the client that emitted it
+    name: str = ""
+    version: str = ""
+    body: bytes | None = None  # opaque, comes back unchanged (RDY-10)
+    content_type: str = ""
+    node: str = ""  # where it was generated
+    application: tuple[str, ...] = ()
+    environment: dict[str, str] | None = None
+    mask: int = DEFAULT_MASK
+    priority: int = 0
+    expires_at_us: int = 0
+    time_us: int = 0  # the emitter's clock: informational, never an order (EMC-41)
+    key: str = ""
+    bundle: str = ""
+    depends: tuple[str, ...] = ()
+    correlation: str = ""
+    cause: str = ""
+    traceparent: str = ""

@@ -1,0 +1,61 @@
+"""The event as the hub's native JSON: what readers of the JSON doors get. Plain."""
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from eventhub.event.envelope import Event
+from eventhub.event.identity import EventId
+
+_TEXTS = ("source", "name", "version", "node", "key", "bundle", "correlation", "cause", "traceparent")
+
+
+def time_text(time_us: int) -> str:
+    """Microseconds since 1970 as RFC 3339 in UTC, `2026-11-21T08:00:00.000000Z`."""
+    moment = datetime.fromtimestamp(time_us // 1_000_000, UTC).replace(microsecond=time_us % 1_000_000)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def event_json(event: Event) -> bytes:
+    """The event's own fields as a JSON object; fields not given are left out. `mask` is a decimal string, because it
+    may exceed what a JavaScript number holds. A JSON body is `body`, any other is `body_base64`."""
+    fields: dict[str, Any] = {"domain": event.domain, "type": event.type}
+    if event.id is not None:
+        fields["id"] = _id_json(event.id)
+    for name in _TEXTS:
+        value = getattr(event, name)
+        if value:
+            fields[name] = value
+    fields["attributes"] = event.attributes
+    if event.body is not None:
+        fields["content_type"] = event.content_type
+        if event.content_type == "application/json":
+            fields["body"] = orjson.Fragment(event.body)
+        else:
+            fields["body_base64"] = base64.b64encode(event.body).decode()
+    fields["mask"] = str(event.mask)
+    _add_optional(fields, event)
+    return orjson.dumps(fields)
+
+
+def _id_json(event_id: EventId | str) -> Any:
+    if isinstance(event_id, str):
+        return event_id
+    return {"client": event_id.client, **event_id.wire()}
+
+
+def _add_optional(fields: dict[str, Any], event: Event) -> None:
+    if event.application:
+        fields["application"] = event.application
+    if event.environment:
+        fields["environment"] = event.environment
+    if event.depends:
+        fields["depends"] = event.depends
+    if event.priority:
+        fields["priority"] = event.priority
+    if event.expires_at_us:
+        fields["expires_at"] = time_text(event.expires_at_us)
+    if event.time_us:
+        fields["time"] = time_text(event.time_us)

@@ -1,0 +1,98 @@
+"""Django's settings. What an operator may set comes from the environment (eventhub/env.py, docs/settings.md)."""
+
+from psycopg.conninfo import conninfo_to_dict
+
+from eventhub import logs
+from eventhub.env import read_env
+
+ENV = read_env()
+
+DEBUG = ENV.debug
+SECRET_KEY = ENV.secret_key or "unset: manage.py up makes one, see docs/settings.md"
+ALLOWED_HOSTS = list(ENV.allowed_hosts)
+ROOT_URLCONF = "eventhub.urls"
+ASGI_APPLICATION = "eventhub.asgi.application"
+USE_TZ = True
+TIME_ZONE = "UTC"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+STATIC_URL = "/static/"
+APPEND_SLASH = False
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+LOGGING_CONFIG = None
+logs.configure(ENV.log_format, ENV.log_level)
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "rest_framework",
+    "drf_spectacular",
+    "channels",
+    "eventhub.eventlog",
+    "eventhub.access",
+    "eventhub.streams",
+    "eventhub",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+    }
+]
+
+
+def _database(url: str) -> dict[str, object]:
+    """Django's form of a libpq URL. The pool: under ASGI each request has its own thread."""
+    parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    name = parts.pop("dbname", "eventhub")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": name,
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        "OPTIONS": {**parts, "pool": {"min_size": 0, "max_size": 4, "timeout": 5}},
+    }
+
+
+DATABASES = {"default": _database(ENV.database_url)}
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "eventhub.access.authentication.KeyAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["eventhub.access.parsers.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "eventhub.access.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "EventHub",
+    "DESCRIPTION": "Emit events, listen from a cursor, manage zones, clients, keys and streams.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_doors"],
+}
