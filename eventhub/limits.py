@@ -1,5 +1,7 @@
-"""Every bound of the hub, with its unit in its name and its reason beside it. Plain numbers; nothing imports from here
-by `*`, and no bound lives anywhere else."""
+"""Every bound of the hub, with its unit in its name and its reason beside it.
+
+Plain numbers; nothing imports from here by `*`, and no bound lives anywhere else.
+"""
 
 # --- emit ---
 BODY_BYTES_MAX = 8 * 1024 * 1024  # one request; 1,000 events of 8 KiB
@@ -30,6 +32,11 @@ PRODUCERS_PER_CLIENT_STREAM_MAX = (
 )
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation not seen for so long is forgotten
 NOTIFY_INTERVAL_S = 0.002  # NOTIFY at most once per stream in this time
+APPEND_LOCK_IDLE_S_MAX = (
+    2  # a stopped process loses its locked heads after so long, and others go on
+)
+CONNECT_TIMEOUT_S = 3  # one attempt to reach PostgreSQL
+RECONNECT_PAUSE_S = 0.2  # after a failed attempt, callers get 503 at once for so long
 
 # --- segments ---
 SEGMENT_EVENTS_DEFAULT = 100_000
@@ -77,6 +84,10 @@ CONNECTION_TOKEN_S_DEFAULT = 600
 CONNECTION_TOKEN_S_MAX = 24 * 3600
 TOKEN_BYTES_MAX = 4_096
 CHANNELS_PER_ZONE_MAX = 63  # bits 0 to 62; bit 63 is `default`
+CONNECTION_TOKEN_GRANTS_MAX = 20  # so that a token stays within TOKEN_BYTES_MAX and a URL
+LOGIN_WINDOW_S = 60  # the time over which login attempts are counted
+LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from all addresses
+LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
 
 # --- management ---
 PAGE_ITEMS_DEFAULT = 100
@@ -87,3 +98,4 @@ MANAGE_BODY_BYTES_MAX = 256 * 1024
 RESTARTS_PER_MINUTE_MAX = 5
 STOP_TIMEOUT_S_MAX = 10.0
 READY_TIMEOUT_S_MAX = 60.0
+RECOVERY_TIMEOUT_S_MAX = 600.0  # PostgreSQL replaying its log after a crash, or a long migration

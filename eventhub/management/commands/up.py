@@ -1,0 +1,47 @@
+"""`manage.py up`: run the whole hub on this machine, see docs/operations.md."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from eventhub import limits
+from eventhub.env import read_env
+from eventhub.up.hub import Options, run
+
+
+class Command(BaseCommand):
+    help = "Run the whole hub on this machine: PostgreSQL, Redis, migrations, web. Ctrl-C stops it."
+    requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own declaration
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--demo", action="store_true", help="with an operator, a client and real input"
+        )
+        parser.add_argument("--data", type=Path, default=Path(read_env().data), metavar="DIR")
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+        parser.add_argument("--web", type=int, default=2, metavar="N", help="web processes")
+        parser.add_argument(
+            "--restarts",
+            type=int,
+            default=limits.RESTARTS_PER_MINUTE_MAX,
+            metavar="N",
+            help="restarts of one part within a minute before the hub gives up",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sys.exit(
+            run(
+                Options(
+                    data=options["data"],
+                    host=options["host"],
+                    port=options["port"],
+                    web=options["web"],
+                    demo=options["demo"],
+                    restarts_per_minute=options["restarts"],
+                )
+            )
+        )

@@ -1,0 +1,153 @@
+"""The data folder: one hub at a time, its folders, its secret key, and a place for sockets with
+short enough names."""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub import limits
+from eventhub.up.postgres import SOCKET
+
+SOCKET_PATH_BYTES_MAX = 107  # sun_path of Linux, without its final NUL
+LOCK_POLL_S = 0.1
+
+
+class FolderInUse(Exception):
+    """Another hub runs on this data folder."""
+
+
+class Folder(NamedTuple):
+    """The paths below the data folder; `sockets` may be elsewhere, see `socket_folder`."""
+
+    root: Path
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def secret_key(self) -> Path:
+        return self.root / "secret_key"
+
+    @property
+    def credentials(self) -> Path:
+        return self.root / "credentials.json"
+
+    @property
+    def postgres(self) -> Path:
+        return self.root / "postgres"
+
+    @property
+    def metrics(self) -> Path:
+        return self.root / "metrics"
+
+
+def open_folder(path: Path) -> Folder:
+    """Make the folder, private, if it is not there. Nothing above it changes its permissions."""
+    root = path.absolute()
+    root.parent.mkdir(parents=True, exist_ok=True)
+    root.mkdir(mode=0o700, exist_ok=True)
+    return Folder(root.resolve())
+
+
+def acquire_lock(folder: Folder) -> int:
+    """Lock the folder for as long as the descriptor, or a copy in a guardian, is open. A hub that
+    was killed is still stopping its parts: it is waited for; one that runs raises FolderInUse."""
+    fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    until = time.monotonic() + limits.STOP_TIMEOUT_S_MAX
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            if _runs(holder) or time.monotonic() >= until:
+                os.close(fd)
+                raise FolderInUse(
+                    f"{folder.root} is in use by another hub (process {holder or 'unknown'}); "
+                    "stop it first, or choose another folder: make run DATA=… PORT=…"
+                ) from None
+            time.sleep(LOCK_POLL_S)
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
+
+
+def _runs(pid: str) -> bool:
+    """Whether that process is there and not a zombie."""
+    try:
+        state = Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, ValueError, IndexError):
+        return False
+    return state not in "ZX"
+
+
+def read_secret_key(folder: Folder) -> str:
+    """The key that signs tokens and logins: made once, kept 0600."""
+    path = folder.secret_key
+    if not path.exists():
+        unfinished = path.with_name("secret_key.new")
+        unfinished.unlink(missing_ok=True)
+        fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w") as file:
+            file.write(secrets.token_urlsafe(48) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.rename(path)
+    return path.read_text().strip()
+
+
+def wipe_metrics(folder: Folder) -> Path:
+    """Counters of processes that have ended would count for ever: start with none."""
+    shutil.rmtree(folder.metrics, ignore_errors=True)
+    folder.metrics.mkdir(mode=0o700)
+    return folder.metrics
+
+
+def socket_folder(folder: Folder, owner: tuple[int, int]) -> Path:
+    """A private folder for the sockets: below the data folder, or a temporary one where that path
+    is too long."""
+    inside = folder.root / "run"
+    if len(os.fsencode(inside / SOCKET)) <= SOCKET_PATH_BYTES_MAX:
+        inside.mkdir(mode=0o700, exist_ok=True)
+        return inside
+    key = hashlib.sha256(os.fsencode(folder.root)).hexdigest()[:12]
+    outside = Path("/tmp") / f"eventhub-{key}"  # noqa: S108 - checked below; $TMPDIR may be long
+    try:
+        outside.mkdir(mode=0o700)
+    except FileExistsError:
+        if not _is_private(outside, owner):
+            outside = Path(tempfile.mkdtemp(prefix="eventhub-", dir="/tmp"))
+    return outside
+
+
+def _is_private(path: Path, owner: tuple[int, int]) -> bool:
+    found = path.lstat()
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid in (owner[0], os.geteuid())
+        and stat.S_IMODE(found.st_mode) == 0o700
+    )
+
+
+def remove_socket_folder(folder: Folder, sockets: Path) -> None:
+    if sockets.parent != folder.root:
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def give(root: Path, owner: tuple[int, int]) -> None:
+    """Make `root` and all in it belong to `owner` (uid, gid). Files with several names elsewhere
+    are left alone."""
+    paths = [root, *(Path(parent) / n for parent, ds, fs in os.walk(root) for n in (*ds, *fs))]
+    for path in paths:
+        found = path.lstat()
+        several = not stat.S_ISDIR(found.st_mode) and found.st_nlink > 1
+        if found.st_uid != owner[0] and not several:
+            os.chown(path, *owner, follow_symlinks=False)

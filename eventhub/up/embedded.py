@@ -1,0 +1,62 @@
+"""Throw-away embedded servers for one process: tests, benchmarks and fault runs start them with one
+call.
+
+    with embedded(Path("/tmp/data")) as env:
+        os.environ.update(env)
+
+They are the same programs, settings and guardians as those of `manage.py up`, and end with the
+calling process.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from eventhub import limits
+from eventhub.up.guarded import Guarded
+from eventhub.up.hub import Place, Servers
+from eventhub.up.supervisor import HubFailed, Part
+
+POLL_S = 0.01
+
+
+@contextmanager
+def embedded(data: Path) -> Iterator[dict[str, str]]:
+    """Start what DATABASE_URL and REDIS_URL do not replace; yields the variables that every process
+    of a hub needs. Output goes to `<data>/servers.log`. Raises HubFailed, FolderInUse, NoIdentity.
+    """
+    place = Place.take(data)
+    with ExitStack() as stack:
+        stack.callback(place.leave)
+        servers = Servers.choose(place.folder, place.sockets)
+        env = place.environment(servers)
+        log = stack.enter_context((place.folder.root / "servers.log").open("ab"))
+        starting: list[tuple[Part, Guarded]] = []
+        for part in servers.parts(env, sync=False):
+            if part.before is not None:
+                part.before()
+            process = Guarded(part.command, place.identity, keep_fds=(place.lock,), output=log)
+            stack.callback(process.end)
+            if part.once:
+                _await_end(part, process)
+            else:
+                starting.append((part, process))
+        for part, process in starting:
+            _await_ready(part, process)
+        names = ("EVENTHUB_SECRET_KEY", "EVENTHUB_DATA")
+        yield {**servers.environment(), **{name: env[name] for name in names}}
+
+
+def _await_end(part: Part, process: Guarded) -> None:
+    status = process.wait(part.ready_timeout_s)
+    if status != 0:
+        raise HubFailed(f"{part.command.name} failed with status {status}; see servers.log")
+
+
+def _await_ready(part: Part, process: Guarded) -> None:
+    until = time.monotonic() + limits.READY_TIMEOUT_S_MAX
+    while part.is_ready is not None and not part.is_ready():
+        if process.poll() is not None or time.monotonic() > until:
+            raise HubFailed(f"{part.command.name} did not become ready; see servers.log")
+        time.sleep(POLL_S)

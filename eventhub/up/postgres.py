@@ -1,0 +1,135 @@
+"""The embedded PostgreSQL: where its programs are, how its data is made, and how it is started.
+
+Only the binaries of the wheel are used. It listens on a unix socket in a private folder, never on a
+port.
+"""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import psycopg
+
+from eventhub.up import programs
+from eventhub.up.guarded import Command
+
+USER = "eventhub"
+DATABASE = "eventhub"
+SOCKET = ".s.PGSQL.5432"
+CONNECT_TIMEOUT_S = 2
+LEFTOVER_STOP_S = 5.0
+
+SETTINGS: Mapping[str, str] = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "wal_compression": "on",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "15min",
+    "jit": "off",  # its compile time exceeds every query of the hub
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "[%p] ",
+    "log_checkpoints": "off",
+}
+
+
+class Postgres(NamedTuple):
+    """A server with its data in `folder` and its socket in `sockets`."""
+
+    folder: Path
+    sockets: Path
+
+    def url(self, database: str = DATABASE) -> str:
+        return f"postgresql://{USER}@/{database}?host={quote(str(self.sockets), safe='')}"
+
+    @property
+    def unfinished(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.new")
+
+    def is_made(self) -> bool:
+        return (self.folder / "PG_VERSION").exists()
+
+    def initdb(self, env: Mapping[str, str], *, sync: bool = True) -> Command:
+        """Make the data aside; `prepare` then renames it, so that an interrupted start leaves
+        nothing half-made."""
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+        argv = [
+            str(programs.postgres("initdb")),
+            f"--pgdata={self.unfinished}",
+            f"--username={USER}",
+            "--auth=trust",  # the socket's folder is private
+            "--encoding=UTF8",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+            "--no-instructions",
+            *([] if sync else ["--no-sync"]),
+        ]
+        return Command("initdb", tuple(argv), env)
+
+    def prepare(self) -> None:
+        """Before every start of the server, with the data folder's lock held."""
+        if not self.is_made():
+            self.unfinished.rename(self.folder)
+        self._clear_leftover()
+
+    def server(self, env: Mapping[str, str]) -> Command:
+        """SIGINT is PostgreSQL's fast shutdown, also when its guardian is killed."""
+        settings = {**SETTINGS, "unix_socket_directories": str(self.sockets)}
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        argv = (str(programs.postgres("postgres")), "-D", str(self.folder), *options)
+        return Command("postgres", argv, env, signal.SIGINT, signal.SIGINT, grace_s=6.0)
+
+    def is_ready(self) -> bool:
+        """Whether it answers; makes the hub's database when it is not there yet."""
+        if not (self.sockets / SOCKET).exists():
+            return False
+        try:
+            with psycopg.connect(
+                self.url("postgres"), connect_timeout=CONNECT_TIMEOUT_S, autocommit=True
+            ) as connection:
+                known = connection.execute(
+                    "SELECT FROM pg_database WHERE datname = %s", [DATABASE]
+                ).fetchone()
+                if known is None:
+                    connection.execute(f'CREATE DATABASE "{DATABASE}"')
+        except psycopg.Error:
+            return False
+        return True
+
+    def _clear_leftover(self) -> None:
+        """As the data folder's lock is held, postmaster.pid is stale, or its server lost both its
+        supervisor and its guardian. PostgreSQL itself would refuse to start if another process has
+        that id now."""
+        lock = self.folder / "postmaster.pid"
+        try:
+            pid = int(lock.read_text().split("\n", 1)[0])
+        except (OSError, ValueError):
+            return
+        if self._is_server(pid):
+            _end(pid, still=lambda: self._is_server(pid))
+        lock.unlink(missing_ok=True)
+
+    def _is_server(self, pid: int) -> bool:
+        try:
+            program = Path(f"/proc/{pid}/exe").readlink().name
+            folder = Path(f"/proc/{pid}/cwd").readlink()
+        except OSError:
+            return False
+        return program.startswith("postgres") and folder == self.folder.resolve()
+
+
+def _end(pid: int, *, still: Callable[[], bool]) -> None:
+    os.kill(pid, signal.SIGINT)
+    until = time.monotonic() + LEFTOVER_STOP_S
+    while still() and time.monotonic() < until:
+        time.sleep(0.05)
+    if still():
+        os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,51 @@
+"""A pytest plugin (`-p tests.embedded`): throw-away PostgreSQL and Redis for the whole run, before
+settings are read.
+
+They run as those of `manage.py up` do and end with pytest, also when it is killed. DATABASE_URL and
+REDIS_URL, where set, are respected.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from eventhub.up.embedded import embedded
+
+PREFIX = "eventhub-tests-"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """As a wrapper this comes before pytest-django, which imports the settings in the same hook."""
+    stack = ExitStack()
+    early_config.add_cleanup(stack.close)
+    os.environ.update(stack.enter_context(servers()))
+    return (yield)
+
+
+@contextmanager
+def servers() -> Iterator[dict[str, str]]:
+    _sweep()
+    data = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
+    try:
+        with embedded(data) as env:
+            yield env
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def _sweep() -> None:
+    """Remove what runs left that were killed: their lock is free."""
+    for lock in Path("/tmp").glob(f"{PREFIX}*/lock"):
+        try:
+            with lock.open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(lock.parent)
+        except OSError:
+            continue
