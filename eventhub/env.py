@@ -1,6 +1,8 @@
-"""The hub's settings as it reads them from the environment, in one place. docs/settings.md documents each by name.
+"""The hub's settings as it reads them from the environment, in one place. docs/settings.md
+documents each by name.
 
-Plain: no Django. `manage.py up` fills in what it starts itself (DATABASE_URL, REDIS_URL, EVENTHUB_SECRET_KEY).
+Plain: no Django. `manage.py up` fills in what it starts itself (DATABASE_URL, REDIS_URL,
+EVENTHUB_SECRET_KEY).
 """
 
 import os

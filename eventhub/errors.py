@@ -1,7 +1,9 @@
-"""Every error the hub answers with, in one tree: a code, an HTTP status, and a message that says what to do.
+"""Every error the hub answers with, in one tree: a code, an HTTP status, and a message that says
+what to do.
 
-The class docstring is the message a caller gets when no better one is at hand. `problem()` is the only place where
-an error becomes JSON (RFC 9457, `application/problem+json`); doors, DRF and websockets all use it.
+The class docstring is the message a caller gets when no better one is at hand. `problem()` is the
+only place where an error becomes JSON (RFC 9457, `application/problem+json`); doors, DRF and
+websockets all use it.
 """
 
 from typing import Any
@@ -31,12 +33,17 @@ class EventHubError(Exception):
 
     @property
     def position(self) -> dict[str, Any]:
-        """Where in the input: `index` (0-based, in an array or NDJSON) and `field` (dotted path), as known."""
+        """Where in the input:
+
+        `index` (0-based, in an array or NDJSON) and `field` (dotted path), as known.
+        """
         known = {"index": self.index, "field": self.field}
         return {name: value for name, value in known.items() if value is not None}
 
     def problem(self) -> dict[str, Any]:
-        """This error as a problem document: type, title, status, code, detail, position, and its details."""
+        """This error as a problem document: type, title, status, code, detail, position, and its
+        details.
+        """
         return {
             "type": f"/docs/errors#{self.code}",
             "title": self.code.replace("_", " "),
@@ -59,7 +66,9 @@ class BadRequest(EventHubError):
 
 
 class MalformedJson(BadRequest):
-    """The body is not JSON in UTF-8; check for a missing bracket, a stray comma or a wrong encoding."""
+    """The body is not JSON in UTF-8; check for a missing bracket, a stray comma or a wrong
+    encoding.
+    """
 
     code = "malformed_json"
 
@@ -77,7 +86,10 @@ class TooDeep(BadRequest):
 
 
 class NumberOutOfRange(BadRequest):
-    """A number does not fit 64 bits or is not finite; send it as a string. Numbers are never rounded."""
+    """A number does not fit 64 bits or is not finite; send it as a string.
+
+    Numbers are never rounded.
+    """
 
     code = "number_out_of_range"
 
@@ -89,7 +101,10 @@ class InvalidField(BadRequest):
 
 
 class UnknownField(BadRequest):
-    """A field is not known here; remove it or check its spelling. Free data belongs in `attributes` or `body`."""
+    """A field is not known here; remove it or check its spelling.
+
+    Free data belongs in `attributes` or `body`.
+    """
 
     code = "unknown_field"
 
@@ -119,7 +134,9 @@ class UnknownChannel(BadRequest):
 
 
 class NotPowerOfTwo(BadRequest):
-    """A channel is one bit: its mask must be a power of two from 1 to 2^62 (bit 63 is the channel `default`)."""
+    """A channel is one bit: its mask must be a power of two from 1 to 2^62 (bit 63 is the channel
+    `default`).
+    """
 
     code = "not_power_of_two"
 
@@ -143,7 +160,9 @@ class BodyNotFilterable(BadRequest):
 
 
 class InvalidName(BadRequest):
-    """A name is 1 to 200 characters of letters, digits, `.`, `_`, `-`, and starts with a letter or digit."""
+    """A name is 1 to 200 characters of letters, digits, `.`, `_`, `-`, and starts with a letter or
+    digit.
+    """
 
     code = "invalid_name"
 
@@ -185,11 +204,31 @@ class TokenExpired(Unauthenticated):
     code = "token_expired"
 
 
+class InvalidLogin(Unauthenticated):
+    """The username or the password is wrong; `manage.py changepassword USERNAME` sets a new one."""
+
+    code = "invalid_login"
+
+
 class Forbidden(EventHubError):
     """The key has no grant for this; ask an operator for a grant on this stream."""
 
     code = "forbidden"
     status = 403
+
+
+class WiderGrant(Forbidden):
+    """A key cannot give more than it has: each grant must lie within one of its own, and end no
+    later than it does.
+    """
+
+    code = "wider_grant"
+
+
+class CsrfFailed(Forbidden):
+    """A browser's login needs the header X-CSRFToken with the `csrf_token` of GET /v1/session."""
+
+    code = "csrf_failed"
 
 
 class NotFound(EventHubError):
@@ -233,7 +272,9 @@ class Conflict(EventHubError):
 
 
 class ProducerWindow(Conflict):
-    """The producer's number is older than its window, so nobody can tell whether it was stored; use a new incarnation."""
+    """The producer's number is older than its window, so nobody can tell whether it was stored; use
+    a new incarnation.
+    """
 
     code = "producer_window"
 
@@ -244,6 +285,12 @@ class ChannelConflict(Conflict):
     code = "channel_conflict"
 
 
+class LimitReached(Conflict):
+    """There are as many of these as the hub keeps; remove some first."""
+
+    code = "limit_reached"
+
+
 class Gone(EventHubError):
     """What the cursor points at is no longer held; continue from `first_available`."""
 
@@ -252,7 +299,9 @@ class Gone(EventHubError):
 
 
 class SegmentMismatch(Conflict):
-    """The cursor's segment is not one of this stream, or does not hold that sequence; compare `current`."""
+    """The cursor's segment is not one of this stream, or does not hold that sequence; compare
+    `current`.
+    """
 
     code = "segment_mismatch"
 
@@ -312,8 +361,11 @@ class DatabaseUnavailable(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """The connection to the database broke during the commit: the events may be stored or not. Repeating is safe with
-    a producer id (`id` with `incarnation` and `sequence`); without one, read the stream first."""
+    """The connection to the database broke during the commit: the events may be stored or not.
+
+    Repeating is safe with a producer id (`id` with `incarnation` and `sequence`); without one, read
+    the stream first.
+    """
 
     code = "outcome_unknown"
 
@@ -325,6 +377,8 @@ class Overloaded(Unavailable):
 
 
 class LogHole(EventHubError):
-    """Stored events that the segment's row promises are missing; the hub stops here rather than skip them."""
+    """Stored events that the segment's row promises are missing; the hub stops here rather than
+    skip them.
+    """
 
     code = "log_hole"

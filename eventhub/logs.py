@@ -1,4 +1,7 @@
-"""Structured logs: one configuration for every process, as readable lines or as JSON. No secret is ever a field."""
+"""Structured logs: one configuration for every process, as readable lines or as JSON.
+
+No secret is ever a field.
+"""
 
 import logging
 import sys

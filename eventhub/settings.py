@@ -1,4 +1,7 @@
-"""Django's settings. What an operator may set comes from the environment (eventhub/env.py, docs/settings.md)."""
+"""Django's settings.
+
+What an operator may set comes from the environment (eventhub/env.py, docs/settings.md).
+"""
 
 from psycopg.conninfo import conninfo_to_dict
 

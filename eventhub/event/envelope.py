@@ -1,6 +1,8 @@
-"""The event as the hub's code sees it: a NamedTuple, complete when it is made and never changed (EMC-04).
+"""The event as the hub's code sees it: a NamedTuple, complete when it is made and never changed
+(EMC-04).
 
-Plain. What the log gives (segment, sequence, time of append) is not in here: it travels beside the event.
+Plain. What the log gives (segment, sequence, time of append) is not in here: it travels beside the
+event.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +14,10 @@ ALL_MASK = (1 << 64) - 1
 
 
 class Event(NamedTuple):
-    """One event. Texts are empty when not given; times are microseconds since 1970 UTC, 0 when not given."""
+    """One event.
+
+    Texts are empty when not given; times are microseconds since 1970 UTC, 0 when not given.
+    """
 
     domain: str  # SUN's class (SUN-01); READY's domain (RDY-10)
     type: str  # SUN's subclass; dotted names form a hierarchy

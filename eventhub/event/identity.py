@@ -9,7 +9,10 @@ from eventhub.clock import Clock
 
 
 class EventId(NamedTuple):
-    """(client, timestamp, sequence, incarnation). Compare with `order`, not with `<`: tuples compare the client first."""
+    """(client, timestamp, sequence, incarnation).
+
+    Compare with `order`, not with `<`: tuples compare the client first.
+    """
 
     client: str
     timestamp_us: int
@@ -33,8 +36,9 @@ class EventId(NamedTuple):
 class IdIssuer:
     """Makes the ids of one producer. Not shared between threads: one issuer for one producer.
 
-    The incarnation must rise with each start; the clock at the start is a good one. The sequence never repeats within
-    an incarnation, so any number of ids within one tick of the clock all differ, and a clock set back reuses none.
+    The incarnation must rise with each start; the clock at the start is a good one. The sequence
+    never repeats within an incarnation, so any number of ids within one tick of the clock all
+    differ, and a clock set back reuses none.
     """
 
     def __init__(self, *, client: str, clock: Clock, incarnation: int | None = None) -> None:

@@ -9,18 +9,33 @@ import orjson
 from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
 
-_TEXTS = ("source", "name", "version", "node", "key", "bundle", "correlation", "cause", "traceparent")
+_TEXTS = (
+    "source",
+    "name",
+    "version",
+    "node",
+    "key",
+    "bundle",
+    "correlation",
+    "cause",
+    "traceparent",
+)
 
 
 def time_text(time_us: int) -> str:
     """Microseconds since 1970 as RFC 3339 in UTC, `2026-11-21T08:00:00.000000Z`."""
-    moment = datetime.fromtimestamp(time_us // 1_000_000, UTC).replace(microsecond=time_us % 1_000_000)
+    moment = datetime.fromtimestamp(time_us // 1_000_000, UTC).replace(
+        microsecond=time_us % 1_000_000
+    )
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def event_json(event: Event) -> bytes:
-    """The event's own fields as a JSON object; fields not given are left out. `mask` is a decimal string, because it
-    may exceed what a JavaScript number holds. A JSON body is `body`, any other is `body_base64`."""
+    """The event's own fields as a JSON object; fields not given are left out.
+
+    `mask` is a decimal string, because it may exceed what a JavaScript number holds. A JSON body is
+    `body`, any other is `body_base64`.
+    """
     fields: dict[str, Any] = {"domain": event.domain, "type": event.type}
     if event.id is not None:
         fields["id"] = _id_json(event.id)

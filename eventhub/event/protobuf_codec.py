@@ -1,4 +1,6 @@
-"""The event as protobuf: the stored bytes, sent as they are to binary readers (EMC-30, EMC-31). Plain.
+"""The event as protobuf: the stored bytes, sent as they are to binary readers (EMC-30, EMC-31).
+
+Plain.
 
 Both directions touch only the fields that are set: most events use a third of the envelope.
 """
@@ -35,7 +37,10 @@ _SAME_AT = tuple((Event._fields.index(name), name) for name in _SAME)
 
 
 def encode(event: Event) -> bytes:
-    """The stored bytes of an event. Raises orjson.JSONEncodeError for attributes that JSON of 64 bits cannot hold."""
+    """The stored bytes of an event.
+
+    Raises orjson.JSONEncodeError for attributes that JSON of 64 bits cannot hold.
+    """
     fields: dict[str, Any] = {
         "domain": event.domain,
         "type": event.type,

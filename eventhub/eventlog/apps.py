@@ -1,4 +1,6 @@
-"""The log's tables are made by Django's migrations and used by plain SQL only: this app has no models."""
+"""The log's tables are made by Django's migrations and used by plain SQL only: this app has no
+models.
+"""
 
 from django.apps import AppConfig
 

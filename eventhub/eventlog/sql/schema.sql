@@ -43,7 +43,7 @@ CREATE TABLE groups (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE TABLE log_state (
-    only          boolean PRIMARY KEY DEFAULT true CHECK (only),
+    singleton     boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     current_group integer NOT NULL REFERENCES groups
 );
 

@@ -1,0 +1,204 @@
+"""The group commit of one process: requests that wait together are appended in one transaction.
+
+Sql module.
+
+Concurrency contract: one task runs `run`; any task of the same loop may call `append`. One
+transaction is in flight.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import psycopg
+
+from eventhub import limits, metrics
+from eventhub.errors import DatabaseUnavailable, EventHubError, OutcomeUnknown, Overloaded
+from eventhub.eventlog.append import Decided, NewRow, Outcome, Request, append_batch, commit
+from eventhub.eventlog.database import AWAY, Connection, connect, within
+from eventhub.eventlog.numbering import Appended
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class _Waiting(NamedTuple):
+    request: Request
+    size_bytes: int
+    answer: "asyncio.Future[list[Appended]]"
+
+
+class Appender:
+    """Appends for all callers of this process; tells `committed` the new rows in the order of their
+    numbers.
+    """
+
+    def __init__(self, url: str, committed: Callable[[list[NewRow]], None]) -> None:
+        self._url = url
+        self._committed = committed
+        self._connection: Connection | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_events = 0
+        self._waiting_bytes = 0
+        self._some = asyncio.Event()
+        self._refuse_until_s = 0.0
+
+    async def append(self, request: Request) -> list[Appended]:
+        """Number and store one request's drafts, all or none; returns after the commit, one item
+        per draft.
+
+        Raises what refuses the request, DatabaseUnavailable (nothing stored), OutcomeUnknown,
+        Overloaded.
+        """
+        loop = asyncio.get_running_loop()
+        size_bytes = sum(len(draft.payload) for draft in request)
+        if loop.time() < self._refuse_until_s:
+            raise DatabaseUnavailable()
+        if (
+            self._waiting_events + len(request) > limits.APPEND_WAITING_EVENTS_MAX
+            or self._waiting_bytes + size_bytes > limits.APPEND_WAITING_BYTES_MAX
+        ):
+            raise Overloaded()
+        waiting = _Waiting(request, size_bytes, loop.create_future())
+        self._waiting.append(waiting)
+        self._waiting_events += len(request)
+        self._waiting_bytes += size_bytes
+        self._some.set()
+        return await waiting.answer
+
+    async def run(self) -> None:
+        """Append until cancelled; what still waits then is refused."""
+        try:
+            while True:
+                await self._some.wait()
+                await self._append_some(self._take())
+                if not self._waiting:
+                    self._some.clear()
+        finally:
+            _answer_all(
+                self._take_all(), DatabaseUnavailable("The hub is stopping; nothing was stored.")
+            )
+            if self._connection is not None:
+                await self._connection.close()
+
+    def _take(self) -> list[_Waiting]:
+        """What waits, in order, as far as one transaction may grow; always at least one request."""
+        taken: list[_Waiting] = []
+        events = size_bytes = 0
+        while self._waiting:
+            ahead = self._waiting[0]
+            events += len(ahead.request)
+            size_bytes += ahead.size_bytes
+            if taken and (
+                events > limits.APPEND_EVENTS_MAX or size_bytes > limits.APPEND_BYTES_MAX
+            ):
+                break
+            taken.append(self._waiting.popleft())
+            self._waiting_events -= len(ahead.request)
+            self._waiting_bytes -= ahead.size_bytes
+        return [waiting for waiting in taken if not waiting.answer.done()]
+
+    def _take_all(self) -> list[_Waiting]:
+        taken = list(self._waiting)
+        self._waiting.clear()
+        self._waiting_events = self._waiting_bytes = 0
+        return taken
+
+    async def _append_some(self, taken: list[_Waiting]) -> None:
+        if not taken:
+            return
+        try:
+            decided = await self._transaction(taken)
+        except (DatabaseUnavailable, OutcomeUnknown) as error:
+            _answer_all(taken, error)
+        except psycopg.Error as error:
+            log.warning("append_refused_by_sql", error=str(error), requests=len(taken))
+            await self._append_apart(taken, error)
+        else:
+            self._publish(taken, decided)
+
+    async def _append_apart(self, taken: list[_Waiting], error: psycopg.Error) -> None:
+        """A batch that failed in SQL is tried again request by request, so that a bad one fails
+        alone.
+        """
+        if len(taken) == 1:
+            _answer_all(
+                taken,
+                EventHubError(f"The database refused the events: {error.diag.message_primary}"),
+            )
+            return
+        for waiting in taken:
+            await self._append_some([waiting])
+
+    async def _transaction(self, taken: list[_Waiting]) -> Decided:
+        connection = await self._connected()
+        requests = [waiting.request for waiting in taken]
+        try:
+            decided = await within(append_batch(connection, requests), limits.APPEND_TIMEOUT_S_MAX)
+            if not decided.writes:
+                await within(connection.rollback(), limits.APPEND_TIMEOUT_S_MAX)
+                return decided
+        except BaseException as error:
+            self._drop(connection)
+            if isinstance(error, AWAY):
+                raise DatabaseUnavailable() from error
+            raise
+        try:
+            await within(commit(connection, decided), limits.APPEND_TIMEOUT_S_MAX)
+        except BaseException as error:
+            refused = isinstance(error, psycopg.Error) and not connection.closed
+            self._drop(connection)
+            if refused and isinstance(error, AWAY):  # the server said no, and is still there
+                raise DatabaseUnavailable() from error
+            if isinstance(error, AWAY):
+                log.warning("commit_unknown", requests=len(taken), error=str(error))
+                raise OutcomeUnknown() from error
+            raise
+        return decided
+
+    async def _connected(self) -> Connection:
+        if self._connection is None:
+            try:
+                self._connection = await connect(self._url, name="eventhub append")
+            except DatabaseUnavailable:
+                self._refuse_until_s = asyncio.get_running_loop().time() + limits.RECONNECT_PAUSE_S
+                raise
+        return self._connection
+
+    def _drop(self, connection: Connection) -> None:
+        """Forget a connection in an unknown state; the server rolls back what was open on it."""
+        self._connection = None
+        _closing.add(task := asyncio.ensure_future(_close(connection)))
+        task.add_done_callback(_closing.discard)
+
+    def _publish(self, taken: list[_Waiting], decided: Decided) -> None:
+        """Answer after the commit, and hand the rows to the tail first, so that nobody hears later
+        than the caller.
+        """
+        metrics.APPENDED.inc(len(decided.rows))
+        metrics.APPEND_BATCH.observe(len(decided.rows))
+        self._committed(decided.rows)
+        for waiting, outcome in zip(taken, decided.outcomes, strict=True):
+            _answer(waiting, outcome)
+
+
+_closing: set["asyncio.Future[None]"] = set()
+
+
+async def _close(connection: Connection) -> None:
+    await connection.close()
+
+
+def _answer(waiting: _Waiting, outcome: Outcome) -> None:
+    if waiting.answer.done():
+        return
+    if isinstance(outcome, EventHubError):
+        waiting.answer.set_exception(outcome)
+    else:
+        waiting.answer.set_result(outcome)
+
+
+def _answer_all(taken: list[_Waiting], error: EventHubError) -> None:
+    for waiting in taken:
+        _answer(waiting, error)

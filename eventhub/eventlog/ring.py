@@ -1,0 +1,78 @@
+"""The newest events of one stream in the memory of one process: a circular list found by sequence.
+Plain.
+
+Concurrency contract: one event loop. `push` is called by the tail only; readers call `after` and
+never wait for each other. The ring accepts only the next sequence; older rows are known already,
+and a higher one is a hole to be read.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from eventhub import limits
+from eventhub.eventlog.stored import Stored
+
+_SIZE = limits.RING_EVENTS_MAX
+_SLOT = _SIZE - 1  # _SIZE is a power of two
+
+
+class Ring:
+    """Holds sequences [first, next). `wakers` are set after every push."""
+
+    def __init__(self, next_sequence: int, *, bytes_max: int) -> None:
+        self.first = next_sequence
+        self.next = next_sequence
+        self.bytes_max = bytes_max
+        self.confirmed_s = float("-inf")  # loop time at which the head was last known to be reached
+        self.wakers: set[asyncio.Event] = set()
+        self._bytes = 0
+        self._slots: list[Stored | None] = [None] * _SIZE
+
+    def push(self, rows: Iterable[Stored]) -> bool:
+        """Take the rows that come next, drop those that are known;
+
+        False when there is a hole before some row.
+        """
+        pushed = False
+        complete = True
+        for stored in rows:
+            if stored.sequence < self.next:
+                continue
+            if stored.sequence > self.next:
+                complete = False
+                break
+            self._put(stored)
+            pushed = True
+        if pushed:
+            for waker in self.wakers:
+                waker.set()
+        return complete
+
+    def after(self, sequence: int, count: int) -> list[Stored] | None:
+        """Up to `count` events after a sequence;
+
+        None when they have left the ring (read them from the log).
+        """
+        start = sequence + 1
+        if start < self.first:
+            return None
+        stop = min(self.next, start + count)
+        slots = self._slots
+        return [stored for at in range(start, stop) if (stored := slots[at & _SLOT]) is not None]
+
+    def _put(self, stored: Stored) -> None:
+        if self.next - self.first == _SIZE:
+            self._evict()
+        self._slots[stored.sequence & _SLOT] = stored
+        self.next = stored.sequence + 1
+        self._bytes += len(stored.payload)
+        while self._bytes > self.bytes_max and self.next - self.first > 1:
+            self._evict()
+
+    def _evict(self) -> None:
+        slot = self.first & _SLOT
+        oldest = self._slots[slot]
+        if oldest is not None:
+            self._bytes -= len(oldest.payload)
+        self._slots[slot] = None
+        self.first += 1

@@ -1,0 +1,55 @@
+"""An event as it lies in the log: stored bytes with what the log gave them.
+
+Decoded and encoded at most once. Plain.
+"""
+
+from typing import NamedTuple
+
+from eventhub.event import json_codec, protobuf_codec
+from eventhub.event.envelope import Event
+
+
+class Cursor(NamedTuple):
+    """A position in a stream: the last event seen.
+
+    `sequence` may be one below the segment's first: nothing seen.
+    """
+
+    segment: str  # UUID
+    sequence: int
+
+
+class Stored:
+    """One event of the log; shared by all readers of a process, so its JSON is made once for all of
+    them.
+    """
+
+    __slots__ = ("_event", "_json", "appended_at_us", "mask", "payload", "segment", "sequence")
+
+    def __init__(
+        self, segment: str, sequence: int, mask: int, appended_at_us: int, payload: bytes
+    ) -> None:
+        self.segment = segment
+        self.sequence = sequence
+        self.mask = mask  # 64 channel bits, unsigned
+        self.appended_at_us = appended_at_us
+        self.payload = payload
+        self._event: Event | None = None
+        self._json: str | None = None
+
+    @property
+    def cursor(self) -> Cursor:
+        return Cursor(self.segment, self.sequence)
+
+    @property
+    def event(self) -> Event:
+        if self._event is None:
+            self._event = protobuf_codec.decode(self.payload)
+        return self._event
+
+    @property
+    def json(self) -> str:
+        """The event's own fields as JSON text."""
+        if self._json is None:
+            self._json = json_codec.event_json(self.event).decode()
+        return self._json

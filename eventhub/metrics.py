@@ -1,0 +1,36 @@
+"""Every metric of the hub, with its unit in its name; label sets are bounded. Plain.
+
+With PROMETHEUS_MULTIPROC_DIR set, as `manage.py up` does, `/metrics` of any web process answers for
+all of them.
+"""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+APPENDED = Counter("eventhub_appended_events", "Events appended to the log by the emit door.")
+APPEND_BATCH = Histogram(
+    "eventhub_append_batch_events",
+    "Events in one transaction of the group commit.",
+    buckets=(0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000),
+)
+DUPLICATES = Counter(
+    "eventhub_duplicate_events", "Events that a producer sent again and that were there already."
+)
+REQUESTS = Counter("eventhub_door_requests", "Requests of the hot doors.", ["door", "status"])
+REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
+SOCKETS = Gauge("eventhub_sockets", "Open websockets.", multiprocess_mode="livesum")
+LISTENS = Gauge("eventhub_listens", "Open listens.", multiprocess_mode="livesum")
+SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
+SENT_BYTES = Counter(
+    "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."
+)
+EXPIRED = Counter("eventhub_expired_events", "Events skipped at delivery because they had expired.")
+SLOW_READERS = Counter("eventhub_slow_readers", "Sockets told to resume because they took nothing.")
+GAPS = Counter("eventhub_gaps", "Listens answered with gap or segment_mismatch.", ["code"])
+RING_READS = Counter(
+    "eventhub_ring_reads", "Batches served to listeners, by where they came from.", ["tier"]
+)
+SYSTEM_AGE = Gauge(
+    "eventhub_system_confirmed_age_seconds",
+    "Seconds since the tail of `system` was last confirmed.",
+    multiprocess_mode="livemax",
+)
