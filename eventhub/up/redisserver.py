@@ -11,7 +11,7 @@ from eventhub.up import programs
 from eventhub.up.guarded import Command
 
 SOCKET = "redis.sock"
-MEMORY_MAX = "256mb"  # hints are small; beyond it Redis refuses writes instead of taking the machine's memory
+MEMORY_MAX = "256mb"  # hints are small; beyond it Redis refuses writes
 
 
 class Redis(NamedTuple):
@@ -34,6 +34,7 @@ class Redis(NamedTuple):
             "save": "",
             "appendonly": "no",
             "daemonize": "no",
+            "loglevel": "warning",
             "dir": str(self.sockets),
             "maxmemory": MEMORY_MAX,
             "maxmemory-policy": "noeviction",

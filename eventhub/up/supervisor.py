@@ -182,8 +182,8 @@ class Supervisor:
         delay_s = decide(run.restarts_at, now, self._restarts_per_minute).delay_s
         if delay_s is None:
             raise HubFailed(
-                f"{run.name} ended with status {status} and was restarted {len(run.restarts_at)} times within a "
-                "minute already; the hub stops, the reason is in its output above"
+                f"{run.name} ended with status {status} and was restarted {len(run.restarts_at)} "
+                "times within a minute already; the hub stops, the reason is in its output above"
             )
         run.restarts_at.append(now)
         run.due_at = now + delay_s

@@ -1,0 +1,82 @@
+# Everything a developer or an operator types. `make` alone lists it.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup payloads run test lint bench chaos requirements lock
+
+PYTHON ?= $(shell for python in python3.11 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
+	&& echo $$python && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PAYLOADS := $(VENV)/share/eventhub-demo
+COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-links \
+	--no-emit-index-url --strip-extras
+
+MYPY_PATHS := eventhub/up eventhub/demo eventhub/event eventhub/eventlog eventhub/doors \
+	eventhub/client eventhub/errors.py eventhub/limits.py eventhub/clock.py eventhub/env.py \
+	registrations delivery
+
+help: ## list these targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+# --- set-up: each step leaves a stamp and is done again only when its input changes ---
+
+setup: $(VENV)/.stamp-package payloads ## virtual environment, locked packages, the demo's payloads
+
+$(VENV)/.stamp-venv:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 is needed: make setup PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-venv
+	$(PIP) install --require-hashes -r requirements.txt
+	@touch $@
+
+$(VENV)/.stamp-package: pyproject.toml $(VENV)/.stamp-requirements
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package
+	$(PIP) install --require-hashes -r requirements-dev.txt
+	@touch $@
+
+# GitHub's webhook payloads, by the npm of the wheel; trusting what the system trusts, as pip does.
+# Without them the demo still runs, so a failure is said and tried again next time.
+payloads: $(VENV)/.stamp-requirements
+	@cmp -s eventhub/demo/package-lock.json $(PAYLOADS)/.stamp || { \
+		mkdir -p $(PAYLOADS) && cp eventhub/demo/package.json eventhub/demo/package-lock.json $(PAYLOADS)/ && \
+		echo "fetching the demo's payloads" && \
+		( cd $(PAYLOADS) && PATH="$(CURDIR)/$(BIN):$$PATH" NODE_OPTIONS=--use-system-ca \
+			npm ci --ignore-scripts --no-audit --no-fund --fetch-retries 1 --loglevel error ) && \
+		cp eventhub/demo/package-lock.json $(PAYLOADS)/.stamp || \
+		echo "WARNING: the demo's GitHub payloads could not be fetched; the demo runs on this machine's counters" \
+			"only. 'make setup' tries again."; }
+
+# --- running ---
+
+run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
+	@exec $(BIN)/python manage.py up --demo $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+test: setup $(VENV)/.stamp-dev lint ## linters, then all tests: make test ARGS="-k cursor"
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: setup $(VENV)/.stamp-dev ## ruff, import contracts, mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy $(MYPY_PATHS)
+
+bench: setup $(VENV)/.stamp-dev ## measure against baselines: make bench ARGS="emit --json out.json"
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+chaos: setup $(VENV)/.stamp-dev ## long fault runs
+	$(BIN)/python -m tests.chaos $(ARGS)
+
+requirements: setup $(VENV)/.stamp-dev ## which requirement is shown by which test
+	$(BIN)/python -m tests.requirements $(ARGS)
+
+lock: setup $(VENV)/.stamp-dev ## write the locked requirements anew from the .in files
+	$(COMPILE) --output-file=requirements.txt requirements.in
+	$(COMPILE) --output-file=requirements-dev.txt requirements-dev.in
