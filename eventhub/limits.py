@@ -86,7 +86,7 @@ TOKEN_BYTES_MAX = 4_096
 CHANNELS_PER_ZONE_MAX = 63  # bits 0 to 62; bit 63 is `default`
 CONNECTION_TOKEN_GRANTS_MAX = 10  # so that a token stays within TOKEN_BYTES_MAX and a URL
 LOGIN_WINDOW_S = 60  # the time over which login attempts are counted
-LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from all addresses
+LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from one address
 LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
 
 # --- management ---
@@ -98,4 +98,5 @@ MANAGE_BODY_BYTES_MAX = 256 * 1024
 RESTARTS_PER_MINUTE_MAX = 5
 STOP_TIMEOUT_S_MAX = 10.0
 READY_TIMEOUT_S_MAX = 60.0
+READY_CHECK_S_MAX = 2  # one check of /readyz
 RECOVERY_TIMEOUT_S_MAX = 600.0  # PostgreSQL replaying its log after a crash, or a long migration

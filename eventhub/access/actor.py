@@ -1,0 +1,49 @@
+"""Who a management request is from and the zone it acts in: a key in its own zone, or an operator
+in a named one. Plain.
+"""
+
+from typing import NamedTuple
+
+from eventhub.access.grants import ACTIONS
+from eventhub.access.principal import Principal
+from eventhub.errors import Forbidden
+
+
+class Actor(NamedTuple):
+    """`principal` is None for an operator, who may do everything."""
+
+    zone_id: int
+    zone: str
+    principal: Principal | None
+
+    def may(self, action: str, stream: str) -> bool:
+        return self.principal is None or self.principal.may(action, stream)
+
+    def require(self, action: str, stream: str) -> None:
+        """Forbidden unless `may`.
+
+        Managing what is no stream (clients, keys, channels) needs the pattern `*`.
+        """
+        if self.principal is not None:
+            self.principal.require(action, stream)
+
+    def require_zone_manager(self) -> None:
+        """Clients, keys and channels concern the whole zone, so a manage grant on some streams is
+        not enough.
+        """
+        if self.principal is None or any(
+            grant.action == "manage" and grant.pattern == "*" for grant in self.principal.grants
+        ):
+            return
+        raise Forbidden(
+            "This needs the grant manage:*, because it concerns the whole zone.",
+            grant={"action": "manage", "streams": "*"},
+        )
+
+    def sees(self, stream: str) -> bool:
+        """True if any grant names the stream: whoever may emit or listen may see what it is."""
+        return any(self.may(action, stream) for action in ACTIONS)
+
+    def require_operator(self) -> None:
+        if self.principal is not None:
+            raise Forbidden("Only an operator may do this; log in with POST /v1/session.")

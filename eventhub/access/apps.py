@@ -1,0 +1,8 @@
+"""Zones, clients, keys and channel names as a Django app."""
+
+from django.apps import AppConfig
+
+
+class AccessConfig(AppConfig):
+    name = "eventhub.access"
+    label = "access"

@@ -1,0 +1,128 @@
+"""Serializers and fields that take only what they say: no coercion, no unknown names, errors with a
+position.
+"""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from eventhub import limits
+from eventhub.access.grants import ACTIONS, Grant, parse_grants
+from eventhub.access.parsers import shown
+from eventhub.errors import InvalidMask, NotPowerOfTwo
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_DECIMAL = re.compile(r"[0-9]{1,20}")
+_DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
+
+
+class StrictSerializer(serializers.Serializer):
+    """Refuses names it does not know."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            for name in data:
+                if name not in self.fields:
+                    raise serializers.ValidationError({shown(name): "Unknown."}, "unknown_field")
+        return super().to_internal_value(data)
+
+
+class TextField(serializers.CharField):
+    """A JSON string, taken as it is."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class NameField(TextField):
+    """The name of a zone, client, channel or stream."""
+
+    default_error_messages = {"invalid_name": "Not a name."}  # noqa: RUF012 (DRF's own form)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=limits.NAME_CHARS_MAX, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not _NAME.fullmatch(text):
+            self.fail("invalid_name")
+        return text
+
+
+class WholeField(serializers.IntegerField):
+    """A JSON integer; neither a string, nor a float, nor a boolean."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class MomentField(serializers.DateTimeField):
+    """An RFC 3339 time with its offset."""
+
+    def to_internal_value(self, value: Any) -> datetime:
+        if not isinstance(value, str):
+            self.fail("invalid", format="2026-11-21T08:00:00Z")
+        try:
+            if datetime.fromisoformat(value).tzinfo is None:
+                self.fail("invalid", format="2026-11-21T08:00:00Z, with its offset")
+        except ValueError:
+            self.fail("invalid", format="2026-11-21T08:00:00Z")
+        found: datetime = super().to_internal_value(value)
+        return found
+
+
+class GrantSerializer(serializers.Serializer):
+    """One grant, as it is shown and documented."""
+
+    action = serializers.ChoiceField(choices=ACTIONS)
+    streams = serializers.CharField(help_text="A stream's name; `*` stands for any characters.")
+
+
+@extend_schema_field(GrantSerializer(many=True))
+class GrantsField(serializers.Field):
+    """A list of grants."""
+
+    def to_internal_value(self, data: Any) -> tuple[Grant, ...]:
+        return parse_grants(data, field=self.field_name or "grants")
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]+$"}]})
+class ChannelMaskField(serializers.Field):
+    """A channel's mask, a power of two, as an integer or a decimal string; its value is the bit
+    (EMC-19).
+    """
+
+    def to_internal_value(self, data: Any) -> int:
+        mask = data
+        if isinstance(data, str) and _DECIMAL.fullmatch(data):
+            mask = int(data)
+        if not isinstance(mask, int) or isinstance(mask, bool):
+            raise InvalidMask(field=self.field_name)
+        if not 0 < mask <= _DEFINABLE_MASK_MAX or mask & (mask - 1):
+            raise NotPowerOfTwo(field=self.field_name)
+        return mask.bit_length() - 1
+
+    def to_representation(self, value: int) -> str:
+        return str(1 << value)
+
+
+@extend_schema_field(OpenApiTypes.OBJECT)
+class ObjectField(serializers.Field):
+    """Any JSON object, only shown."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value

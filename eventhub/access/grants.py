@@ -1,0 +1,94 @@
+"""Grants: which action a key may do on which streams; whatever no grant names is denied. Plain.
+
+A pattern is a stream's name in which `*` stands for any run of characters, also none. Everything
+else is literal and case-sensitive. Matching never backtracks, so that no pattern is slow.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from eventhub import limits
+from eventhub.errors import FieldTooLong, InvalidField, MissingField, UnknownField
+
+ACTIONS = ("emit", "listen", "manage")
+_PATTERN = re.compile(r"[A-Za-z0-9._*-]+")
+_ANY = (
+    "\0"  # stands for the star of a pattern that is itself matched; no name and no pattern holds it
+)
+
+
+class Grant(NamedTuple):
+    """One action on all streams whose name matches the pattern."""
+
+    action: str
+    pattern: str
+
+    def json(self) -> dict[str, str]:
+        return {"action": self.action, "streams": self.pattern}
+
+
+def parse_grants(items: Any, *, field: str = "grants") -> tuple[Grant, ...]:
+    """Grants from their JSON, `[{"action": "emit", "streams": "orders.*"}]`.
+
+    Errors name index and field.
+    """
+    if not isinstance(items, list):
+        raise InvalidField("Grants are a list of objects.", field=field)
+    if len(items) > limits.GRANTS_PER_KEY_MAX:
+        raise FieldTooLong(
+            f"A key has at most {limits.GRANTS_PER_KEY_MAX} grants; use patterns.", field=field
+        )
+    found = [_parse_grant(item, f"{field}.{index}") for index, item in enumerate(items)]
+    return tuple(dict.fromkeys(found))
+
+
+def _parse_grant(item: Any, at: str) -> Grant:
+    if not isinstance(item, dict):
+        raise InvalidField('A grant is {"action": ..., "streams": ...}.', field=at)
+    for name in item:
+        if name not in ("action", "streams"):
+            raise UnknownField(field=f"{at}.{name}")
+    for name in ("action", "streams"):
+        if name not in item:
+            raise MissingField(field=f"{at}.{name}")
+    action, pattern = item["action"], item["streams"]
+    if not isinstance(action, str) or action not in ACTIONS:
+        raise InvalidField(f"An action is one of {', '.join(ACTIONS)}.", field=f"{at}.action")
+    if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
+        message = "A stream pattern is letters, digits, `.`, `_`, `-`, and `*` for anything."
+        raise InvalidField(message, field=f"{at}.streams")
+    if len(pattern) > limits.NAME_CHARS_MAX:
+        raise FieldTooLong(field=f"{at}.streams", chars_max=limits.NAME_CHARS_MAX)
+    return Grant(action, pattern)
+
+
+def allows(grants: Iterable[Grant], action: str, stream: str) -> bool:
+    """True if a grant of this action matches the stream."""
+    return any(grant.action == action and matches(grant.pattern, stream) for grant in grants)
+
+
+def covers(own: Iterable[Grant], wanted: Grant) -> bool:
+    """True if one own grant allows everything the wanted one would.
+
+    Exact, not a guess: the star of the wanted pattern becomes a character that only a star can
+    match.
+    """
+    return allows(own, wanted.action, wanted.pattern.replace("*", _ANY))
+
+
+def matches(pattern: str, name: str) -> bool:
+    """True if the name is the pattern with each `*` replaced by some text."""
+    if pattern == "*" or pattern == name:
+        return True
+    head, star, rest = pattern.partition("*")
+    if not star or not name.startswith(head):
+        return False
+    *middles, tail = rest.split("*")
+    at = len(head)
+    for middle in middles:
+        found = name.find(middle, at)
+        if found < 0:
+            return False
+        at = found + len(middle)
+    return len(name) - at >= len(tail) and name.endswith(tail)

@@ -1,0 +1,181 @@
+"""Doors to API keys, connection tokens and operators' logins."""
+
+from django.contrib.auth import logout
+from django.middleware.csrf import get_token
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from eventhub import errors
+from eventhub.access import key_services, login, selectors
+from eventhub.access.api import NAMED, PAGED
+from eventhub.access.keys import is_public_id
+from eventhub.access.names import valid_name
+from eventhub.access.principal import Principal
+from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.serializers import (
+    IssuedKeySerializer,
+    KeyChangeSerializer,
+    KeySerializer,
+    LoginSerializer,
+    LoginStateSerializer,
+    NewKeySerializer,
+    TokenRequestSerializer,
+    TokenSerializer,
+    key_json,
+)
+from eventhub.access.view import (
+    ManagementView,
+    OpenView,
+    actor_of,
+    cut_page,
+    read_body,
+    read_page,
+)
+
+
+class ClientKeys(ManagementView):
+    """The keys of a client."""
+
+    queries = frozenset({"after", "limit"})
+
+    @documented(
+        Operation(
+            "List a client's keys",
+            {200: page_of(KeySerializer)},
+            (*NAMED, *PAGED),
+            parameters=(ZONE, *PAGE),
+        )
+    )
+    def get(self, request: Request, client: str) -> Response:
+        actor = actor_of(request)
+        actor.require_zone_manager()
+        valid_name(client, field="client")
+        page = read_page(request)
+        owner = selectors.find_client(zone_id=actor.zone_id, name=client)
+        keys = selectors.list_keys(client_id=owner.pk, after=page.after, count=page.limit + 1)
+        items, after = cut_page(keys, page.limit, lambda key: key.public_id)
+        return Response({"items": [key_json(key) for key in items], "next": after})
+
+    @documented(
+        Operation(
+            "Issue a key; it is shown this once",
+            {201: IssuedKeySerializer},
+            (*NAMED, errors.MissingField, errors.WiderGrant, errors.LimitReached),
+            NewKeySerializer,
+        )
+    )
+    def post(self, request: Request, client: str) -> Response:
+        actor = actor_of(request)
+        actor.require_zone_manager()
+        valid_name(client, field="client")
+        terms = key_services.KeyTerms(**read_body(request, NewKeySerializer))
+        owner = selectors.find_client(zone_id=actor.zone_id, name=client)
+        issued = key_services.issue_key(actor=actor, client=owner, terms=terms)
+        answer = {**key_json(issued.row), "key": issued.text}
+        return Response(answer, 201, headers={"Cache-Control": "no-store"})
+
+
+class OneKey(ManagementView):
+    """One key, by its public id."""
+
+    @documented(Operation("Show a key", {200: KeySerializer}, (errors.NotFound,)))
+    def get(self, request: Request, public_id: str) -> Response:
+        actor = actor_of(request)
+        actor.require_zone_manager()
+        _known(public_id)
+        key = selectors.find_key(zone_id=actor.zone_id, public_id=public_id)
+        return Response(key_json(key))
+
+    @documented(
+        Operation(
+            "Change a key's grants or label",
+            {200: KeySerializer},
+            (errors.NotFound, errors.FieldTooLong, errors.MissingField, errors.WiderGrant),
+            KeyChangeSerializer,
+        )
+    )
+    def patch(self, request: Request, public_id: str) -> Response:
+        actor = actor_of(request)
+        actor.require_zone_manager()
+        _known(public_id)
+        body = read_body(request, KeyChangeSerializer)
+        return Response(key_json(key_services.change_key(actor=actor, public_id=public_id, **body)))
+
+    @documented(Operation("Revoke a key", {204: None}, (errors.NotFound,)))
+    def delete(self, request: Request, public_id: str) -> Response:
+        actor = actor_of(request)
+        actor.require_zone_manager()
+        _known(public_id)
+        key_services.revoke_key(actor=actor, public_id=public_id)
+        return Response(status=204)
+
+
+class ConnectionTokens(ManagementView):
+    """Short-lived tokens for pages that cannot send headers."""
+
+    @documented(
+        Operation(
+            "Mint a connection token",
+            {201: TokenSerializer},
+            (errors.WiderGrant, errors.MissingField, errors.FieldTooLong),
+            TokenRequestSerializer,
+            (),
+        )
+    )
+    def post(self, request: Request) -> Response:
+        principal = request.auth
+        if not isinstance(principal, Principal):
+            raise errors.Forbidden("A connection token stands for an API key; use one here.")
+        actor_of(request)
+        body = read_body(request, TokenRequestSerializer)
+        minted = key_services.mint(principal=principal, **body)
+        return Response(minted._asdict(), 201, headers={"Cache-Control": "no-store"})
+
+
+class Login(OpenView):
+    """An operator's login for browsers."""
+
+    @documented(
+        Operation(
+            "Show who is logged in",
+            {200: LoginStateSerializer},
+            (errors.Unauthenticated,),
+            parameters=(),
+            open=True,
+        )
+    )
+    def get(self, request: Request) -> Response:
+        if request.user is None or isinstance(request.auth, Principal):
+            raise errors.Unauthenticated("Nobody is logged in; use POST /v1/session.")
+        return _login_state(request, request.user.get_username())
+
+    @documented(
+        Operation(
+            "Log an operator in",
+            {200: LoginStateSerializer},
+            (errors.InvalidLogin, errors.TooManyRequests, errors.MissingField, errors.FieldTooLong),
+            LoginSerializer,
+            (),
+            open=True,
+        )
+    )
+    def post(self, request: Request) -> Response:
+        body = read_body(request, LoginSerializer)
+        user = login.log_in(request=request._request, **body)
+        return _login_state(request, user.get_username())
+
+    @documented(Operation("Log out", {204: None}, (errors.CsrfFailed,), parameters=(), open=True))
+    def delete(self, request: Request) -> Response:
+        if request.user is not None and not isinstance(request.auth, Principal):
+            logout(request._request)
+        return Response(status=204)
+
+
+def _login_state(request: Request, username: str) -> Response:
+    state = {"username": username, "csrf_token": get_token(request._request)}
+    return Response(state, headers={"Cache-Control": "no-store"})
+
+
+def _known(public_id: str) -> None:
+    if not is_public_id(public_id):
+        raise errors.NotFound("This zone has no such key.", field="public_id")

@@ -1,0 +1,167 @@
+"""Makes, changes and revokes API keys, and mints connection tokens.
+
+Nobody gives more than they have.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import models, transaction
+from django.utils import timezone
+
+from eventhub import limits
+from eventhub.access.actor import Actor
+from eventhub.access.grants import Grant, covers
+from eventhub.access.keys import NewKey, new_key
+from eventhub.access.models import ApiKey, Client
+from eventhub.access.principal import Principal
+from eventhub.access.system import announce
+from eventhub.access.tokens import TokenClaims, mint_token
+from eventhub.clock import Clock, SystemClock
+from eventhub.errors import InvalidField, LimitReached, NotFound, WiderGrant
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class KeyTerms(NamedTuple):
+    """What a new key may do, what it is called, and when it ends (None: never)."""
+
+    grants: tuple[Grant, ...]
+    label: str = ""
+    expires_at: datetime | None = None
+
+
+class IssuedKey(NamedTuple):
+    """A stored key with its text, which nothing can show again."""
+
+    row: ApiKey
+    text: str
+
+
+class MintedToken(NamedTuple):
+    token: str
+    expires_at: datetime
+
+
+def issue_key(
+    *, actor: Actor, client: Client, terms: KeyTerms, made: NewKey | None = None
+) -> IssuedKey:
+    """A new key of the client.
+
+    A key's own end is the end of the keys it makes, unless they end before.
+    """
+    if terms.expires_at is not None and terms.expires_at <= timezone.now():
+        raise InvalidField("The end must lie in the future.", field="expires_at")
+    terms = _within(actor, terms)
+    made = made or new_key()
+    with transaction.atomic():
+        Client.objects.select_for_update(no_key=True).get(pk=client.pk)
+        if live_keys(client_id=client.pk).count() >= limits.KEYS_PER_CLIENT_MAX:
+            raise LimitReached(limit=limits.KEYS_PER_CLIENT_MAX)
+        row = ApiKey.objects.create(
+            client=client,
+            public_id=made.public_id,
+            digest=made.digest,
+            label=terms.label,
+            grants=[grant.json() for grant in terms.grants],
+            expires_at=terms.expires_at,
+        )
+        _announce(actor, "key.created", row)
+    return IssuedKey(row, made.text)
+
+
+def live_keys(*, client_id: int) -> "models.QuerySet[ApiKey]":
+    """The client's keys that are neither revoked nor expired."""
+    ends = models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=timezone.now())
+    return ApiKey.objects.filter(ends, client_id=client_id, revoked_at__isnull=True)
+
+
+def change_key(
+    *, actor: Actor, public_id: str, grants: tuple[Grant, ...] | None, label: str | None
+) -> ApiKey:
+    """Another label or other grants; None leaves them.
+
+    NotFound for a revoked key: it stays as it ended.
+    """
+    if grants is not None:
+        _require_covered(actor, grants)
+    with transaction.atomic():
+        row = _lock_key(actor, public_id)
+        if row.revoked_at is not None:
+            raise NotFound("The key is revoked.", field="public_id")
+        before = (row.grants, row.label)
+        row.grants = row.grants if grants is None else [grant.json() for grant in grants]
+        row.label = row.label if label is None else label
+        if (row.grants, row.label) != before:
+            row.save(update_fields=["grants", "label"])
+            _announce(actor, "key.changed", row)
+    return row
+
+
+def revoke_key(*, actor: Actor, public_id: str) -> ApiKey:
+    """End the key and its connection tokens, everywhere within a second. Again: nothing changes."""
+    with transaction.atomic():
+        row = _lock_key(actor, public_id)
+        if row.revoked_at is None:
+            row.revoked_at = timezone.now()
+            row.save(update_fields=["revoked_at"])
+            _announce(actor, "key.revoked", row)
+    return row
+
+
+def mint(
+    *,
+    principal: Principal,
+    grants: tuple[Grant, ...] | None,
+    lifetime_s: int,
+    clock: Clock | None = None,
+) -> MintedToken:
+    """A connection token for the key, with all its grants or fewer."""
+    clock = clock or SystemClock()
+    if grants is not None:
+        if len(grants) > limits.CONNECTION_TOKEN_GRANTS_MAX:
+            message = f"A token narrows to at most {limits.CONNECTION_TOKEN_GRANTS_MAX} grants."
+            raise InvalidField(message, field="grants")
+        _require_covered(Actor(principal.zone_id, principal.zone, principal), grants)
+    claims = TokenClaims(principal.public_id, grants)
+    token = mint_token(settings.ENV.secret_key, claims, lifetime_s, clock)
+    now_s = clock.now_us() // 1_000_000
+    return MintedToken(token, _EPOCH + timedelta(seconds=now_s + lifetime_s))
+
+
+def _lock_key(actor: Actor, public_id: str) -> ApiKey:
+    keys = ApiKey.objects.select_related("client").select_for_update(of=("self",), no_key=True)
+    row = keys.filter(client__zone_id=actor.zone_id, public_id=public_id).first()
+    if row is None:
+        raise NotFound("This zone has no such key.", field="public_id")
+    return row
+
+
+def _within(actor: Actor, terms: KeyTerms) -> KeyTerms:
+    _require_covered(actor, terms.grants)
+    own = actor.principal.expires_at_us if actor.principal else None
+    if own is None:
+        return terms
+    end = _EPOCH + timedelta(microseconds=own)
+    if terms.expires_at is not None and terms.expires_at > end:
+        raise WiderGrant(field="expires_at")
+    return terms._replace(expires_at=terms.expires_at or end)
+
+
+def _require_covered(actor: Actor, grants: Iterable[Grant]) -> None:
+    if actor.principal is None:
+        return
+    for index, grant in enumerate(grants):
+        if not covers(actor.principal.grants, grant):
+            raise WiderGrant(field=f"grants.{index}", grant=grant.json())
+
+
+def _announce(actor: Actor, type: str, row: ApiKey) -> None:
+    attributes: dict[str, Any] = {
+        "client": row.client.name,
+        "key": row.public_id,
+        "grants": row.grants,
+    }
+    announce(zone=actor.zone, type=type, attributes=attributes)

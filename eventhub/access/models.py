@@ -1,0 +1,89 @@
+"""The tables of who may do what: zones own clients and channel names, clients own keys.
+
+Operators are Django users.
+"""
+
+from django.db import models
+
+from eventhub import limits
+
+
+class Zone(models.Model):
+    """A tenant. Nothing crosses zones."""
+
+    name = models.CharField(max_length=limits.NAME_CHARS_MAX, unique=True)
+
+    class Meta:
+        db_table = "zones"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Client(models.Model):
+    """A registered party of a zone; what it emits is signed with its name (`source`)."""
+
+    zone = models.ForeignKey(Zone, models.PROTECT)
+    name = models.CharField(max_length=limits.NAME_CHARS_MAX)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "clients"
+        constraints = (models.UniqueConstraint(fields=["zone", "name"], name="clients_by_name"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiKey(models.Model):
+    """A client's key: only the digest of its text, and what it may do."""
+
+    client = models.ForeignKey(Client, models.PROTECT)
+    public_id = models.CharField(max_length=12, unique=True)
+    digest = models.BinaryField(unique=True)  # sha256 of the whole text
+    label = models.CharField(max_length=limits.NAME_CHARS_MAX, blank=True)
+    grants = models.JSONField(default=list)  # [{"action": ..., "streams": ...}], see grants.py
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "api_keys"
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class Channel(models.Model):
+    """A name for one bit of the 64-bit mask (EMC-19); bit 63 is `default` and has no row."""
+
+    zone = models.ForeignKey(Zone, models.PROTECT)
+    name = models.CharField(max_length=limits.NAME_CHARS_MAX)
+    bit = models.SmallIntegerField()
+
+    class Meta:
+        db_table = "channels"
+        constraints = (
+            models.UniqueConstraint(fields=["zone", "name"], name="channels_by_name"),
+            models.UniqueConstraint(fields=["zone", "bit"], name="channels_by_bit"),
+            models.CheckConstraint(
+                condition=models.Q(bit__gte=0, bit__lte=62), name="channels_bit_range"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LoginAttempts(models.Model):
+    """How often an address or a username tried to log in during the running window."""
+
+    subject = models.CharField(max_length=300, primary_key=True)  # user:NAME or address:ADDRESS
+    started_at = models.DateTimeField(db_index=True)
+    attempts = models.IntegerField()
+
+    class Meta:
+        db_table = "login_attempts"
+
+    def __str__(self) -> str:
+        return self.subject

@@ -1,0 +1,18 @@
+"""What a name of a zone, client, channel or stream may be. Plain."""
+
+import re
+
+from eventhub import limits
+from eventhub.errors import FieldTooLong, InvalidName
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def valid_name(text: str, *, field: str) -> str:
+    """The name itself, or FieldTooLong or InvalidName at `field`."""
+    if len(text) > limits.NAME_CHARS_MAX:
+        raise FieldTooLong(field=field, chars_max=limits.NAME_CHARS_MAX)
+    if not _NAME.fullmatch(text):
+        raise InvalidName(field=field)
+    return text

@@ -1,0 +1,49 @@
+"""Who is asking: the key's client and zone, and what it may do.
+
+Plain, and cached by the hot doors as it is.
+"""
+
+from typing import NamedTuple
+
+from eventhub.access.grants import Grant, allows
+from eventhub.access.tokens import TokenClaims
+from eventhub.errors import Forbidden
+
+
+class Principal(NamedTuple):
+    """A live key. `expires_at_us` is the key's or the token's end, None for never."""
+
+    key_id: int
+    public_id: str
+    client_id: int
+    client: str
+    zone_id: int
+    zone: str
+    grants: tuple[Grant, ...]
+    expires_at_us: int | None
+    narrowed: tuple[Grant, ...] | None = None  # of a connection token; both must allow
+
+    def may(self, action: str, stream: str) -> bool:
+        """True if the key allows the action on the stream, and so does its token, if any."""
+        return allows(self.grants, action, stream) and (
+            self.narrowed is None or allows(self.narrowed, action, stream)
+        )
+
+    def require(self, action: str, stream: str) -> None:
+        """Forbidden, naming the missing grant, unless `may`."""
+        if not self.may(action, stream):
+            raise Forbidden(
+                f"This needs the grant {action}:{stream}, which the key {self.public_id} does not"
+                " have; ask an operator for it.",
+                grant=Grant(action, stream).json(),
+            )
+
+
+def narrow(principal: Principal, claims: TokenClaims) -> Principal:
+    """The principal of a connection token: its key's, until the token ends, with the token's grants
+    on top.
+    """
+    ends = [claims.expires_at_us]
+    if principal.expires_at_us is not None:
+        ends.append(principal.expires_at_us)
+    return principal._replace(narrowed=claims.grants, expires_at_us=min(ends))

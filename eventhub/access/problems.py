@@ -1,0 +1,152 @@
+"""Turns whatever a view raises into `application/problem+json`: our errors, DRF's, Django's and the
+database's.
+
+Nothing here shows a stack trace or HTML; what is not foreseen is logged and answered as `internal`.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import django.db
+import psycopg
+from django.core import exceptions as django_errors
+from django.http import Http404, HttpRequest, JsonResponse
+from django.http.multipartparser import MultiPartParserError
+from rest_framework import exceptions as drf_errors
+from rest_framework.response import Response
+
+from eventhub import errors
+from eventhub.logs import get_logger
+
+CONTENT_TYPE = "application/problem+json"
+_LOG = get_logger(__name__)
+
+_DATABASE_AWAY = (
+    django.db.OperationalError,
+    django.db.InterfaceError,
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+)
+# first match wins, so subclasses stand before their bases
+_SIMPLE: tuple[tuple[type[BaseException], type[errors.EventHubError]], ...] = (
+    (Http404, errors.NotFound),
+    (drf_errors.NotFound, errors.NotFound),
+    (drf_errors.MethodNotAllowed, errors.MethodNotAllowed),
+    (drf_errors.NotAuthenticated, errors.Unauthenticated),
+    (drf_errors.AuthenticationFailed, errors.InvalidCredentials),
+    (drf_errors.UnsupportedMediaType, errors.UnsupportedMediaType),
+    (drf_errors.PermissionDenied, errors.Forbidden),
+    (drf_errors.ParseError, errors.MalformedJson),
+    (drf_errors.Throttled, errors.TooManyRequests),
+    (django_errors.PermissionDenied, errors.Forbidden),
+    (django_errors.RequestDataTooBig, errors.BodyTooLarge),
+    (django_errors.SuspiciousOperation, errors.BadRequest),
+    (MultiPartParserError, errors.BadRequest),
+    (django.db.DataError, errors.BadRequest),
+    (psycopg.DataError, errors.BadRequest),
+    (_DATABASE_AWAY[0], errors.DatabaseUnavailable),
+    (_DATABASE_AWAY[1], errors.DatabaseUnavailable),
+    (_DATABASE_AWAY[2], errors.DatabaseUnavailable),
+    (_DATABASE_AWAY[3], errors.DatabaseUnavailable),
+)
+_BY_VALIDATION_CODE: dict[str, type[errors.BadRequest]] = {
+    "required": errors.MissingField,
+    "unknown_field": errors.UnknownField,
+    "max_length": errors.FieldTooLong,
+    "max_string_length": errors.FieldTooLong,
+    "invalid_name": errors.InvalidName,
+}
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
+    """DRF's EXCEPTION_HANDLER: every error of a view as a problem, with the headers that belong to
+    it.
+    """
+    found = as_error(error)
+    return Response(
+        found.problem(), found.status, headers=headers(found), content_type=CONTENT_TYPE
+    )
+
+
+def as_error(error: BaseException) -> errors.EventHubError:
+    """The error of ours that says what happened; the unforeseen is logged with its trace and
+    becomes `internal`.
+    """
+    if isinstance(error, errors.EventHubError):
+        return error
+    if isinstance(error, drf_errors.ValidationError):
+        return validation_error(error)
+    for kind, ours in _SIMPLE:
+        if isinstance(error, kind):
+            if ours is errors.DatabaseUnavailable:
+                _LOG.warning("database_unavailable", reason=str(error).strip())
+            return ours()
+    _LOG.error("unforeseen_error", exc_info=error)
+    return errors.EventHubError()
+
+
+def validation_error(error: drf_errors.ValidationError) -> errors.EventHubError:
+    """The first complaint of a serializer as an error with its field's dotted path."""
+    path, detail = next(_complaints(error.get_full_details(), ()))
+    kind = _BY_VALIDATION_CODE.get(detail["code"], errors.InvalidField)
+    field = ".".join(path) or None
+    if kind in (errors.InvalidField, errors.FieldTooLong):
+        return kind(str(detail["message"]), field=field)
+    return kind(field=field)
+
+
+def _complaints(
+    details: Any, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    if isinstance(details, dict) and isinstance(details.get("code"), str):
+        yield path, details
+    elif isinstance(details, dict):
+        for name, inner in details.items():
+            known = name != "non_field_errors"
+            yield from _complaints(inner, (*path, str(name)) if known else path)
+    elif isinstance(details, list):
+        for index, inner in enumerate(details):
+            # a list of messages of one field, or one entry per item, empty where there is nothing
+            # to say
+            messages = isinstance(inner, dict) and isinstance(inner.get("code"), str)
+            yield from _complaints(inner, path if messages else (*path, str(index)))
+
+
+def headers(error: errors.EventHubError) -> dict[str, str]:
+    """The headers that belong to an error: Retry-After, WWW-Authenticate."""
+    found: dict[str, str] = {}
+    if error.retry_after_s is not None:
+        found["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, errors.Unauthenticated):
+        refused = "" if type(error) is errors.Unauthenticated else ', error="invalid_token"'
+        found["WWW-Authenticate"] = f'Bearer realm="eventhub"{refused}'
+    return found
+
+
+def problem_response(error: errors.EventHubError) -> JsonResponse:
+    """An error as Django's own response, where DRF is not in play."""
+    return JsonResponse(
+        error.problem(), status=error.status, content_type=CONTENT_TYPE, headers=headers(error)
+    )
+
+
+# --- Django's handler400, 403, 404, 500 ---
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
+    return problem_response(as_error(exception))
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> JsonResponse:
+    return problem_response(as_error(exception))
+
+
+def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
+    return problem_response(errors.NotFound())
+
+
+def server_error(request: HttpRequest) -> JsonResponse:
+    """Also for what middleware raises, such as the session's database being away."""
+    error = sys.exc_info()[1]
+    return problem_response(as_error(error) if error else errors.EventHubError())

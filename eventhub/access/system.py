@@ -1,0 +1,35 @@
+"""Announces a change of this hub as an event of the stream `system`, committed with the change
+itself.
+"""
+
+from typing import Any
+
+import psycopg
+from django.db import connection, transaction
+
+from eventhub.eventlog import append
+from eventhub.eventlog import system as log
+from eventhub.eventlog.numbering import Appended
+
+
+def announce(*, zone: str, type: str, attributes: dict[str, Any]) -> Appended:
+    """Append the event inside the current transaction; call it LAST, because it holds the head of
+    `system`.
+
+    On commit the other processes are told. Never put a secret or a digest into the attributes.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("announce needs the transaction of the change it announces")
+    appended = log.announce(raw_connection(), zone=zone, type=type, attributes=attributes)
+    heads = {appended.stream_id: appended.sequence}
+    # robust: the change is committed, so a failing NOTIFY must not look like a failed change;
+    # readers poll as well
+    transaction.on_commit(lambda: append.notify(raw_connection(), heads), robust=True)
+    return appended
+
+
+def raw_connection() -> psycopg.Connection[Any]:
+    """psycopg's connection under Django's, in Django's transaction, for the log's plain SQL."""
+    connection.ensure_connection()
+    raw: psycopg.Connection[Any] = connection.connection
+    return raw

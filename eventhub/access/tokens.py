@@ -1,0 +1,79 @@
+"""Connection tokens: signed, short-lived stand-ins for an API key where no header can be sent
+(EventSource). Plain.
+
+A token names its key and may narrow its grants. It is reusable until it expires, and dies with its
+key: whoever reads one must then find the live key by `public_id`. It is a JWT (HS256) under a
+secret derived from the hub's own.
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import jwt
+from jwt.types import Options
+
+from eventhub import limits
+from eventhub.access.grants import Grant, parse_grants
+from eventhub.access.keys import is_public_id
+from eventhub.clock import Clock
+from eventhub.errors import EventHubError, InvalidCredentials, TokenExpired
+
+_AUDIENCE = "eventhub-connection"
+_DECODE: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}  # our clock
+
+
+class TokenClaims(NamedTuple):
+    """What a token says. `grants` None: those of the key.
+
+    `expires_at_us` is set by `mint_token`.
+    """
+
+    public_id: str
+    grants: tuple[Grant, ...] | None = None
+    expires_at_us: int = 0
+
+
+def mint_token(secret: str, claims: TokenClaims, lifetime_s: int, clock: Clock) -> str:
+    """A token that is valid for `lifetime_s` whole seconds from now, rounded down to a second."""
+    payload: dict[str, Any] = {
+        "aud": _AUDIENCE,
+        "key": claims.public_id,
+        "exp": clock.now_us() // 1_000_000 + lifetime_s,
+    }
+    if claims.grants is not None:
+        payload["grants"] = [grant.json() for grant in claims.grants]
+    return jwt.encode(payload, _signing_key(secret), algorithm="HS256")
+
+
+def read_token(secret: str, text: str, clock: Clock) -> TokenClaims:
+    """The claims of a token; InvalidCredentials for a forged or broken one, TokenExpired for an old
+    one.
+    """
+    if len(text) > limits.TOKEN_BYTES_MAX:
+        raise InvalidCredentials
+    try:
+        payload = jwt.decode(
+            text, _signing_key(secret), algorithms=["HS256"], audience=_AUDIENCE, options=_DECODE
+        )
+        claims = _claims(payload)
+    except (jwt.PyJWTError, EventHubError, ValueError, KeyError, TypeError) as error:
+        raise InvalidCredentials from error
+    if claims.expires_at_us <= clock.now_us():
+        raise TokenExpired
+    return claims
+
+
+def _claims(payload: dict[str, Any]) -> TokenClaims:
+    public_id, expires_at_s = payload["key"], payload["exp"]
+    if not isinstance(public_id, str) or not is_public_id(public_id):
+        raise ValueError("key")
+    if not isinstance(expires_at_s, int):
+        raise TypeError("exp")
+    grants = parse_grants(payload["grants"]) if "grants" in payload else None
+    return TokenClaims(public_id, grants, expires_at_s * 1_000_000)
+
+
+def _signing_key(secret: str) -> bytes:
+    if not secret:
+        raise EventHubError("The hub has no EVENTHUB_SECRET_KEY; set one, see docs/settings.md.")
+    return hashlib.sha256(b"eventhub connection token\0" + secret.encode()).digest()

@@ -1,0 +1,126 @@
+"""What every view of the management API shares: who acts in which zone, strict bodies, queries and
+pages.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from django.http import HttpRequest
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from eventhub import limits
+from eventhub.access import selectors
+from eventhub.access.actor import Actor
+from eventhub.access.authentication import KeyAuthentication, OperatorAuthentication
+from eventhub.access.names import valid_name
+from eventhub.access.parsers import shown
+from eventhub.access.principal import Principal
+from eventhub.errors import InvalidField, NotFound, UnknownField
+
+T = TypeVar("T")
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+
+class AlwaysJson(BaseContentNegotiation):
+    """Answers are JSON whatever Accept says, so that an error is never a 406 in disguise."""
+
+    def select_parser(self, request: Request, parsers: Sequence[Any]) -> Any:
+        media_type = (request.content_type or "").partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == media_type), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        return renderers[0], renderers[0].media_type
+
+
+class ManagementView(APIView):
+    """A door: parse, call one function, answer."""
+
+    authentication_classes = (KeyAuthentication, OperatorAuthentication)
+    permission_classes: Sequence[Any] = (IsAuthenticated,)
+    content_negotiation_class = AlwaysJson
+    queries: frozenset[str] = frozenset()  # names of query parameters beside `zone`
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        _measure_chunked(request)
+        found: Request = super().initialize_request(request, *args, **kwargs)
+        return found
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        for name in request.query_params:
+            if name != "zone" and name not in self.queries:
+                raise UnknownField("This query parameter is not known here.", field=shown(name))
+
+
+class OpenView(ManagementView):
+    """For whoever has not logged in yet."""
+
+    permission_classes = (AllowAny,)
+
+
+def _measure_chunked(request: HttpRequest) -> None:
+    """DRF takes a request without Content-Length for one without a body; a chunked one has its
+    length only here.
+    """
+    if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
+        return
+    body = request.read(limits.MANAGE_BODY_BYTES_MAX + 1)
+    request.META["CONTENT_LENGTH"] = str(len(body))
+    request._body = body
+
+
+def actor_of(request: Request) -> Actor:
+    """The key in its own zone, or the operator in the zone of `?zone=` (default `default`); 404 for
+    another zone.
+    """
+    asked = request.query_params.get("zone")
+    if asked is not None:
+        valid_name(asked, field="zone")
+    principal = request.auth
+    if isinstance(principal, Principal):
+        if asked not in (None, principal.zone):
+            raise NotFound("There is no such zone.", field="zone")
+        return Actor(principal.zone_id, principal.zone, principal)
+    zone = selectors.find_zone(name=asked or "default")
+    return Actor(zone.pk, zone.name, None)
+
+
+def read_body(request: Request, serializer: type[BaseSerializer]) -> dict[str, Any]:
+    """The validated body; a missing body is an empty object."""
+    found = serializer(data=request.data)
+    found.is_valid(raise_exception=True)
+    return dict(found.validated_data)
+
+
+class Page(NamedTuple):
+    """What part of a list is asked for: the items after `after` in the list's order."""
+
+    after: str
+    limit: int
+
+
+def read_page(request: Request) -> Page:
+    """`?after=` (the `next` of the page before) and `?limit=`."""
+    after = request.query_params.get("after", "")
+    if after:
+        valid_name(after, field="after")
+    text = request.query_params.get("limit", str(limits.PAGE_ITEMS_DEFAULT))
+    if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= limits.PAGE_ITEMS_MAX:
+        raise InvalidField(f"A limit is from 1 to {limits.PAGE_ITEMS_MAX}.", field="limit")
+    return Page(after, int(text))
+
+
+def cut_page(
+    items: Sequence[T], limit: int, name: Callable[[T], str]
+) -> tuple[list[T], str | None]:
+    """Items fetched with one too many, as a page and where the next begins: None at the end."""
+    if len(items) <= limit:
+        return list(items), None
+    return list(items[:limit]), name(items[limit - 1])
