@@ -49,7 +49,7 @@ payloads: $(VENV)/.stamp-requirements
 		mkdir -p $(PAYLOADS) && cp eventhub/demo/package.json eventhub/demo/package-lock.json $(PAYLOADS)/ && \
 		echo "fetching the demo's payloads" && \
 		( cd $(PAYLOADS) && PATH="$(CURDIR)/$(BIN):$$PATH" NODE_OPTIONS=--use-system-ca \
-			npm ci --ignore-scripts --no-audit --no-fund --fetch-retries 1 --loglevel error ) && \
+			npm ci --ignore-scripts --no-audit --no-fund --fetch-retries 1 --no-update-notifier ) && \
 		cp eventhub/demo/package-lock.json $(PAYLOADS)/.stamp || \
 		echo "WARNING: the demo's GitHub payloads could not be fetched; the demo runs on this machine's counters" \
 			"only. 'make setup' tries again."; }

@@ -1,0 +1,87 @@
+"""Feed the demo's streams at a rate a person can follow, and say once a minute how it goes."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from eventhub.demo import github, host
+from eventhub.demo.emitter import Emitter, Refused
+from eventhub.demo.github import Draft
+
+GITHUB_INTERVAL_S = 1.0
+HOST_INTERVAL_S = 2.0
+REPORT_INTERVAL_S = 60.0
+
+Say = Callable[[str], None]
+
+
+class Feed(NamedTuple):
+    """What goes to one stream, and how often."""
+
+    stream: str
+    batches: Iterator[list[Draft]]
+    interval_s: float
+
+
+class Tally:
+    """What was sent since the last report."""
+
+    def __init__(self) -> None:
+        self.sent: dict[str, int] = {}
+        self.refused = 0
+
+    def take(self) -> str:
+        counts = ", ".join(f"{count} on {name}" for name, count in sorted(self.sent.items()))
+        refused = f"; {self.refused} refused" if self.refused else ""
+        self.sent, self.refused = {}, 0
+        return f"events in the last minute: {counts or 'none'}{refused}"
+
+
+async def feed(url: str, key: str, say: Say) -> None:
+    """Until SIGTERM or SIGINT."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    tally = Tally()
+    async with Emitter(url, key) as emitter, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_feed(feed, emitter, tally, say)) for feed in _feeds(say)]
+        tasks.append(group.create_task(_report(tally, say)))
+        await stopping.wait()
+        for task in tasks:
+            task.cancel()
+
+
+def _feeds(say: Say) -> list[Feed]:
+    feeds = [Feed("host", host.endless(), HOST_INTERVAL_S)]
+    if payloads := github.read_payloads():
+        say(f"feeding {len(payloads)} GitHub webhook payloads and this machine's counters")
+        drafts = ([draft] for draft in github.endless(payloads, seed=time.time_ns()))
+        feeds.append(Feed("github", drafts, GITHUB_INTERVAL_S))
+    else:
+        say("feeding this machine's counters only: no GitHub payloads, see `make setup`")
+    return feeds
+
+
+async def _feed(source: Feed, emitter: Emitter, tally: Tally, say: Say) -> None:
+    """One batch each interval; when the hub was away, go on from now instead of catching up."""
+    stream = source.stream
+    for batch in source.batches:
+        began = time.monotonic()
+        try:
+            await emitter.emit(stream, batch)
+        except Refused as error:
+            if not tally.refused:
+                say(f"{stream}: the hub refused an event: {error}")
+            tally.refused += len(batch)
+        else:
+            tally.sent[stream] = tally.sent.get(stream, 0) + len(batch)
+        await asyncio.sleep(max(0.0, source.interval_s - (time.monotonic() - began)))
+
+
+async def _report(tally: Tally, say: Say) -> None:
+    while True:
+        await asyncio.sleep(REPORT_INTERVAL_S)
+        say(tally.take())
