@@ -35,6 +35,7 @@ class Options(NamedTuple):
     web: int = 2
     demo: bool = False
     restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX
+    manage: Path = HOME / "manage.py"  # runs migrate, web and demo
 
 
 class Servers(NamedTuple):
@@ -150,19 +151,19 @@ def _run(options: Options, output: Output, place: Place, port: socket.socket) ->
 def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> Iterator[Part]:
     """What runs from this repository."""
     url = listener.local_url(port)
-    migrate = Command("migrate", _manage("migrate", "--no-input", "-v", "1"), env)
+    migrate = Command("migrate", _manage(options, "migrate", "--no-input", "-v", "1"), env)
     yield Part(migrate, stage=2, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
     for number in range(1, options.web + 1):
-        argv = _manage("web", "--fd", str(port.fileno()))
+        argv = _manage(options, "web", "--fd", str(port.fileno()))
         web = Command(f"web-{number}", argv, env, grace_s=3.0, fds=(port.fileno(),))
         yield Part(web, stage=3, is_ready=lambda: _answers(f"{url}/readyz"))
     if options.demo:
-        demo = Command("demo", _manage("demo", "--url", url), env, grace_s=1.5)
+        demo = Command("demo", _manage(options, "demo", "--url", url), env, grace_s=1.5)
         yield Part(demo, stage=4)
 
 
-def _manage(*words: str) -> tuple[str, ...]:
-    return (sys.executable, str(HOME / "manage.py"), *words)
+def _manage(options: Options, *words: str) -> tuple[str, ...]:
+    return (sys.executable, str(options.manage), *words)
 
 
 def _answers(url: str) -> bool:

@@ -1,0 +1,131 @@
+"""Starting: what is checked before, what is kept from the last time, what is private."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.integration.up_process import Hub
+
+
+@contextmanager
+def running(data: Path, **options: str) -> Iterator[Hub]:
+    hub = Hub(data, **options)
+    try:
+        yield hub.wait_ready()
+    finally:
+        hub.interrupt()
+        hub.wait_end()
+        assert hub.leftovers() == []
+
+
+def test_second_start_keeps_data_and_secret(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(data) as hub:
+        hub.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        secret = (data / "secret_key").read_text()
+    (data / "metrics" / "counter_1.db").write_text("of a process that has ended")
+    with running(data) as hub:
+        assert hub.execute("SELECT answer FROM kept") == [(42,)]
+        assert (data / "secret_key").read_text() == secret
+        assert list((data / "metrics").iterdir()) == []
+        assert "initdb" not in hub.text
+
+
+def test_secrets_and_sockets_are_private(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(data):
+        assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
+        for name in ("", "postgres", "run", "metrics"):
+            assert (data / name).stat().st_mode & 0o777 == 0o700
+        owner = (data / "postgres" / "PG_VERSION").stat().st_uid
+        assert (data / "secret_key").stat().st_uid == owner
+
+
+def test_folder_above_the_data_is_not_touched(tmp_path: Path) -> None:
+    above = tmp_path / "private"
+    above.mkdir(mode=0o700)
+    before = above.stat()
+    with running(above / "data"):
+        pass
+    after = above.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
+
+
+def test_busy_port_is_said_before_anything_starts(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        hub = Hub(tmp_path / "data", port=other.getsockname()[1])
+        assert hub.wait_end() == 1
+    assert "is in use by another program" in hub.text
+    assert not (tmp_path / "data").exists()
+
+
+def test_second_hub_on_the_same_data_says_so(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as first:
+        second = Hub(tmp_path / "data")
+        assert second.wait_end() == 1
+        assert f"in use by another hub (process {first.process.pid})" in second.text
+        first.get()
+
+
+def test_two_hubs_on_one_machine_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with running(tmp_path / "one") as one:
+        with running(tmp_path / "two") as two:
+            one.execute("CREATE TABLE only_here ()")
+            assert two.execute("SELECT to_regclass('only_here')::text") == [(None,)]
+            assert one.url != two.url
+        one.get()
+
+
+def test_stale_postmaster_pid_of_another_live_process_is_no_obstacle(tmp_path: Path) -> None:
+    """After a power loss the id in postmaster.pid may belong to anything."""
+    data = tmp_path / "data"
+    with running(data):
+        pass
+    stale = data / "postgres" / "postmaster.pid"
+    stale.write_text(f"{os.getpid()}\n{data / 'postgres'}\n1\n5432\n{data / 'run'}\n\n")
+    with running(data) as hub:
+        assert hub.execute("SELECT 1") == [(1,)]
+
+
+def test_interrupted_first_start_leaves_nothing_half_made(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "postgres.new" / "base").mkdir(parents=True)
+    with running(data) as hub:
+        assert hub.execute("SELECT 1") == [(1,)]
+
+
+def test_long_data_path_moves_the_sockets_to_a_private_folder(tmp_path: Path) -> None:
+    data = tmp_path / ("long" * 20) / "data"
+    with running(data) as hub:
+        found = re.search(r'listening on Unix socket "(.+?)/\.s\.PGSQL', hub.text)
+        assert found is not None
+        sockets = Path(found.group(1))
+        assert not sockets.is_relative_to(data)
+        assert sockets.stat().st_mode & 0o777 == 0o700
+    assert not sockets.exists()
+
+
+def test_servers_given_by_url_are_not_started(tmp_path: Path) -> None:
+    given = {name: os.environ[name] for name in ("DATABASE_URL", "REDIS_URL")}
+    with running(tmp_path / "data", **given) as hub:
+        assert not re.search(r"^(postgres|redis|initdb) ", hub.text, re.MULTILINE)
+        assert not (tmp_path / "data" / "postgres").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root steps down")
+def test_root_says_in_one_line_who_runs_the_parts(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as hub:
+        notes = [line for line in hub.lines if "started as root" in line]
+        assert len(notes) == 1
+        hub.part("postgres")

@@ -1,0 +1,122 @@
+"""Start a hub as a child process, watch it from outside, and find whatever belongs to it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from eventhub.up.postgres import Postgres
+
+HOME = Path(__file__).resolve().parents[2]
+STAND_IN = Path(__file__).with_name("up_stand_in.py")
+PATIENCE_S = 30.0
+EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
+
+
+def wait_until(happened: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+    until = time.monotonic() + patience_s
+    while not happened():
+        assert time.monotonic() < until, f"waited {patience_s} s in vain for: {what}"
+        time.sleep(0.02)
+
+
+class Hub:
+    """One run of `up`. `given` are environment variables that replace embedded parts."""
+
+    def __init__(self, data: Path, *, port: int = 0, script: Path = STAND_IN, **given: str) -> None:
+        self.data = data
+        inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
+        self.process = subprocess.Popen(
+            [sys.executable, str(script), "up", "--data", str(data), "--port", str(port)],
+            env={**inherited, "PYTHONPATH": str(HOME), **given},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines.extend(iter(self.process.stdout.readline, ""))  # grows while it is read
+
+    @property
+    def text(self) -> str:
+        return "".join(self.lines)
+
+    @property
+    def url(self) -> str:
+        found = re.search(r"EventHub is ready at (\S+)", self.text)
+        assert found is not None, self.text
+        return found.group(1)
+
+    def wait_ready(self) -> "Hub":
+        def settled() -> bool:
+            return "EventHub is ready at" in self.text or self.process.poll() is not None
+
+        wait_until(settled, "the hub's banner")
+        assert self.process.poll() is None, self.text
+        return self
+
+    def wait_line(self, part: str, count: int = 1) -> None:
+        wait_until(lambda: self.text.count(part) >= count, f"{part!r} in the output")
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def wait_end(self, patience_s: float = PATIENCE_S) -> int:
+        status = self.process.wait(patience_s)
+        self._reader.join(patience_s)
+        return status
+
+    def get(self, path: str = "/readyz") -> str:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return str(answer.read().decode())
+
+    def guardian(self, name: str) -> psutil.Process:
+        for child in psutil.Process(self.process.pid).children():
+            arguments = child.cmdline()
+            if len(arguments) > 4 and json.loads(arguments[4])["name"] == name:
+                return child
+        raise AssertionError(f"no guardian of {name}")
+
+    def part(self, name: str) -> psutil.Process:
+        return self.guardian(name).children()[0]
+
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
+        url = Postgres(self.data / "postgres", self.data / "run").url()
+        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+            answer = connection.execute(statement)
+            return answer.fetchall() if answer.description else []
+
+    def leftovers(self) -> list[str]:
+        return processes_of(self.data)
+
+
+def processes_of(data: Path) -> list[str]:
+    """Everything that was started for the folder, by arguments, environment or working folder."""
+    mark = os.fsencode(data)
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            about = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            about += os.fsencode((entry / "cwd").readlink())
+            if mark in about:
+                found.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()!r}")
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,54 @@
+"""A hub with the real PostgreSQL and Redis and a tiny web part, so that supervision is tested alone.
+
+`up_stand_in.py up --data … --port …` is the supervisor; it starts this script again for its parts.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+from eventhub.up.hub import Options, run
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(str(os.getpid()).encode())
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def web(fd: int) -> None:
+    """Serve, or misbehave as STAND_IN_WEB says."""
+    behaviour = os.environ.get("STAND_IN_WEB", "")
+    if behaviour == "crash":
+        sys.exit("cannot go on")
+    if behaviour == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    server = HTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = socket.socket(fileno=fd)
+    server.serve_forever()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--fd", type=int)
+    given, _ = parser.parse_known_args()
+    if given.command == "up":
+        sys.exit(run(Options(given.data, port=given.port, manage=Path(__file__).resolve())))
+    if given.command == "web":
+        web(given.fd)
+
+
+if __name__ == "__main__":
+    main()
