@@ -1,4 +1,4 @@
-"""Time as an argument: production passes `SystemClock`, tests pass `ManualClock` and never sleep."""
+"""Time as an argument: production passes `SystemClock`, tests `ManualClock`, and never sleep."""
 
 import time
 from typing import Protocol

@@ -5,9 +5,8 @@ Plain numbers; nothing imports from here by `*`, and no bound lives anywhere els
 
 # --- emit ---
 BODY_BYTES_MAX = 8 * 1024 * 1024  # one request; 1,000 events of 8 KiB
-BATCH_EVENTS_MAX = (
-    1_000  # one request; 1,000 rows commit in 3 ms, so nobody waits long behind a batch
-)
+# one request; 1,000 rows commit in 3 ms, so nobody waits long behind a batch
+BATCH_EVENTS_MAX = 1_000
 EVENT_BYTES_MAX = 1024 * 1024  # stored bytes; a ring of 32 MiB still holds 32 of the largest
 BODY_TIMEOUT_S_MAX = 20  # a body that trickles holds a connection, not a worker; still it ends
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
@@ -21,20 +20,17 @@ ENVIRONMENT_BYTES_MAX = 16 * 1024  # encoded annotations
 # --- append ---
 APPEND_EVENTS_MAX = 4_000  # one transaction of the group commit: about 10 ms
 APPEND_BYTES_MAX = 16 * 1024 * 1024  # one transaction; bounds the memory of the statement
-APPEND_WAITING_EVENTS_MAX = (
-    50_000  # waiting in one process; beyond it emit answers 503 `overloaded`
-)
+# waiting in one process; beyond it emit answers 503 `overloaded`
+APPEND_WAITING_EVENTS_MAX = 50_000
 APPEND_WAITING_BYTES_MAX = 128 * 1024 * 1024
 APPEND_TIMEOUT_S_MAX = 10  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
 PRODUCER_WINDOW = 4_096  # recent numbers kept per producer; at least four times BATCH_EVENTS_MAX
-PRODUCERS_PER_CLIENT_STREAM_MAX = (
-    1_000  # incarnations held at once; the least recently seen expire first
-)
+# incarnations held at once; the least recently seen expire first
+PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation not seen for so long is forgotten
 NOTIFY_INTERVAL_S = 0.002  # NOTIFY at most once per stream in this time
-APPEND_LOCK_IDLE_S_MAX = (
-    2  # a stopped process loses its locked heads after so long, and others go on
-)
+# a stopped process loses its locked heads after so long, and others go on
+APPEND_LOCK_IDLE_S_MAX = 2
 CONNECT_TIMEOUT_S = 3  # one attempt to reach PostgreSQL
 RECONNECT_PAUSE_S = 0.2  # after a failed attempt, callers get 503 at once for so long
 
@@ -45,12 +41,13 @@ SEGMENT_BYTES_DEFAULT = 64 * 1024 * 1024
 SEGMENT_BYTES_MAX = 4 * 1024 * 1024 * 1024
 GROUP_BYTES_MAX = 1024 * 1024 * 1024  # a partition; rolled segments go to the next one beyond it
 GROUPS_LIVE_MAX = 1_000  # partitions; 4,000 cost 278 ms on a query without the key
+PRODUCER_SWEEP_INTERVAL_S = 600.0  # how often old producers are looked for
 MAINTAIN_INTERVAL_S = 5.0  # how often a maintainer looks whether a partition is needed
 STREAMS_PER_ZONE_MAX = 10_000
 
 # --- tail and read ---
 RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
-RING_BYTES_TOTAL_MAX = 64 * 1024 * 1024  # all rings of one process, shared equally
+RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally
 HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 READ_EVENTS_MAX = 512  # one read from the database
 READ_BYTES_MAX = 4 * 1024 * 1024  # one read from the database
@@ -65,17 +62,17 @@ MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; its largest is a lis
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events a listen may ask for
 SEND_STALL_S_MAX = 10.0  # a reader whose socket takes nothing for so long is told to resume
-PING_INTERVAL_S = (
-    15.0  # a position is sent at least this often, so a filtered reader's cursor moves on
-)
+KEEPER_INTERVAL_S = 0.25  # how often all sockets of a process are looked after
+ABANDON_S = 2.0  # from a last frame to a slow reader until its connection is dropped
+# a position is sent at least this often, so a filtered reader's cursor moves on
+PING_INTERVAL_S = 15.0
 FRAMES_PER_TURN_MAX = 64  # frames to one socket before others get their turn
 UNSENT_TCP_TIMEOUT_MS = 30_000  # the kernel drops a connection whose peer takes nothing for so long
 PAIRS_MAX = 64  # pairs of one listen
 
 # --- access ---
-AUTHORISATION_FRESH_S_MAX = (
-    1.0  # a cached grant counts while the tail of `system` was confirmed within this
-)
+# a cached grant counts while the tail of `system` was confirmed within this
+AUTHORISATION_FRESH_S_MAX = 1.0
 KEYS_CACHED_MAX = 50_000  # per process
 KEYS_PER_CLIENT_MAX = 100
 CLIENTS_PER_ZONE_MAX = 10_000
@@ -99,4 +96,6 @@ RESTARTS_PER_MINUTE_MAX = 5
 STOP_TIMEOUT_S_MAX = 10.0
 READY_TIMEOUT_S_MAX = 60.0
 READY_CHECK_S_MAX = 2  # one check of /readyz
+GRACEFUL_S_MAX = 3  # a stopping web process waits so long for requests under way
+CONNECTIONS_PER_PROCESS_MAX = 20_000
 RECOVERY_TIMEOUT_S_MAX = 600.0  # PostgreSQL replaying its log after a crash, or a long migration

@@ -29,8 +29,29 @@ GAPS = Counter("eventhub_gaps", "Listens answered with gap or segment_mismatch."
 RING_READS = Counter(
     "eventhub_ring_reads", "Batches served to listeners, by where they came from.", ["tier"]
 )
-SYSTEM_AGE = Gauge(
-    "eventhub_system_confirmed_age_seconds",
-    "Seconds since the tail of `system` was last confirmed.",
-    multiprocess_mode="livemax",
-)
+KEY_LOOKUPS = Counter("eventhub_key_lookups", "Credentials looked up in the database.")
+
+
+class SentTally:
+    """Counts frames in plain numbers, because a shared metric costs more than a frame;
+
+    `flush` adds them up.
+    """
+
+    __slots__ = ("_bytes", "_events")
+
+    def __init__(self) -> None:
+        self._events = 0
+        self._bytes = 0
+
+    def add(self, size: int) -> None:
+        self._events += 1
+        self._bytes += size
+
+    def flush(self) -> None:
+        SENT_EVENTS.inc(self._events)
+        SENT_BYTES.inc(self._bytes)
+        self._events = self._bytes = 0
+
+
+SENT = SentTally()

@@ -1,11 +1,18 @@
-"""Django's routes: the management API under /v1 and its documentation; the hot doors never reach
-Django.
+"""Django's routes: the management API under /v1 and its documentation.
+
+The hot doors never reach Django.
 """
 
 from django.urls import include, path
 
+from eventhub import openapi
+
 urlpatterns = [
+    path("v1/streams", include("eventhub.streams.urls")),
     path("v1/", include("eventhub.access.urls")),
+    path("docs/openapi.json", openapi.openapi_json),
+    path("docs/api", openapi.api_page),
+    path("docs/errors", openapi.errors_page),
 ]
 
 handler400 = "eventhub.access.problems.bad_request"

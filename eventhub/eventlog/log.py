@@ -23,7 +23,7 @@ class Log:
 
     def __init__(self, *, database_url: str, direct_url: str) -> None:
         self.pool = reading_pool(database_url)
-        self.tail = Tail(direct_url, self.pool)
+        self.tail = Tail(url=database_url, direct_url=direct_url, pool=self.pool)
         self._appender = Appender(database_url, self.tail.committed)
 
     @classmethod
@@ -67,8 +67,8 @@ class Follower:
 
     def __init__(self, log: Log, stream_id: int, ring: Ring, position: Position) -> None:
         self.ring = ring
+        self.position = position  # where it began
         self.cursor: Cursor = position.cursor  # the last event taken
-        self.started_head = position.head  # what is above was appended after the start: live
         self._log = log
         self._stream_id = stream_id
 

@@ -24,7 +24,15 @@ class Stored:
     them.
     """
 
-    __slots__ = ("_event", "_json", "appended_at_us", "mask", "payload", "segment", "sequence")
+    __slots__ = (
+        "_event",
+        "appended_at_us",
+        "frame_json",
+        "mask",
+        "payload",
+        "segment",
+        "sequence",
+    )
 
     def __init__(
         self, segment: str, sequence: int, mask: int, appended_at_us: int, payload: bytes
@@ -35,7 +43,7 @@ class Stored:
         self.appended_at_us = appended_at_us
         self.payload = payload
         self._event: Event | None = None
-        self._json: str | None = None
+        self.frame_json: str | None = None  # made by the first JSON reader, shared by all
 
     @property
     def cursor(self) -> Cursor:
@@ -50,6 +58,4 @@ class Stored:
     @property
     def json(self) -> str:
         """The event's own fields as JSON text."""
-        if self._json is None:
-            self._json = json_codec.event_json(self.event).decode()
-        return self._json
+        return json_codec.event_json(self.event).decode()

@@ -9,13 +9,13 @@ contract: one event loop; `run` is one task; a ring is filled by one reader at a
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub import limits
-from eventhub.errors import DatabaseUnavailable, EventHubError
+from eventhub.errors import EventHubError
 from eventhub.eventlog.append import SQL, NewRow, heads_text
 from eventhub.eventlog.database import AWAY, Connection, connect, reading, within
 from eventhub.eventlog.read import heads, read
@@ -29,7 +29,8 @@ log = get_logger(__name__)
 class Tail:
     """The rings of one process."""
 
-    def __init__(self, direct_url: str, pool: AsyncConnectionPool[Connection]) -> None:
+    def __init__(self, *, url: str, direct_url: str, pool: AsyncConnectionPool[Connection]) -> None:
+        self._url = url
         self._direct_url = direct_url
         self._pool = pool
         self._rings: dict[int, Ring] = {}
@@ -79,40 +80,37 @@ class Tail:
             group.create_task(self._poll())
             group.create_task(self._tell())
 
-    async def refresh(self, stream_id: int) -> None:
-        """Look at the head now and fill the ring up to it."""
-        async with reading(self._pool) as connection:
-            await self._look(connection, [stream_id])
-
     async def _poll(self) -> None:
+        """Look at the heads on a connection of its own, so that busy readers cannot delay it."""
+        connection: Connection | None = None
         while True:
-            with suppress(DatabaseUnavailable):
-                async with reading(self._pool) as connection:
+            try:
+                if self._rings:
+                    connection = connection or await connect(self._url, name="eventhub heads")
                     await self._look(connection, list(self._rings))
+            except (*AWAY, EventHubError):
+                if connection is not None:
+                    await connection.close()
+                connection = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _look(self, connection: Connection, stream_ids: list[int]) -> None:
-        if not stream_ids:
-            return
         began_s = asyncio.get_running_loop().time()
         now = await within(heads(connection, stream_ids), limits.READ_TIMEOUT_S_MAX)
         for stream_id, head in now.items():
-            await self._fill(stream_id, head)
+            await self._fill(connection, stream_id, head)
             ring = self._rings.get(stream_id)
             if ring is not None and ring.next > head:
                 ring.confirmed_s = began_s
 
-    async def _fill(self, stream_id: int, head: int) -> None:
-        """Read until the ring has reached a head.
-
-        Rows that came by another way meanwhile are dropped by the ring.
-        """
+    async def _fill(self, connection: Connection, stream_id: int, head: int) -> None:
+        """Read until the ring has reached a head. Rows that came by another way meanwhile are
+        dropped by the ring."""
         async with self._filling.setdefault(stream_id, asyncio.Lock()):
             while (ring := self._rings.get(stream_id)) is not None and ring.next <= head:
-                async with reading(self._pool) as connection:
-                    rows = await within(
-                        read(connection, stream_id, ring.next - 1), limits.READ_TIMEOUT_S_MAX
-                    )
+                rows = await within(
+                    read(connection, stream_id, ring.next - 1), limits.READ_TIMEOUT_S_MAX
+                )
                 if not rows or not ring.push(rows):
                     log.error("tail_hole", stream_id=stream_id, next=ring.next, head=head)
                     return
@@ -136,7 +134,8 @@ class Tail:
             stream_id, _, head = pair.partition(":")
             ring = self._rings.get(int(stream_id))
             if ring is not None and ring.next <= int(head):
-                await self._fill(int(stream_id), int(head))
+                async with reading(self._pool) as connection:
+                    await self._fill(connection, int(stream_id), int(head))
 
     async def _tell(self) -> None:
         """NOTIFY the others of what this process appended: a statement of its own, at most one in 2

@@ -1,0 +1,162 @@
+"""The websocket door: a Channels consumer that hands messages to the pump and its frames to the
+socket. Django module.
+"""
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from delivery.sessions.frames import SUBPROTOCOLS, Frame, frames_for
+from delivery.sessions.keeper import Keeper
+from delivery.sessions.pump import Parts, Pump
+from eventhub import limits
+from eventhub.access.gate import Gate
+from eventhub.access.keys import is_key
+from eventhub.access.principal import Principal
+from eventhub.clock import SystemClock
+from eventhub.doors.http import Receive, Scope, Send, problem_answer, read_head
+from eventhub.errors import (
+    EventHubError,
+    InvalidCredentials,
+    InvalidField,
+    Unauthenticated,
+    UnknownField,
+)
+from eventhub.eventlog.log import Log
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+CLOSE_UNAUTHENTICATED = 4401
+CLOSE_FAILED = 1011
+
+
+class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """One socket. The handshake (SocketDoor) has authorised it already."""
+
+    def __init__(self, *, hub_log: Log, gate: Gate, keeper: Keeper) -> None:
+        super().__init__()
+        self._log = hub_log
+        self._gate = gate
+        self._keeper = keeper
+        self._pumping: asyncio.Task[None] | None = None
+        self._second = 0
+        self._messages = 0
+
+    async def connect(self) -> None:
+        subprotocol = chosen_subprotocol(self.scope)
+        await self.accept(subprotocol)
+        parts = Parts(self._log, self._gate, SystemClock(), frames_for(subprotocol), self._send)
+        credential, principal = self.scope["eventhub"]
+        self._pump = Pump(parts, credential, principal)
+        self._keeper.add(self._pump, self._abandon)
+        self._pumping = asyncio.create_task(self._run())
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        await self._pace()
+        await self._pump.handle(text_data if text_data is not None else bytes_data or b"")
+
+    async def disconnect(self, code: int) -> None:
+        if self._pumping is not None:
+            self._keeper.remove(self._pump)
+            self._pumping.cancel()
+            await asyncio.gather(self._pumping, return_exceptions=True)
+            await self._pump.close()
+
+    async def _run(self) -> None:
+        """Pump until the socket ends; a refused credential ends it with a reason."""
+        try:
+            await self._pump.run()
+        except Unauthenticated as error:
+            frames = frames_for(chosen_subprotocol(self.scope))
+            await self._send(frames.message({"op": "error", **error.problem()}))
+            await self.close(CLOSE_UNAUTHENTICATED, error.code)
+        except OSError:
+            pass  # the reader went away while a frame was being sent
+        except Exception:
+            log.exception("socket_failed")
+            await self.close(CLOSE_FAILED, "internal")
+
+    async def _send(self, frame: Frame) -> None:
+        kind = "text" if isinstance(frame, str) else "bytes"
+        await self.base_send({"type": "websocket.send", kind: frame})
+
+    def _abandon(self, frame: Frame) -> None:
+        """Say a last word without waiting for room, and drop the connection."""
+        if self._pumping is not None:
+            self._pumping.cancel()
+        abandon = self.scope.get("extensions", {}).get("eventhub.abandon")
+        if abandon is not None:
+            abandon(frame)
+
+    async def _pace(self) -> None:
+        """Read no more messages in a second than the limit; the rest waits in the client's socket."""
+        second = int(asyncio.get_running_loop().time())
+        if second != self._second:
+            self._second, self._messages = second, 0
+        self._messages += 1
+        if self._messages > limits.MESSAGES_PER_S_MAX:
+            await asyncio.sleep(1)
+
+
+class SocketDoor:
+    """The handshake of /v1/ws: authorises before accepting, and refuses with a problem document."""
+
+    def __init__(self, *, hub_log: Log, gate: Gate, keeper: Keeper) -> None:
+        self._gate = gate
+        self._keeper = keeper
+        self._consumer = SessionConsumer.as_asgi(hub_log=hub_log, gate=gate, keeper=keeper)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["path"] != "/v1/ws":
+                raise UnknownField("The websocket is at /v1/ws.", field="path")
+            credential, principal = await self._authorise(scope)
+            chosen_subprotocol(scope)
+            self._keeper.may_add(principal)
+        except EventHubError as error:
+            await receive()  # the connect message
+            await _refuse(error, send)
+            return
+        scope["eventhub"] = (credential, principal)
+        await self._consumer(scope, receive, send)
+
+    async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
+        """By header, or for browsers by `?token=`, which takes connection tokens only: keys stay
+        out of URLs.
+        """
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        credential = (
+            query["token"][-1] if "token" in query else read_head(scope["headers"]).credential
+        )
+        if "token" in query and is_key(credential):
+            raise InvalidCredentials(
+                "An API key does not belong in a URL; mint a connection token."
+            )
+        return credential, await self._gate.authorise(credential)
+
+
+def chosen_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
+    """The first known of those offered;
+
+    None if none was. Raises InvalidField when none is known.
+    """
+    offered = scope.get("subprotocols") or []
+    for name in offered:
+        if name in SUBPROTOCOLS:
+            return str(name)
+    if offered:
+        message = f"Offer one of the subprotocols {', '.join(SUBPROTOCOLS)}."
+        raise InvalidField(message, field="sec-websocket-protocol")
+    return None
+
+
+async def _refuse(error: EventHubError, send: Send) -> None:
+    answer = problem_answer(error, "/v1/ws")
+    headers = [(b"content-type", answer.content_type), *answer.headers]
+    await send(
+        {"type": "websocket.http.response.start", "status": answer.status, "headers": headers}
+    )
+    await send({"type": "websocket.http.response.body", "body": answer.body})

@@ -1,0 +1,120 @@
+"""The messages of the websocket, as both sides write them; docs/session-protocol.md describes each.
+Plain.
+"""
+
+from typing import Annotated, Any, NoReturn
+
+import msgspec
+from msgspec import Meta, Struct
+
+from eventhub import errors, limits
+from eventhub.event.inbound import parse_mask, refuse_json
+from eventhub.eventlog.read import Start
+from eventhub.eventlog.stored import Cursor
+from registrations.lang.pairs import Pairs, parse_pairs
+
+ListenName = Annotated[str, Meta(min_length=1, max_length=64)]
+Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class CursorIn(Struct, forbid_unknown_fields=True):
+    """The last event seen."""
+
+    segment: Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")]
+    sequence: Position
+
+
+class Hello(Struct, tag_field="op", tag="hello", forbid_unknown_fields=True):
+    """A client's greeting: who it is, for the operator's eyes."""
+
+    agent: Annotated[str, Meta(max_length=200)] = ""
+
+
+class ListenIn(
+    Struct, tag_field="op", tag="listen", forbid_unknown_fields=True, rename={"start": "from"}
+):
+    """Begin to listen. `window`: so many events may be unacknowledged; none: no acks are needed."""
+
+    listen: ListenName
+    stream: Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX)]
+    start: str | CursorIn = "now"
+    mask: int | str | list[str] | None = None
+    domain: Any = None
+    type: Any = None
+    attributes: Any = None
+    window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
+    body: Any = None  # named only to be refused: the body is opaque
+
+
+class Stop(Struct, tag_field="op", tag="stop", forbid_unknown_fields=True):
+    """End a listen."""
+
+    listen: ListenName
+
+
+class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
+    """All events of the listen up to a sequence have been dealt with."""
+
+    listen: ListenName
+    sequence: Position
+
+
+class Ping(Struct, tag_field="op", tag="ping", forbid_unknown_fields=True):
+    """Answered with a pong of the same `id`."""
+
+    id: Annotated[str, Meta(max_length=64)] = ""
+
+
+class Pong(Struct, tag_field="op", tag="pong", forbid_unknown_fields=True):
+    """An answer to the hub's ping; nothing follows from it."""
+
+    id: Annotated[str, Meta(max_length=64)] = ""
+
+
+Incoming = Hello | ListenIn | Stop | Ack | Ping | Pong
+_decoder = msgspec.json.Decoder(Incoming)
+
+
+def parse_message(text: str | bytes) -> Incoming:
+    """A client's message. Raises BadRequest's kin with the field."""
+    if len(text) > limits.MESSAGE_BYTES_MAX:
+        raise errors.BodyTooLarge(bytes_max=limits.MESSAGE_BYTES_MAX)
+    try:
+        message: Incoming = _decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        _refuse(error)
+    return message
+
+
+def _refuse(error: Exception) -> NoReturn:
+    text = str(error)
+    if "Invalid value" in text and "$.op" in text:
+        raise errors.UnknownOperation(field="op") from None
+    refuse_json(error)
+
+
+def start_of(message: ListenIn) -> Start:
+    """Where a listen begins. Raises InvalidCursor."""
+    start = message.start
+    if isinstance(start, CursorIn):
+        return Cursor(start.segment.lower(), start.sequence)
+    if start == "now":
+        return "now"
+    if start == "oldest":
+        return "oldest"
+    raise errors.InvalidCursor(field="from")
+
+
+def pairs_of(message: ListenIn) -> Pairs:
+    """The pairs of a listen; a `body` among them is an error."""
+    fields = {
+        name: value
+        for name in ("domain", "type", "attributes", "body")
+        if (value := getattr(message, name)) is not None
+    }
+    return parse_pairs(fields)
+
+
+def mask_of(message: ListenIn) -> int | list[str] | None:
+    """The channels of a listen: bits, names to be looked up, or None for all."""
+    return None if message.mask is None else parse_mask(message.mask)

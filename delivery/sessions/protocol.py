@@ -1,0 +1,167 @@
+"""The rules of a session without I/O: which events a listen gets, what each frame says, what an ack
+frees. Plain.
+
+Every frame of a listen carries `prev`, the last sequence the listen was told about before it. A
+reader whose last number is not `prev` has lost a frame; numbers between `prev` and `sequence` are
+events it did not ask for (EMC-05).
+"""
+
+from collections import deque
+from typing import Any
+
+import orjson
+
+from delivery.sessions.frames import Frame, Frames
+from eventhub import limits, metrics
+from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
+from eventhub.event.envelope import ALL_MASK
+from eventhub.eventlog.read import Position
+from eventhub.eventlog.stored import Cursor, Stored
+from registrations.lang.pairs import Pairs
+
+
+class Filter:
+    """What a listen wants: channel bits first (EMC-20), then the pairs; of `system`, the events of
+    its zone only.
+    """
+
+    __slots__ = ("mask", "pairs", "zone")
+
+    def __init__(
+        self, *, mask: int = ALL_MASK, pairs: Pairs | None = None, zone: str | None = None
+    ) -> None:
+        self.mask = mask
+        self.pairs = pairs if pairs is not None and not pairs.everything else None
+        self.zone = zone
+
+    def wants(self, stored: Stored, now_us: int) -> bool:
+        """True if the event goes to the reader; an expired one is skipped and counted."""
+        if not stored.mask & self.mask:
+            return False
+        event = stored.event
+        if self.zone is not None and event.attributes.get("zone") != self.zone:
+            return False
+        if self.pairs is not None and not self.pairs.matches(event):
+            return False
+        if event.expires_at_us and event.expires_at_us <= now_us:
+            metrics.EXPIRED.inc()
+            return False
+        return True
+
+
+class Listen:
+    """One listen of a session: its filter, and what its reader has been told."""
+
+    __slots__ = (
+        "_unacked",
+        "filter",
+        "name",
+        "name_json",
+        "started_head",
+        "stream",
+        "told",
+        "window",
+    )
+
+    def __init__(self, name: str, stream: str, wanted: Filter, window: int | None) -> None:
+        self.name = name
+        self.name_json = orjson.dumps(name).decode()
+        self.stream = stream
+        self.filter = wanted
+        self.window = window
+        self.told = 0  # the last sequence the reader knows of
+        self.started_head = 0  # what is above was appended after the listen began
+        self._unacked: deque[int] = deque()
+
+    @property
+    def full(self) -> bool:
+        """True while as many events as the window allows are unacknowledged."""
+        return self.window is not None and len(self._unacked) >= self.window
+
+    def began(self, position: Position) -> dict[str, Any]:
+        """The message that the listen has begun, and where."""
+        self.told = position.cursor.sequence
+        self.started_head = position.head
+        return {
+            "op": "listening",
+            "listen": self.name,
+            "stream": self.stream,
+            "cursor": position.cursor._asdict(),
+            "head": position.head,
+        }
+
+    def event(self, stored: Stored, frames: Frames) -> Frame:
+        """The frame of an event that the filter wants."""
+        frame = frames.event(self.name_json, self.told, stored.sequence > self.started_head, stored)
+        self.told = stored.sequence
+        if self.window is not None:
+            self._unacked.append(stored.sequence)
+        return frame
+
+    def acked(self, sequence: int) -> None:
+        """All up to a sequence are dealt with."""
+        while self._unacked and self._unacked[0] <= sequence:
+            self._unacked.popleft()
+
+    def position(self, cursor: Cursor) -> dict[str, Any] | None:
+        """How far the hub has looked without finding anything for this reader;
+
+        None if the reader knows.
+        """
+        if cursor.sequence == self.told:
+            return None
+        position = {**cursor._asdict(), "prev": self.told}
+        self.told = cursor.sequence
+        return position
+
+
+class Session:
+    """The listens of one socket by name."""
+
+    def __init__(self) -> None:
+        self.listens: dict[str, Listen] = {}
+
+    def may_add(self, name: str) -> None:
+        """Raises ListenExists, TooManyRequests."""
+        if name in self.listens:
+            raise ListenExists(listen=name)
+        if len(self.listens) >= limits.LISTENS_PER_SOCKET_MAX:
+            raise TooManyRequests(
+                "This socket has as many listens as it may; open another.",
+                listens_max=limits.LISTENS_PER_SOCKET_MAX,
+            )
+
+    def find(self, name: str) -> Listen:
+        """Raises UnknownListen."""
+        found = self.listens.get(name)
+        if found is None:
+            raise UnknownListen(listen=name)
+        return found
+
+
+def hello(*, client: str, zone: str) -> dict[str, Any]:
+    """The hub's first message."""
+    return {
+        "op": "hello",
+        "protocol": "eventhub.v1",
+        "client": client,
+        "zone": zone,
+        "ping_s": limits.PING_INTERVAL_S,
+        "listens_max": limits.LISTENS_PER_SOCKET_MAX,
+    }
+
+
+def refusal(error: EventHubError, listen: str | None = None) -> dict[str, Any]:
+    """An error as a message;
+
+    `gap` and `segment_mismatch` are messages of their own name, because they are answers.
+    """
+    metrics.REFUSED.labels(code=error.code).inc()
+    op = "error"
+    if error.code in ("gap", "segment_mismatch"):
+        metrics.GAPS.labels(code=error.code).inc()
+        op = error.code
+    message = {"op": op, **error.problem()}
+    if listen is not None:
+        message["listen"] = listen
+    return message

@@ -1,0 +1,170 @@
+"""Who may do what at the hot doors: grants and names cached, and dropped when `system` says so.
+
+Sql module, no Django.
+
+A cached answer counts only while the tail of `system` was confirmed within a second; otherwise the
+database is asked, otherwise the caller gets 503 and open sockets wait. So a revocation is effective
+within a second in every process. Concurrency contract: one event loop; `run` is one task.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable
+
+from eventhub import limits, metrics
+from eventhub.access.keys import is_key
+from eventhub.access.keys_sql import FIND_BY_DIGEST, FIND_BY_PUBLIC_ID, principal_of
+from eventhub.access.principal import Principal, narrow
+from eventhub.access.tokens import TokenClaims, read_token
+from eventhub.clock import Clock
+from eventhub.errors import (
+    EventHubError,
+    InvalidCredentials,
+    TokenExpired,
+    UnknownChannel,
+    UnknownStream,
+)
+from eventhub.event.envelope import DEFAULT_MASK
+from eventhub.eventlog.database import reading, within
+from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.read import find_stream
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+_CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
+
+
+class Gate:
+    """The authoriser of one process."""
+
+    def __init__(self, hub_log: Log, *, secret: str, clock: Clock) -> None:
+        self._log = hub_log
+        self._secret = secret
+        self._clock = clock
+        self._system: Follower | None = None
+        self._keys: dict[bytes, Principal] = {}  # by digest of the credential
+        self._streams: dict[tuple[int, str], int] = {}  # never changes: streams are not deleted
+        self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; names keep their bit
+        self.changes = 0  # rises with every change of a key; sockets then ask again
+        self.wakers: set[asyncio.Event] = set()  # set with it
+
+    def age_s(self) -> float:
+        """Seconds since everything that `system` had said was applied here; infinite while it is
+        not followed.
+        """
+        system = self._system
+        if system is None or system.ring.next != system.cursor.sequence + 1:
+            return float("inf")
+        return asyncio.get_running_loop().time() - system.ring.confirmed_s
+
+    def fresh(self) -> bool:
+        """True while cached answers count."""
+        return self.age_s() < limits.AUTHORISATION_FRESH_S_MAX
+
+    async def authorise(self, credential: str) -> Principal:
+        """The principal of an API key or connection token.
+
+        Raises Unauthenticated's kin, DatabaseUnavailable.
+        """
+        digest = hashlib.sha256(credential.encode()).digest()
+        principal = self._keys.get(digest)
+        if principal is None or not self.fresh():
+            principal = await self._look_up(credential, digest)
+        if principal.expires_at_us is not None and principal.expires_at_us <= self._clock.now_us():
+            raise InvalidCredentials if is_key(credential) else TokenExpired
+        return principal
+
+    async def stream_id(self, principal: Principal, name: str) -> int:
+        """The stream of that name in the principal's zone;
+
+        `system` is the hub's. Raises UnknownStream.
+        """
+        if name == "system":
+            return SYSTEM_STREAM_ID
+        found = self._streams.get((principal.zone_id, name))
+        if found is None:
+            async with reading(self._log.pool) as connection:
+                found = await within(
+                    find_stream(connection, principal.zone_id, name), limits.READ_TIMEOUT_S_MAX
+                )
+            if found is None:
+                raise UnknownStream(stream=name[: limits.NAME_CHARS_MAX])
+            self._streams[principal.zone_id, name] = found
+        return found
+
+    async def mask(self, zone_id: int, names: Iterable[str]) -> int:
+        """The bits of channel names in a zone. Raises UnknownChannel."""
+        bits = self._channels.get(zone_id, {})
+        mask = 0
+        for name in names:
+            if name == "default":
+                mask |= DEFAULT_MASK
+                continue
+            if name not in bits:
+                bits = await self._load_channels(zone_id)
+            if name not in bits:
+                raise UnknownChannel(channel=name[: limits.NAME_CHARS_MAX])
+            mask |= 1 << bits[name]
+        return mask
+
+    async def run(self) -> None:
+        """Follow `system` until cancelled, through every absence of the database."""
+        while True:
+            try:
+                async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
+                    self._forget_all()  # what happened before `now` is not followed
+                    self._system = follower
+                    async for stored in follower:
+                        self._apply(stored.event.type)
+            except EventHubError as error:
+                log.warning("system_not_followed", error=error.code)
+            finally:
+                self._system = None
+            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    def _apply(self, type: str) -> None:
+        if type.startswith(("key.", "client.", "zone.")):
+            self._forget_all()
+
+    def _forget_all(self) -> None:
+        self._keys.clear()
+        self.changes += 1
+        for waker in self.wakers:
+            waker.set()
+
+    async def _look_up(self, credential: str, digest: bytes) -> Principal:
+        claims = None
+        if not is_key(credential):
+            claims = read_token(self._secret, credential, self._clock)
+        changes = self.changes
+        principal = await self._find(digest, claims)
+        if changes == self.changes:  # nothing was revoked while the row was read
+            if len(self._keys) >= limits.KEYS_CACHED_MAX:
+                self._keys.clear()
+            self._keys[digest] = principal
+        metrics.KEY_LOOKUPS.inc()
+        return principal
+
+    async def _find(self, digest: bytes, claims: TokenClaims | None) -> Principal:
+        async with reading(self._log.pool) as connection:
+            query, value = (
+                (FIND_BY_DIGEST, digest)
+                if claims is None
+                else (FIND_BY_PUBLIC_ID, claims.public_id)
+            )
+            cursor = await within(connection.execute(query, (value,)), limits.READ_TIMEOUT_S_MAX)
+            row = await cursor.fetchone()
+        if row is None:
+            raise InvalidCredentials
+        return principal_of(row) if claims is None else narrow(principal_of(row), claims)
+
+    async def _load_channels(self, zone_id: int) -> dict[str, int]:
+        async with reading(self._log.pool) as connection:
+            cursor = await within(
+                connection.execute(_CHANNELS, (zone_id,)), limits.READ_TIMEOUT_S_MAX
+            )
+            bits = dict(await cursor.fetchall())
+        self._channels[zone_id] = bits
+        return bits

@@ -1,0 +1,75 @@
+"""The web process as one ASGI application: hot doors, the websocket, and Django behind them.
+
+Composition root.
+"""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
+
+import asyncio
+from contextlib import AsyncExitStack
+
+from django.core.asgi import get_asgi_application
+from starlette.middleware.cors import CORSMiddleware
+
+from eventhub.doors.app import AsgiApp, Doors
+from eventhub.doors.http import Receive, Scope, Send
+from eventhub.env import read_env
+from eventhub.hub import Hub, open_hub
+
+_django = get_asgi_application()
+
+from delivery.sessions.consumer import SocketDoor  # noqa: E402 - needs Django set up
+from delivery.sessions.keeper import Keeper  # noqa: E402
+
+
+class Application:
+    """Opens the hub with the server's lifespan; until then nothing is served."""
+
+    def __init__(self) -> None:
+        self._closing = AsyncExitStack()
+        self._http: AsgiApp | None = None
+        self._websocket: AsgiApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._http is not None:
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket" and self._websocket is not None:
+            await self._websocket(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self._open()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._closing.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _open(self) -> None:
+        hub = await self._closing.enter_async_context(open_hub(read_env()))
+        keeper = Keeper(hub.gate)
+        keeping = asyncio.create_task(keeper.run())
+        self._closing.callback(keeping.cancel)
+        self._http = _with_cors(
+            Doors(_django, hub_log=hub.log, gate=hub.gate, redis_url=hub.env.redis_url), hub
+        )
+        self._websocket = SocketDoor(hub_log=hub.log, gate=hub.gate, keeper=keeper)
+
+
+def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
+    """Django and the doors answer browsers of other origins alike; none by default."""
+    if not hub.env.cors_origins:
+        return app
+    return CORSMiddleware(  # type: ignore[return-value]
+        app,  # type: ignore[arg-type]
+        allow_origins=list(hub.env.cors_origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "Last-Event-ID"],
+        expose_headers=["Retry-After", "ETag"],
+    )
+
+
+application = Application()

@@ -1,0 +1,75 @@
+"""`/metrics`, `/healthz` and `/readyz`: for machines that look after the hub. Plain."""
+
+import asyncio
+import os
+
+import orjson
+import redis.asyncio as redis
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest, multiprocess
+from prometheus_client import REGISTRY as PROCESS_REGISTRY
+
+from eventhub import limits
+from eventhub.access.gate import Gate
+from eventhub.doors.http import Answer
+from eventhub.errors import EventHubError
+from eventhub.eventlog.database import reading
+from eventhub.eventlog.log import Log
+
+
+async def metrics_door() -> Answer:
+    """All web processes' metrics when they share a folder, else this one's; made off the event
+    loop.
+    """
+    body = await asyncio.to_thread(_metrics_text)
+    return Answer(200, body, [], CONTENT_TYPE_LATEST.encode())
+
+
+def _metrics_text() -> bytes:
+    if not os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        return generate_latest(PROCESS_REGISTRY)
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
+
+
+async def health_door() -> Answer:
+    """This process answers; touches no dependency."""
+    return Answer(200, b'{"status":"ok"}', [])
+
+
+async def ready_door(log: Log, gate: Gate, redis_url: str) -> Answer:
+    """200 when requests can be served: database reached, `system` followed.
+
+    Redis is reported, not required.
+    """
+    checks = {
+        "database": await _database(log),
+        "system": "ok" if gate.fresh() else "not confirmed within a second",
+        "redis": await _redis(redis_url),
+    }
+    ready = checks["database"] == "ok" and checks["system"] == "ok"
+    body = orjson.dumps({"status": "ready" if ready else "not ready", "checks": checks})
+    return Answer(200 if ready else 503, body, [] if ready else [(b"retry-after", b"1")])
+
+
+async def _database(log: Log) -> str:
+    try:
+        async with asyncio.timeout(limits.READY_CHECK_S_MAX), reading(log.pool) as connection:
+            await connection.execute("SELECT 1")
+    except (EventHubError, TimeoutError):
+        return "away"
+    return "ok"
+
+
+async def _redis(url: str) -> str:
+    if not url:
+        return "not configured"
+    client = redis.from_url(url, socket_timeout=limits.READY_CHECK_S_MAX)
+    try:
+        async with asyncio.timeout(limits.READY_CHECK_S_MAX):
+            await client.ping()
+    except (redis.RedisError, OSError, TimeoutError):
+        return "away; emit and listen go on"
+    finally:
+        await client.aclose()
+    return "ok"

@@ -1,0 +1,226 @@
+"""The hot doors in one table: their paths, what they take and answer, their errors; it drives
+dispatch and OpenAPI. Plain.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from eventhub import errors, limits
+from eventhub.access.gate import Gate
+from eventhub.doors.emit import emit_door
+from eventhub.doors.http import Answer, Receive, Scope, utf8_path
+from eventhub.doors.operations import health_door, metrics_door, ready_door
+from eventhub.event.inbound import JSON, NDJSON, EventIn
+from eventhub.eventlog.log import Log
+
+
+class Call(NamedTuple):
+    """One request at a door."""
+
+    log: Log
+    gate: Gate
+    redis_url: str
+    scope: Scope
+    receive: Receive
+    parameters: tuple[str, ...]  # of the path, in order
+
+
+class Door(NamedTuple):
+    """One method of one path. `run` answers or raises one of `refuses`."""
+
+    method: str
+    path: str
+    summary: str
+    description: str
+    answers: dict[str, Any]  # OpenAPI responses that are no errors
+    run: Callable[[Call], Awaitable[Answer]]
+    refuses: tuple[type[errors.EventHubError], ...] = ()
+    takes: dict[str, Any] | None = None  # OpenAPI content of the request
+
+    def pattern(self) -> re.Pattern[str]:
+        """What the path matches; a parameter is one path segment."""
+        return re.compile(re.sub(r"\{\w+\}", "([^/]+)", self.path))
+
+    def operation(self) -> dict[str, Any]:
+        """The door as an OpenAPI operation object."""
+        names = re.findall(r"\{(\w+)\}", self.path)
+        operation: dict[str, Any] = {
+            "operationId": self.method.lower() + "_" + re.sub(r"\W+", "_", self.path).strip("_"),
+            "summary": self.summary,
+            "description": self.description,
+            "tags": ["hot doors"],
+            "parameters": [
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in names
+            ],
+            "responses": {**self.answers, **_problem_responses(self.refuses)},
+        }
+        if self.takes is not None:
+            operation["requestBody"] = {"required": True, "content": self.takes}
+        if errors.Unauthenticated in self.refuses:
+            operation["security"] = [{"bearer": []}]
+        return operation
+
+
+def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[str, Any]:
+    by_status: dict[str, list[str]] = {}
+    for error in refuses:
+        by_status.setdefault(str(error.status), []).append(error.code)
+    return {
+        status: {
+            "description": " or ".join(f"`{code}`" for code in codes),
+            "content": {"application/problem+json": {"schema": _ref("Problem")}},
+        }
+        for status, codes in sorted(by_status.items())
+    }
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _json_answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"200": {"description": description, "content": {JSON: {"schema": schema}}}}
+
+
+async def _emit(call: Call) -> Answer:
+    stream = utf8_path(call.parameters[0])
+    return await emit_door(call.log, call.gate, call.scope, call.receive, stream)
+
+
+async def _metrics(call: Call) -> Answer:
+    return await metrics_door()
+
+
+async def _health(call: Call) -> Answer:
+    return await health_door()
+
+
+async def _ready(call: Call) -> Answer:
+    return await ready_door(call.log, call.gate, call.redis_url)
+
+
+EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
+    errors.MalformedJson,
+    errors.InvalidUtf8,
+    errors.TooDeep,
+    errors.NumberOutOfRange,
+    errors.InvalidField,
+    errors.UnknownField,
+    errors.MissingField,
+    errors.FieldTooLong,
+    errors.EmptyBatch,
+    errors.UnknownChannel,
+    errors.InvalidMask,
+    errors.Unauthenticated,
+    errors.InvalidCredentials,
+    errors.TokenExpired,
+    errors.Forbidden,
+    errors.UnknownStream,
+    errors.RequestTimeout,
+    errors.ProducerWindow,
+    errors.BodyTooLarge,
+    errors.BatchTooLarge,
+    errors.EventTooLarge,
+    errors.UnsupportedMediaType,
+    errors.DatabaseUnavailable,
+    errors.OutcomeUnknown,
+    errors.Overloaded,
+)
+
+_STATUS = {"type": "object", "properties": {"status": {"type": "string"}}}
+
+DOORS: tuple[Door, ...] = (
+    Door(
+        method="POST",
+        path="/v1/streams/{stream}/events",
+        summary="Emit events",
+        description=(
+            "One event, an array, or NDJSON; all are stored or none. Answers after the commit, with"
+            f" the numbers given. At most {limits.BATCH_EVENTS_MAX} events and"
+            f" {limits.BODY_BYTES_MAX} bytes. An event with an `id` of `incarnation` and"
+            " `sequence` may be repeated safely: it is stored once, and a repeat is answered under"
+            " `duplicates`."
+        ),
+        takes={
+            JSON: {
+                "schema": {"oneOf": [_ref("EventIn"), {"type": "array", "items": _ref("EventIn")}]}
+            },
+            NDJSON: {"schema": {"type": "string", "description": "one EventIn per line"}},
+        },
+        answers=_json_answer("Stored and durable.", _ref("Emitted")),
+        refuses=EMIT_REFUSES,
+        run=_emit,
+    ),
+    Door(
+        method="GET",
+        path="/healthz",
+        summary="Is the process alive?",
+        description="Touches no dependency.",
+        answers=_json_answer("Alive.", _STATUS),
+        run=_health,
+    ),
+    Door(
+        method="GET",
+        path="/readyz",
+        summary="Can requests be served?",
+        description="503 while the database is away or `system` is not followed; names each check.",
+        answers={
+            **_json_answer("Ready.", _STATUS),
+            "503": {"description": "Not ready.", "content": {JSON: {"schema": _STATUS}}},
+        },
+        run=_ready,
+    ),
+    Door(
+        method="GET",
+        path="/metrics",
+        summary="Prometheus metrics",
+        description="Of all web processes of this hub when run by `manage.py up`.",
+        answers={"200": {"description": "Prometheus text format.", "content": {"text/plain": {}}}},
+        run=_metrics,
+    ),
+)
+
+
+def component_schemas() -> dict[str, Any]:
+    """The schemas that the operations refer to."""
+    _, schemas = msgspec.json.schema_components(
+        [EventIn], ref_template="#/components/schemas/{name}"
+    )
+    text = {"type": "string"}
+    number = {"type": "integer", "format": "int64"}
+    run = {"segment": {"type": "string", "format": "uuid"}, "first": number, "last": number}
+    duplicate = {"index": {"type": "integer"}, "segment": text, "sequence": number}
+    return {
+        **schemas,
+        "Emitted": _object(
+            {
+                "stream": text,
+                "ranges": {"type": "array", "items": _object(run)},
+                "duplicates": {"type": "array", "items": _object(duplicate)},
+            }
+        ),
+        "Problem": {
+            "type": "object",
+            "description": "RFC 9457. `code` is stable; `position` says where in the input.",
+            "required": ["type", "title", "status", "code", "detail", "position"],
+            "properties": {
+                "type": text,
+                "title": text,
+                "status": {"type": "integer"},
+                "code": text,
+                "detail": text,
+                "position": {
+                    "type": "object",
+                    "properties": {"index": {"type": "integer"}, "field": text},
+                },
+            },
+        },
+    }
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}

@@ -1,0 +1,289 @@
+"""Reads events as callers send them:
+
+JSON (one or an array) or NDJSON, validated, each error with its place. Plain.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, NoReturn
+
+import msgspec
+import orjson
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from eventhub import errors, limits
+from eventhub.event import protobuf_codec
+from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.identity import EventId
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+
+Text = Annotated[str, Meta(max_length=limits.TEXT_CHARS_MAX)]
+Named = Annotated[str, Meta(min_length=1, max_length=limits.TEXT_CHARS_MAX)]
+Counted = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Texts = Annotated[list[Text], Meta(max_length=limits.LIST_ITEMS_MAX)]
+Moment = Annotated[datetime, Meta(tz=True)]
+Priority = Annotated[int, Meta(ge=-1000, le=1000)]
+
+
+class IdIn(Struct, forbid_unknown_fields=True):
+    """A producer's id (FOX-07):
+
+    `sequence` ascends within an `incarnation`; repeats within the window are found.
+    """
+
+    sequence: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    incarnation: Counted = 0
+    timestamp: Counted = 0  # microseconds since 1970 UTC
+
+
+class EventIn(Struct, forbid_unknown_fields=True):
+    """One event as a caller sends it."""
+
+    domain: Named
+    type: Named
+    attributes: dict[str, Any] = {}
+    id: IdIn | Named | None = None
+    name: Text = ""
+    version: Text = ""
+    body: Any = UNSET
+    body_base64: str | UnsetType = UNSET
+    content_type: Text = ""
+    node: Text = ""
+    application: Texts = []
+    environment: dict[str, Text] = {}
+    channels: Annotated[list[Named], Meta(max_length=64)] | UnsetType = UNSET
+    mask: int | str | UnsetType = UNSET
+    priority: Priority = 0
+    expires_at: Moment | None = None
+    time: Moment | None = None
+    key: Text = ""
+    bundle: Text = ""
+    depends: Texts = []
+    correlation: Text = ""
+    cause: Text = ""
+    traceparent: Text = ""
+
+
+_one = msgspec.json.Decoder(EventIn)
+_many = msgspec.json.Decoder(list[EventIn])
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def parse(body: bytes, content_type: str) -> list[EventIn]:
+    """The events of a request.
+
+    Raises BadRequest's kin with index and field, BatchTooLarge, UnsupportedMediaType.
+    """
+    if content_type == NDJSON:
+        found = _parse_lines(body)
+    elif content_type == JSON:
+        found = _parse_json(body)
+    else:
+        raise errors.UnsupportedMediaType(content_type=content_type[:100])
+    if not found:
+        raise errors.EmptyBatch
+    if len(found) > limits.BATCH_EVENTS_MAX:
+        raise errors.BatchTooLarge(events=len(found), events_max=limits.BATCH_EVENTS_MAX)
+    return found
+
+
+def _parse_json(body: bytes) -> list[EventIn]:
+    if body.lstrip(b" \t\r\n")[:1] == b"[":
+        many: list[EventIn] = _decode(_many.decode, body, None)
+        return many
+    return [_decode(_one.decode, body, None)]
+
+
+def _parse_lines(body: bytes) -> list[EventIn]:
+    found: list[EventIn] = []
+    for line in body.split(b"\n"):
+        if line.strip():
+            if len(found) == limits.BATCH_EVENTS_MAX:
+                raise errors.BatchTooLarge(events_max=limits.BATCH_EVENTS_MAX)
+            found.append(_decode(_one.decode, line, len(found)))
+    return found
+
+
+def _decode(decoder: Callable[[bytes], Any], data: bytes, index: int | None) -> Any:
+    try:
+        return decoder(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        refuse_json(error, index)
+
+
+_PLACE = re.compile(r" - at `\$?(.*)`$")
+_INDEX = re.compile(r"^\[(\d+)\]")
+_FIELD_NAMED = re.compile(r"field `(.*?)`")
+
+
+def refuse_json(error: Exception, index: int | None = None) -> NoReturn:
+    """Raise our error for msgspec's, with index and field."""
+    if isinstance(error, RecursionError):
+        raise errors.TooDeep(index=index, depth_max=limits.JSON_DEPTH_MAX) from None
+    if isinstance(error, UnicodeDecodeError):
+        raise errors.InvalidUtf8(index=index, byte=error.start) from None
+    text = str(error)
+    if not isinstance(error, msgspec.ValidationError):
+        if "utf-8" in text.lower() or "surrogate" in text.lower():
+            raise errors.InvalidUtf8(text, index=index) from None
+        raise errors.MalformedJson(f"{text}.", index=index) from None
+    place = _PLACE.search(text)
+    path = place.group(1) if place else ""
+    if index is None and (at := _INDEX.match(path)):
+        index = int(at.group(1))
+        path = path[at.end() :]
+    field = path.lstrip(".") or None
+    reason = _PLACE.sub("", text)
+    named = _FIELD_NAMED.search(reason)
+    if named:
+        field = f"{field}.{named.group(1)}" if field else named.group(1)
+    raise _validation_error(reason)(f"{reason}.", index=index, field=field) from None
+
+
+def _validation_error(reason: str) -> type[errors.EventHubError]:
+    if "unknown field" in reason:
+        return errors.UnknownField
+    if "missing required field" in reason:
+        return errors.MissingField
+    if "out of range" in reason:
+        return errors.NumberOutOfRange
+    if "of length <=" in reason:
+        return errors.FieldTooLong
+    return errors.InvalidField
+
+
+def parse_mask(mask: int | str | list[str]) -> int | list[str]:
+    """A mask given as a number or decimal string, as 64 unsigned bits; a list of names is returned
+    as it is.
+    """
+    if isinstance(mask, list):
+        if not mask:
+            raise errors.InvalidMask(field="mask")
+        return mask
+    if isinstance(mask, str):
+        if not (mask.isascii() and mask.isdigit() and len(mask) <= 20):
+            raise errors.InvalidMask(field="mask")
+        mask = int(mask)
+    if not 0 < mask < 1 << 64:
+        raise errors.InvalidMask(field="mask")
+    return mask
+
+
+def event_mask(event: EventIn) -> int | list[str]:
+    """The channels of an event: its bits, or names to be looked up; none given means the channel
+    `default`.
+    """
+    if event.channels is not UNSET:
+        if event.mask is not UNSET:
+            raise errors.InvalidMask("Give `channels` or `mask`, not both.", field="mask")
+        return event.channels or DEFAULT_MASK
+    if event.mask is UNSET:
+        return DEFAULT_MASK
+    return parse_mask(event.mask)
+
+
+def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
+    """The stored bytes of a checked event: complete from here on (EMC-04).
+
+    The node defaults to the client (SUN-01).
+    """
+    made = Event(
+        domain=event.domain,
+        type=event.type,
+        attributes=event.attributes,
+        id=_id(event.id, client),
+        source=client,
+        name=event.name,
+        version=event.version,
+        body=_body(event),
+        content_type=event.content_type if event.body is UNSET else JSON,
+        node=event.node or client,
+        application=tuple(event.application),
+        environment=event.environment,
+        mask=mask,
+        priority=event.priority,
+        expires_at_us=_microseconds(event.expires_at),
+        time_us=_microseconds(event.time),
+        key=event.key,
+        bundle=event.bundle,
+        depends=tuple(event.depends),
+        correlation=event.correlation,
+        cause=event.cause,
+        traceparent=event.traceparent,
+    )
+    attributes = _check_json(event.attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX)
+    if len(event.attributes) > limits.ATTRIBUTES_COUNT_MAX:
+        raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
+    if event.environment:
+        _check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
+    payload = protobuf_codec.encode(made, attributes_json=attributes)
+    if len(payload) > limits.EVENT_BYTES_MAX:
+        raise errors.EventTooLarge(bytes=len(payload), bytes_max=limits.EVENT_BYTES_MAX)
+    return payload
+
+
+def _id(given: IdIn | str | None, client: str) -> EventId | str | None:
+    if isinstance(given, IdIn):
+        return EventId(client, given.timestamp, given.sequence, given.incarnation)
+    return given
+
+
+def _body(event: EventIn) -> bytes | None:
+    if event.body is not UNSET:
+        if event.body_base64 is not UNSET:
+            raise errors.InvalidField("Give `body` or `body_base64`, not both.", field="body")
+        if event.content_type not in ("", JSON):
+            message = "A `body` given as JSON has the content type application/json."
+            raise errors.InvalidField(message, field="content_type")
+        return _check_json(event.body, "body", limits.EVENT_BYTES_MAX)
+    if isinstance(event.body_base64, UnsetType):
+        if event.content_type:
+            raise errors.InvalidField("There is no body.", field="content_type")
+        return None
+    if not event.content_type:
+        raise errors.MissingField("A body of bytes needs its `content_type`.", field="content_type")
+    try:
+        return base64.b64decode(event.body_base64, validate=True)
+    except (binascii.Error, ValueError):
+        raise errors.InvalidField("Not base64.", field="body_base64") from None
+
+
+def _check_json(value: Any, field: str, bytes_max: int) -> bytes:
+    """The value as compact JSON.
+
+    Only nested values are looked into, so flat attributes cost one encoding.
+    """
+    try:
+        text = orjson.dumps(value)
+    except TypeError as error:
+        kind = errors.NumberOutOfRange if "Integer" in str(error) else errors.TooDeep
+        raise kind(field=field) from None
+    if len(text) > bytes_max:
+        raise errors.FieldTooLong(field=field, bytes=len(text), bytes_max=bytes_max)
+    if text.count(b"{") + text.count(b"[") > limits.JSON_DEPTH_MAX:
+        _check_depth(value, field)
+    return text
+
+
+def _check_depth(value: Any, field: str) -> None:
+    level = [value]
+    for _ in range(limits.JSON_DEPTH_MAX):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise errors.TooDeep(field=field, depth_max=limits.JSON_DEPTH_MAX)
+
+
+def _microseconds(moment: datetime | None) -> int:
+    return 0 if moment is None else (moment - _EPOCH) // _MICROSECOND

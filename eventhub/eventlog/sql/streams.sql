@@ -1,0 +1,74 @@
+-- Making streams, changing their policy, and looking at them, their segments and one event.
+
+-- name: lock_system
+-- `system` sorts first in every lock order, so its head is locked before a stream comes into being.
+SELECT stream_id FROM heads WHERE stream_id = 1 FOR NO KEY UPDATE
+
+-- name: count_streams
+SELECT count(*) FROM streams WHERE zone_id = %s
+
+-- name: insert_stream
+-- The row, its first segment and its head; nothing if the zone has the name.
+WITH opened AS (
+    INSERT INTO streams (zone_id, name, segment_events_max, segment_bytes_max)
+    VALUES (%s, %s, %s, %s)
+    ON CONFLICT (zone_id, name) DO NOTHING
+    RETURNING id
+), segment AS (
+    INSERT INTO segments (uuid, stream_id, group_id, first)
+    SELECT gen_random_uuid(), id, (SELECT current_group FROM log_state), 1 FROM opened
+    RETURNING id, uuid, stream_id, group_id
+)
+INSERT INTO heads (stream_id, segment_id, segment, group_id, first, sequence, bytes)
+SELECT stream_id, id, uuid, group_id, 1, 0, 0 FROM segment
+RETURNING stream_id
+
+-- name: update_policy
+UPDATE streams SET segment_events_max = %s, segment_bytes_max = %s WHERE id = %s
+
+-- name: find_stream
+-- Of a zone, or the hub-wide `system`.
+SELECT s.id, s.zone_id, s.name, s.segment_events_max, s.segment_bytes_max,
+       (extract(epoch FROM s.created_at) * 1000000)::bigint,
+       h.segment::text, h.first, h.sequence,
+       COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
+  FROM streams s JOIN heads h ON h.stream_id = s.id
+ WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name = %s
+
+-- name: list_streams
+-- A page by name.
+SELECT s.id, s.zone_id, s.name, s.segment_events_max, s.segment_bytes_max,
+       (extract(epoch FROM s.created_at) * 1000000)::bigint,
+       h.segment::text, h.first, h.sequence,
+       COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
+  FROM streams s JOIN heads h ON h.stream_id = s.id
+ WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name > %s
+ ORDER BY s.name
+ LIMIT %s
+
+-- name: list_segments
+-- A page in the order of the stream, after the segment with that first sequence and id. What the open one holds, its head says.
+SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL, s.tier,
+       COALESCE(s.bytes, h.bytes), (extract(epoch FROM s.opened_at) * 1000000)::bigint,
+       (extract(epoch FROM s.sealed_at) * 1000000)::bigint
+  FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND h.stream_id = s.stream_id
+ WHERE s.stream_id = %s AND (s.first, s.id) > (%s, %s)
+ ORDER BY s.first, s.id
+ LIMIT %s
+
+-- name: current_segment
+SELECT s.id, s.uuid::text, h.first, h.sequence, true, s.tier, h.bytes,
+       (extract(epoch FROM s.opened_at) * 1000000)::bigint, NULL
+  FROM heads h JOIN segments s ON s.id = h.segment_id
+ WHERE h.stream_id = %s
+
+-- name: segment_of_event
+-- The last segment that begins at or before the sequence; an empty one may share its first with the next.
+SELECT id, uuid::text, group_id, tier FROM segments
+ WHERE stream_id = %s AND first <= %s
+ ORDER BY first DESC, id DESC
+ LIMIT 1
+
+-- name: event_at
+SELECT (extract(epoch FROM appended_at) * 1000000)::bigint, mask, payload
+  FROM events WHERE group_id = %s AND segment_id = %s AND sequence = %s

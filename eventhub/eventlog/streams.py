@@ -1,0 +1,148 @@
+"""Streams as rows: make one, change its policy, look at it, its segments and one event. Sql module.
+
+Zones are only numbers here. Nothing is announced and nothing is checked: who may, and what a name
+may be, is said by the callers. The connection is synchronous; writes need the caller's transaction.
+"""
+
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
+from eventhub.eventlog import queries
+from eventhub.eventlog.stored import Stored
+
+SQL = queries.load("streams.sql")
+_SEQUENCE_MAX = (1 << 63) - 1
+
+Connection = psycopg.Connection[Any]
+
+
+class StreamPolicy(NamedTuple):
+    """When a segment is sealed: it holds so many events, or so many stored bytes."""
+
+    segment_events_max: int = limits.SEGMENT_EVENTS_DEFAULT
+    segment_bytes_max: int = limits.SEGMENT_BYTES_DEFAULT
+
+
+class StreamRow(NamedTuple):
+    """A stream as it stands. `sequence` is the last given, 0 in a new stream; `first` the first
+    that can still be read.
+    """
+
+    id: int
+    zone_id: int | None  # None: the hub-wide `system`
+    name: str
+    policy: StreamPolicy
+    created_at_us: int
+    segment: str  # UUID of the segment being written (EMC-14)
+    segment_first: int
+    sequence: int
+    first: int
+
+
+class SegmentRow(NamedTuple):
+    """A segment as it stands; `last` is `first` - 1 while it is empty."""
+
+    id: int
+    uuid: str
+    first: int
+    last: int
+    open: bool
+    tier: str
+    bytes: int
+    opened_at_us: int
+    sealed_at_us: int | None
+
+
+def create_stream(
+    connection: Connection, zone_id: int, name: str, policy: StreamPolicy
+) -> StreamRow | None:
+    """A new stream with an empty open segment, or None if the zone has one of that name.
+
+    Locks the head of `system` to the end of the transaction, so announce the stream and commit.
+    """
+    lock_system(connection)
+    [count] = _one(connection, "count_streams", (zone_id,)) or (0,)
+    if count >= limits.STREAMS_PER_ZONE_MAX:
+        raise LimitReached(limit=limits.STREAMS_PER_ZONE_MAX)
+    if _one(connection, "insert_stream", (zone_id, name, *policy)) is None:
+        return None
+    return get_stream(connection, zone_id, name)
+
+
+def lock_system(connection: Connection) -> None:
+    """Hold the head of `system` to the end of the transaction, so that no stream is made or changed
+    meanwhile.
+    """
+    connection.execute(SQL["lock_system"])
+
+
+def update_policy(connection: Connection, stream_id: int, policy: StreamPolicy) -> None:
+    """Change when segments are sealed, from the next append on. Call `lock_system` before."""
+    connection.execute(SQL["update_policy"], (*policy, stream_id))
+
+
+def find_stream(connection: Connection, zone_id: int, name: str) -> StreamRow | None:
+    """The zone's stream of that name; `system` is in every zone."""
+    row = _one(connection, "find_stream", (zone_id, name))
+    return None if row is None else _stream(row)
+
+
+def get_stream(connection: Connection, zone_id: int, name: str) -> StreamRow:
+    """Like `find_stream`; UnknownStream if there is none."""
+    found = find_stream(connection, zone_id, name)
+    if found is None:
+        raise UnknownStream(stream=name)
+    return found
+
+
+def list_streams(connection: Connection, zone_id: int, after: str, count: int) -> list[StreamRow]:
+    """At most `count` streams by name, from the one after `after` on."""
+    rows = connection.execute(SQL["list_streams"], (zone_id, after, count)).fetchall()
+    return [_stream(row) for row in rows]
+
+
+def list_segments(
+    connection: Connection, stream_id: int, after: tuple[int, int], count: int
+) -> list[SegmentRow]:
+    """At most `count` segments in the stream's order, after the one of (first, id)."""
+    rows = connection.execute(SQL["list_segments"], (stream_id, *after, count)).fetchall()
+    return [SegmentRow(*row) for row in rows]
+
+
+def current_segment(connection: Connection, stream_id: int) -> SegmentRow:
+    """The segment being written (EMC-14)."""
+    row = _one(connection, "current_segment", (stream_id,))
+    if row is None:
+        raise UnknownStream
+    return SegmentRow(*row)
+
+
+def read_event(connection: Connection, stream: StreamRow, sequence: int) -> Stored:
+    """One event. UnknownEvent if the number is not given yet, Gone if it is no longer held."""
+    found = _one(connection, "segment_of_event", (stream.id, min(sequence, _SEQUENCE_MAX)))
+    if found is None or sequence > stream.sequence:
+        raise UnknownEvent(stream=stream.name)
+    segment_id, uuid, group_id, tier = found
+    row = None
+    if tier == "live":
+        row = _one(connection, "event_at", (group_id, segment_id, sequence))
+        [_, _, _, tier] = _one(connection, "segment_of_event", (stream.id, sequence)) or found
+    if row is not None:
+        appended_at_us, mask, payload = row
+        return Stored(uuid, sequence, mask % (1 << 64), appended_at_us, bytes(payload))
+    if tier != "live":  # dropped before the read or during it
+        raise Gone(first_available=stream.first)
+    raise LogHole(stream=stream.name, sequence=sequence)
+
+
+def _one(connection: Connection, name: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    row: tuple[Any, ...] | None = connection.execute(SQL[name], values).fetchone()
+    return row
+
+
+def _stream(row: tuple[Any, ...]) -> StreamRow:
+    stream_id, zone_id, name, events_max, bytes_max, *rest = row
+    return StreamRow(stream_id, zone_id, name, StreamPolicy(events_max, bytes_max), *rest)

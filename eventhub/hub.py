@@ -1,0 +1,38 @@
+"""What one web process runs beside its requests: the log and the gate, opened and closed together.
+Composition root.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from eventhub.access.gate import Gate
+from eventhub.clock import SystemClock
+from eventhub.env import Env
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.maintain import maintain
+
+
+class Hub(NamedTuple):
+    """The parts that doors and sessions share in one process."""
+
+    log: Log
+    gate: Gate
+    env: Env
+
+
+@asynccontextmanager
+async def open_hub(env: Env) -> AsyncIterator[Hub]:
+    """Open the parts and keep them going until the block is left; the database may be away
+    meanwhile.
+    """
+    async with Log.open(database_url=env.database_url, direct_url=env.database_direct_url) as log:
+        gate = Gate(log, secret=env.secret_key, clock=SystemClock())
+        tasks = [asyncio.create_task(gate.run()), asyncio.create_task(maintain(log.pool))]
+        try:
+            yield Hub(log, gate, env)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)

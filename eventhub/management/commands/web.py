@@ -1,0 +1,43 @@
+"""`manage.py web`: one web process, on a port or on a socket inherited from the supervisor."""
+
+import logging
+from typing import Any
+
+import uvicorn
+from django.core.management.base import BaseCommand, CommandParser
+
+from eventhub import limits
+from eventhub.websocket import HubWebSocketProtocol
+
+
+class Command(BaseCommand):
+    help = "Run one web process: hot doors, websockets, management API."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--fd", type=int, help="a listening socket, already bound")
+
+    def handle(self, **options: Any) -> None:
+        # uvicorn's lines of less than a warning hold URLs, and URLs hold connection tokens
+        logging.getLogger("uvicorn").setLevel("WARNING")
+        config = uvicorn.Config(
+            "eventhub.asgi:application",
+            host=options["host"],
+            port=options["port"],
+            fd=options["fd"],
+            loop="uvloop",
+            http="httptools",
+            ws=HubWebSocketProtocol,
+            ws_max_size=limits.MESSAGE_BYTES_MAX,
+            lifespan="on",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            limit_concurrency=limits.CONNECTIONS_PER_PROCESS_MAX,
+            timeout_graceful_shutdown=limits.GRACEFUL_S_MAX,
+        )
+        server = uvicorn.Server(config)
+        server.run()
+        if not server.started:
+            raise SystemExit(3)

@@ -1,0 +1,89 @@
+"""The pairs language: a domain, a type and attributes that an event must have, all by equality
+(SUN-01, SUN-03). Plain.
+
+A name is a path into `attributes`: the exact name first, then dotted into nested objects. Values
+keep their JSON type: 1 equals 1.0, but not "1", and not true. The body is opaque and cannot be
+filtered on (RDY-10).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from eventhub import limits
+from eventhub.errors import BodyNotFilterable, FieldTooLong, InvalidField, UnknownField
+from eventhub.event.envelope import Event
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Interest in events of one domain and type (None: any) whose attributes contain all the pairs."""
+
+    domain: str | None = None
+    type: str | None = None
+    attributes: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def everything(self) -> bool:
+        return self.domain is None and self.type is None and not self.attributes
+
+    def matches(self, event: Event) -> bool:
+        """True if the pairs are a subset of the event's."""
+        if self.domain is not None and event.domain != self.domain:
+            return False
+        if self.type is not None and event.type != self.type:
+            return False
+        return all(same(value_at(event.attributes, path), value) for path, value in self.attributes)
+
+
+def parse_pairs(fields: dict[str, Any]) -> Pairs:
+    """Pairs from JSON fields `domain`, `type`, `attributes`.
+
+    Raises with the field: a body is never filterable.
+    """
+    for name in fields:
+        if name in ("body", "body_base64"):
+            raise BodyNotFilterable(field=name)
+        if name not in ("domain", "type", "attributes"):
+            raise UnknownField(field=name)
+    attributes = fields.get("attributes")
+    attributes = {} if attributes is None else attributes
+    if not isinstance(attributes, dict):
+        raise InvalidField("`attributes` is an object of names and values.", field="attributes")
+    if len(attributes) > limits.PAIRS_MAX:
+        raise FieldTooLong(field="attributes", pairs_max=limits.PAIRS_MAX)
+    for name, value in attributes.items():
+        if isinstance(value, dict | list):
+            message = "A pair's value is a text, a number, true, false or null; use a dotted path."
+            raise InvalidField(message, field=f"attributes.{name}")
+    return Pairs(_text(fields, "domain"), _text(fields, "type"), tuple(attributes.items()))
+
+
+def _text(fields: dict[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise InvalidField(f"`{name}` is a text.", field=name)
+    if len(value) > limits.TEXT_CHARS_MAX:
+        raise FieldTooLong(field=name, chars_max=limits.TEXT_CHARS_MAX)
+    return value
+
+
+def value_at(attributes: dict[str, Any], path: str) -> Any:
+    """The value at a path, or a marker that equals nothing."""
+    found = attributes.get(path, _MISSING)
+    if found is not _MISSING or "." not in path:
+        return found
+    inside: Any = attributes
+    for step in path.split("."):
+        if not isinstance(inside, dict) or step not in inside:
+            return _MISSING
+        inside = inside[step]
+    return inside
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality of JSON values: numbers by value, and true is not 1."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
