@@ -20,10 +20,10 @@ from eventhub.doors.table import DOORS, component_schemas
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _LINK = re.compile(r"\[`(\w+)`\]\(/docs/errors#\w+\)")
-_STYLE = mark_safe(  # noqa: S308 (a constant)
-    "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+_STYLE = mark_safe(
+    "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}"
     "code{background:#eee;padding:0 .2em}table{border-collapse:collapse}"
-    "td,th{border-bottom:1px solid #ccc;padding:.3em .8em .3em 0;text-align:left;vertical-align:top}"
+    "td,th{border-bottom:1px solid #ccc;padding:.3em;text-align:left;vertical-align:top}"
     "h2{margin-top:2rem;font-size:1.1rem}@media(prefers-color-scheme:dark){body{background:#111;"
     "color:#ddd}code{background:#333}a{color:#8bf}}</style>"
 )
@@ -81,7 +81,7 @@ def errors_page(request: HttpRequest) -> HttpResponse:
     table = format_html(
         "<p>An error is <code>application/problem+json</code>. Programs go by <code>code</code>,"
         " which stays; <code>position</code> says where in the input.</p>"
-        "<table><tr><th>code</th><th>status</th><th>what it means, and what to do</th></tr>{}</table>",
+        "<table><tr><th>code</th><th>status</th><th>what to do</th></tr>{}</table>",
         rows,
     )
     return HttpResponse(_page("EventHub errors", [table]))
@@ -158,7 +158,7 @@ def _linked(text: str) -> SafeString:
 def _page(title: str, parts: list[SafeString]) -> str:
     body = format_html_join("", "{}", ((part,) for part in parts))
     return format_html(
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>{}</title>{}<h1>{}</h1>{}</html>',
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>{}</title>{}<h1>{}</h1>{}',
         title,
         _STYLE,
         title,

@@ -6,7 +6,6 @@ from rest_framework.response import Response
 
 from eventhub import errors
 from eventhub.access import selectors, services
-from eventhub.access.channels_sql import DEFAULT_CHANNEL
 from eventhub.access.names import valid_name
 from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.serializers import (
@@ -105,7 +104,7 @@ class Channels(ManagementView):
     def get(self, request: Request) -> Response:
         channels = selectors.list_channels(zone_id=actor_of(request).zone_id)
         items = [channel_json(channel) for channel in channels]
-        items.append({"name": DEFAULT_CHANNEL, "mask": str(1 << 63), "bit": 63})
+        items.append({"name": services.DEFAULT_CHANNEL, "mask": str(1 << 63), "bit": 63})
         return Response({"items": items, "next": None})
 
 

@@ -81,7 +81,7 @@ class KeyScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document names the API key."""
 
     target_class = "eventhub.access.authentication.KeyAuthentication"
-    name = "apiKey"
+    name = "bearer"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         return {"type": "http", "scheme": "bearer", "description": "An API key, `ehk_…`."}

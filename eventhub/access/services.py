@@ -5,10 +5,11 @@ transaction.
 from django.db import IntegrityError, transaction
 
 from eventhub import limits
-from eventhub.access.channels_sql import DEFAULT_CHANNEL
 from eventhub.access.models import Channel, Client, Zone
 from eventhub.access.system import announce
 from eventhub.errors import ChannelConflict, Conflict, LimitReached, NotFound
+
+DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 
 
 def create_zone(*, name: str) -> Zone:
@@ -23,7 +24,7 @@ def create_zone(*, name: str) -> Zone:
 
 
 def create_client(*, zone_id: int, name: str) -> Client:
-    """A new client; Conflict if its name is taken in the zone, LimitReached if there are too many."""
+    """A new client; Conflict if the zone has that name, LimitReached if it has too many."""
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
         clients = Client.objects.filter(zone=zone)

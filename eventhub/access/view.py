@@ -45,7 +45,12 @@ class ManagementView(APIView):
     authentication_classes = (KeyAuthentication, OperatorAuthentication)
     permission_classes: Sequence[Any] = (IsAuthenticated,)
     content_negotiation_class = AlwaysJson
+    metadata_class = None  # OPTIONS is answered by the CORS layer or not at all
     queries: frozenset[str] = frozenset()  # names of query parameters beside `zone`
+
+    @property
+    def allowed_methods(self) -> list[str]:
+        return [method for method in super().allowed_methods if method != "OPTIONS"]
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         _measure_chunked(request)

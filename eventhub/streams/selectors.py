@@ -1,0 +1,89 @@
+"""Reads of streams, segments and events, as far as the actor may see them."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import orjson
+
+from eventhub import limits
+from eventhub.access.actor import Actor
+from eventhub.access.system import raw_connection
+from eventhub.errors import Forbidden, UnknownEvent
+from eventhub.event.json_codec import time_text
+from eventhub.eventlog import streams
+from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.streams import SegmentRow, StreamRow
+
+SYSTEM = "system"
+
+
+class ShownEvent(NamedTuple):
+    """An event as JSON, and the sha256 of its stored bytes."""
+
+    json: dict[str, Any]
+    digest: str
+
+
+def find_stream(*, actor: Actor, name: str) -> StreamRow:
+    """The stream, if the actor has any grant on it; Forbidden before UnknownStream, so that names
+    do not leak.
+    """
+    if not _sees(actor, name):
+        raise Forbidden(f"No grant of this key names the stream {name}; ask an operator for one.")
+    return streams.get_stream(raw_connection(), actor.zone_id, name)
+
+
+def list_streams(*, actor: Actor, after: str, count: int) -> list[StreamRow]:
+    """At most `count` streams that the actor may see, by name."""
+    seen: list[StreamRow] = []
+    while len(seen) < count:
+        rows = streams.list_streams(
+            raw_connection(), actor.zone_id, after, limits.PAGE_ITEMS_MAX + 1
+        )
+        seen += [row for row in rows if _sees(actor, row.name)]
+        if len(rows) <= limits.PAGE_ITEMS_MAX:
+            break
+        after = rows[-1].name
+    return seen[:count]
+
+
+def list_segments(
+    *, actor: Actor, name: str, after: tuple[int, int], count: int
+) -> list[SegmentRow]:
+    """At most `count` segments of the stream, after the one of (first, id)."""
+    stream = find_stream(actor=actor, name=name)
+    return streams.list_segments(raw_connection(), stream.id, after, count)
+
+
+def current_segment(*, actor: Actor, name: str) -> SegmentRow:
+    """The segment being written (EMC-14)."""
+    stream = find_stream(actor=actor, name=name)
+    return streams.current_segment(raw_connection(), stream.id)
+
+
+def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
+    """One event. Of `system` a manager sees those of the own zone; the others are not there."""
+    actor.require("manage" if name == SYSTEM else "listen", name)
+    stream = streams.get_stream(raw_connection(), actor.zone_id, name)
+    stored = streams.read_event(raw_connection(), stream, sequence)
+    if name == SYSTEM and actor.principal is not None and not _of_zone(stored, actor.zone):
+        raise UnknownEvent(stream=name)
+    return ShownEvent(_event_json(name, stored), hashlib.sha256(stored.payload).hexdigest())
+
+
+def _sees(actor: Actor, name: str) -> bool:
+    return actor.may("manage", name) if name == SYSTEM else actor.sees(name)
+
+
+def _of_zone(stored: Stored, zone: str) -> bool:
+    return stored.event.attributes.get("zone") == zone
+
+
+def _event_json(name: str, stored: Stored) -> dict[str, Any]:
+    return {
+        "stream": name,
+        "segment": stored.segment,
+        "sequence": stored.sequence,
+        "appended_at": time_text(stored.appended_at_us),
+        **orjson.loads(stored.json),
+    }
