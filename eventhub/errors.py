@@ -193,7 +193,7 @@ class Unauthenticated(EventHubError):
 
 
 class InvalidCredentials(Unauthenticated):
-    """The API key or token is not valid (mistyped, revoked, or of another hub); ask for a new one."""
+    """The API key or token is not valid (mistyped, revoked, of another hub); ask for a new one."""
 
     code = "invalid_credentials"
 

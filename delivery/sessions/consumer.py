@@ -92,7 +92,7 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             abandon(frame)
 
     async def _pace(self) -> None:
-        """Read no more messages in a second than the limit; the rest waits in the client's socket."""
+        """Read no more messages in a second than the limit; the rest waits in the socket."""
         second = int(asyncio.get_running_loop().time())
         if second != self._second:
             self._second, self._messages = second, 0

@@ -60,7 +60,7 @@ class Pump:
         self._waiting = False
 
     async def run(self) -> None:
-        """Serve until cancelled or until the credential is refused: then Unauthenticated is raised."""
+        """Serve until cancelled; raises Unauthenticated when the credential is no longer valid."""
         await self._say(hello(client=self.principal.client, zone=self.principal.zone))
         self._gate.wakers.add(self.waker)
         try:

@@ -47,7 +47,7 @@ class Head(NamedTuple):
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """Raises Unauthenticated without a bearer credential, UnsupportedMediaType for an encoded body."""
+    """Raises Unauthenticated without a bearer credential, UnsupportedMediaType if encoded."""
     credential = content_type = ""
     content_length = None
     for name, value in headers:

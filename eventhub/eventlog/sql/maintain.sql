@@ -3,7 +3,7 @@
 SELECT pg_try_advisory_xact_lock(hashtext('eventhub maintain'))
 
 -- name: state
-SELECT l.current_group, max(g.id), count(*), pg_total_relation_size(format('events_g%%s', l.current_group)::regclass)
+SELECT l.current_group, max(g.id), count(*), pg_total_relation_size(('events_g' || l.current_group)::regclass)
   FROM log_state l, groups g GROUP BY l.current_group
 
 -- name: announce_group
