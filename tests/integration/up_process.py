@@ -33,11 +33,18 @@ def wait_until(happened: Callable[[], bool], what: str, patience_s: float = PATI
 class Hub:
     """One run of `up`. `given` are environment variables that replace embedded parts."""
 
-    def __init__(self, data: Path, *, port: int = 0, script: Path = STAND_IN, **given: str) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *words: str,
+        port: int = 0,
+        script: Path = STAND_IN,
+        **given: str,
+    ) -> None:
         self.data = data
         inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
         self.process = subprocess.Popen(
-            [sys.executable, str(script), "up", "--data", str(data), "--port", str(port)],
+            [sys.executable, str(script), "up", "--data", str(data), "--port", str(port), *words],
             env={**inherited, "PYTHONPATH": str(HOME), **given},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""A hub with the real PostgreSQL and Redis and a tiny web part, so that supervision is tested alone.
+"""A hub with the real PostgreSQL and Redis and a tiny web part: supervision is tested alone.
 
 `up_stand_in.py up --data … --port …` is the supervisor; it starts this script again for its parts.
 """
@@ -11,6 +11,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+from eventhub import limits
 from eventhub.up.hub import Options, run
 
 
@@ -42,10 +43,17 @@ def main() -> None:
     parser.add_argument("command")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--restarts", type=int, default=limits.RESTARTS_PER_MINUTE_MAX)
     parser.add_argument("--fd", type=int)
     given, _ = parser.parse_known_args()
     if given.command == "up":
-        sys.exit(run(Options(given.data, port=given.port, manage=Path(__file__).resolve())))
+        options = Options(
+            given.data,
+            port=given.port,
+            restarts_per_minute=given.restarts,
+            manage=Path(__file__).resolve(),
+        )
+        sys.exit(run(options))
     if given.command == "web":
         web(given.fd)
 

@@ -1,0 +1,110 @@
+"""What the supervisor decides, without starting anything, and who it lets the parts run as."""
+
+import io
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+
+from eventhub.up import datafolder, identity
+from eventhub.up.datafolder import Folder, open_folder
+from eventhub.up.hub import HOME
+from eventhub.up.identity import NoIdentity
+from eventhub.up.output import Output
+from eventhub.up.restarts import DELAYS_S, decide
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root steps down")
+
+
+@pytest.mark.parametrize(
+    ("restarts_at", "now", "per_minute_max", "delay_s"),
+    [
+        ([], 100.0, 5, DELAYS_S[0]),
+        ([99.0], 100.0, 5, DELAYS_S[1]),
+        ([98.0, 99.0], 100.0, 5, DELAYS_S[2]),
+        ([39.0, 40.0], 100.0, 5, DELAYS_S[0]),  # a minute ago and more: forgotten
+        ([40.1, 99.0], 100.0, 5, DELAYS_S[2]),
+        ([95.0, 96.0, 97.0, 98.0], 100.0, 5, DELAYS_S[4]),
+        ([95.0, 96.0, 97.0, 98.0, 99.0], 100.0, 5, None),
+        ([1.0, 95.0, 96.0, 97.0, 98.0], 100.0, 5, DELAYS_S[4]),
+        ([99.0] * 9, 100.0, 100, DELAYS_S[-1]),
+        ([], 100.0, 0, None),
+    ],
+)
+def test_restart_backs_off_and_gives_up(
+    restarts_at: list[float], now: float, per_minute_max: int, delay_s: float | None
+) -> None:
+    assert decide(restarts_at, now, per_minute_max).delay_s == delay_s
+
+
+def test_output_is_prefixed_and_plain_when_it_is_no_terminal() -> None:
+    stream = io.StringIO()
+    output = Output(stream)
+    output.line("web-1", "hello")
+    output.say("two\nlines")
+    assert stream.getvalue() == "web-1     | hello\nhub       | two\nhub       | lines\n"
+
+
+def test_output_survives_a_closed_terminal() -> None:
+    stream = io.StringIO()
+    output = Output(stream)
+    stream.close()
+    output.line("web-1", "nobody listens")
+
+
+def test_folder_of_another_user_is_not_used_for_sockets(tmp_path: Path) -> None:
+    """Somebody else may have made the predictable name under /tmp before us."""
+    folder = Folder(tmp_path / ("long" * 30))
+    owner = (os.geteuid(), os.getegid())
+    expected = datafolder.socket_folder(folder, owner)
+    expected.chmod(0o755)
+    other = datafolder.socket_folder(folder, owner)
+    try:
+        assert other != expected
+        assert other.stat().st_mode & 0o777 == 0o700
+    finally:
+        expected.rmdir()
+        other.rmdir()
+
+
+def test_given_files_leave_names_elsewhere_alone(tmp_path: Path) -> None:
+    """A second name of a file outside the data folder must not change hands with it."""
+    folder = open_folder(tmp_path / "data")
+    outside = tmp_path / "outside"
+    outside.write_text("not part of the data")
+    (folder.root / "second_name").hardlink_to(outside)
+    (folder.root / "link").symlink_to(outside)
+    datafolder.give(folder.root, (os.geteuid(), os.getegid()))
+    assert outside.stat().st_uid == os.geteuid()
+
+
+@as_root
+def test_owner_of_the_data_then_eventhub_then_nobody_are_tried(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path / "data")
+    someone = next(entry for entry in pwd.getpwall() if entry.pw_uid not in (0, 65534))
+    os.chown(folder.root, someone.pw_uid, someone.pw_gid)
+    tried = [found.uid for found in identity._users(folder)]
+    assert tried[0] == someone.pw_uid
+    assert tried[-1] == pwd.getpwnam("nobody").pw_uid
+
+
+@as_root
+def test_without_user_namespaces_the_hub_stops_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data lies below a folder that only root may enter, and namespaces are refused."""
+    tmp_path.chmod(0o700)
+    folder = open_folder(tmp_path / "data")
+    monkeypatch.setattr(identity, "_namespace", lambda: ())
+    with pytest.raises(NoIdentity, match="make run DATA=/"):
+        identity.choose(folder, HOME)
+    assert folder.root.stat().st_uid == 0
+
+
+@as_root
+def test_folder_that_only_root_reaches_is_served_in_a_namespace(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    found = identity.choose(open_folder(tmp_path / "data"), HOME)
+    assert found.kind == "namespace"
+    assert found.owner == (0, 0)
