@@ -96,6 +96,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "EventHub",
     "DESCRIPTION": "Emit events, listen from a cursor, manage zones, clients, keys and streams.",
     "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_doors"],
 }

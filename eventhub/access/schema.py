@@ -1,5 +1,6 @@
 """Documents an operation for OpenAPI: summary, body, answers, and each error it can end with."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -64,6 +65,9 @@ def documented(operation: Operation) -> Callable[[Any], Any]:
         for status, answer in operation.answers.items()
     }
     return extend_schema(
+        operation_id=re.sub(
+            r"\W+", "_", operation.summary.partition(";")[0].replace("'", "").lower()
+        ),
         summary=operation.summary,
         request=operation.body,
         responses={**found, **_problems(raised)},

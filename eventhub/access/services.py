@@ -1,15 +1,25 @@
-"""Makes zones, clients and channels; each change is announced in the stream `system` in its own
-transaction.
-"""
+"""Makes zones, clients and channels, and those of the demo; announces each change."""
 
+from pathlib import Path
+
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from eventhub import limits
+from eventhub.access import credentials, key_services
+from eventhub.access.actor import Actor
+from eventhub.access.credentials import DemoAccess
+from eventhub.access.grants import ACTIONS, Grant
+from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
-from eventhub.access.system import announce
+from eventhub.access.system import announce, raw_connection
 from eventhub.errors import ChannelConflict, Conflict, LimitReached, NotFound
+from eventhub.eventlog import streams
+from eventhub.eventlog.streams import StreamPolicy
 
 DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
+DEMO_STREAMS = ("github", "host")
+DEMO_CHANNELS = ("disk", "cpu", "memory", "network", "github")  # bits 0, 1, 2, ...
 
 
 def create_zone(*, name: str) -> Zone:
@@ -69,3 +79,60 @@ def lock_zone(*, zone_id: int) -> Zone:
     if zone is None:
         raise NotFound("There is no such zone.", field="zone")
     return zone
+
+
+def ensure_demo(credentials_file: Path) -> DemoAccess:
+    """The demo's operator, client, key, streams and channels, in the zone `default`.
+
+    What is there stays as it is; the file is rewritten only if it is missing or its key is dead.
+    """
+    with transaction.atomic():
+        zone, _ = Zone.objects.get_or_create(name="default")
+        zone = lock_zone(zone_id=zone.pk)
+        written = credentials.read_access(credentials_file)
+        access = written or credentials.new_access()
+        _ensure_operator(access, reset=written is None)
+        access = access._replace(key=_ensure_demo_key(zone, access.key))
+        for bit, name in enumerate(DEMO_CHANNELS):
+            _ensure_channel(zone, name, bit)
+        for name in DEMO_STREAMS:
+            _ensure_stream(zone, name)
+        if access != written:
+            credentials.write_access(credentials_file, access)
+    return access
+
+
+def _ensure_operator(access: DemoAccess, *, reset: bool) -> None:
+    user = User.objects.filter(username=access.username).first()
+    if user is None:
+        User.objects.create_superuser(access.username, password=access.password)
+    elif reset:  # the file is gone, and with it the only copy of the password
+        user.set_password(access.password)
+        user.save(update_fields=["password"])
+
+
+def _ensure_demo_key(zone: Zone, text: str) -> str:
+    client = Client.objects.filter(zone=zone, name=credentials.CLIENT).first()
+    client = client or create_client(zone_id=zone.pk, name=credentials.CLIENT)
+    live = key_services.live_keys(client_id=client.pk)
+    if text and live.filter(digest=digest_of(text)).exists():
+        return text
+    grants = tuple(Grant(action, "*") for action in ACTIONS)
+    terms = key_services.KeyTerms(grants, label="demo")
+    actor = Actor(zone.pk, zone.name, None)
+    return key_services.issue_key(actor=actor, client=client, terms=terms).text
+
+
+def _ensure_channel(zone: Zone, name: str, bit: int) -> None:
+    taken = Channel.objects.filter(zone=zone)
+    if not (taken.filter(name=name).exists() or taken.filter(bit=bit).exists()):
+        define_channel(zone_id=zone.pk, name=name, bit=bit)
+
+
+def _ensure_stream(zone: Zone, name: str) -> None:
+    connection = raw_connection()
+    if streams.find_stream(connection, zone.pk, name) is None:
+        policy = StreamPolicy()
+        streams.create_stream(connection, zone.pk, name, policy)
+        attributes = {"stream": name, **policy._asdict()}
+        announce(zone=zone.name, type="stream.created", attributes=attributes)

@@ -6,9 +6,9 @@ from eventhub.streams import api
 
 urlpatterns = [
     path("", api.Streams.as_view()),
-    path("/<stream>", api.OneStream.as_view()),
-    path("/<stream>/segments", api.Segments.as_view()),
-    path("/<stream>/segments/current", api.CurrentSegment.as_view()),
-    path("/<stream>/events", api.EmitOnly.as_view()),
-    path("/<stream>/events/<sequence>", api.OneEvent.as_view()),
+    path("/<str:stream>", api.OneStream.as_view()),
+    path("/<str:stream>/segments", api.Segments.as_view()),
+    path("/<str:stream>/segments/current", api.CurrentSegment.as_view()),
+    path("/<str:stream>/events", api.EmitOnly.as_view()),
+    path("/<str:stream>/events/<str:sequence>", api.OneEvent.as_view()),
 ]

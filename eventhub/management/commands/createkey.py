@@ -1,0 +1,56 @@
+"""`manage.py createkey CLIENT --grant emit:orders.*`: make an API key and print it, this once."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub import limits
+from eventhub.access import key_services, selectors, services
+from eventhub.access.actor import Actor
+from eventhub.access.grants import Grant, parse_grants
+from eventhub.access.models import Client
+from eventhub.access.names import valid_name
+from eventhub.errors import EventHubError
+
+
+class Command(BaseCommand):
+    help = "Make an API key for a client, which is created if need be, and print the key once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("client")
+        parser.add_argument("--zone", default="default")
+        parser.add_argument("--label", default="")
+        parser.add_argument(
+            "--grant",
+            action="append",
+            default=[],
+            metavar="ACTION:STREAMS",
+            help="emit, listen or manage on a stream pattern, as emit:orders.*; may be repeated",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            text = _create(options)
+        except EventHubError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(text)
+
+
+def _create(options: dict[str, Any]) -> str:
+    name = valid_name(options["client"], field="client")
+    grants = _grants(options["grant"])
+    zone = selectors.find_zone(name=valid_name(options["zone"], field="zone"))
+    client = Client.objects.filter(zone=zone, name=name).first()
+    client = client or services.create_client(zone_id=zone.pk, name=name)
+    issued = key_services.issue_key(
+        actor=Actor(zone.pk, zone.name, None),
+        client=client,
+        terms=key_services.KeyTerms(grants, options["label"][: limits.NAME_CHARS_MAX]),
+    )
+    return issued.text
+
+
+def _grants(texts: list[str]) -> tuple[Grant, ...]:
+    parts = [text.partition(":") for text in texts]
+    return parse_grants([{"action": action, "streams": streams} for action, _, streams in parts])
