@@ -181,9 +181,9 @@ class _Place:
 
 def _pause_s(error: Exception, attempt: int) -> float | None:
     """How long to wait before the next try, None for never."""
-    if isinstance(error, HubProblem):
-        if error.status not in _RETRY:
-            return None
-        if error.retry_after_s is not None:
-            return error.retry_after_s * random.uniform(0.5, 1.0)  # noqa: S311
-    return min(0.05 * 2 ** min(attempt, 8), _PAUSE_S_MAX) * random.uniform(0.5, 1.0)  # noqa: S311
+    if isinstance(error, HubProblem) and error.status not in _RETRY:
+        return None
+    pause_s = min(0.05 * 2 ** min(attempt, 8), _PAUSE_S_MAX)
+    if isinstance(error, HubProblem) and error.retry_after_s is not None:
+        pause_s = error.retry_after_s
+    return float(pause_s) * random.uniform(0.5, 1.0)  # noqa: S311

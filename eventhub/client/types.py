@@ -26,7 +26,7 @@ class Range(NamedTuple):
 class Duplicate(NamedTuple):
     """An event that was there before: its index in the request, and where it is."""
 
-    index: int
+    at: int
     segment: str
     sequence: int
 
@@ -44,7 +44,10 @@ class Receipt(NamedTuple):
         return cls(
             answer["stream"],
             tuple(Range(**item) for item in answer["ranges"]),
-            tuple(Duplicate(**item) for item in answer["duplicates"]),
+            tuple(
+                Duplicate(item["index"], item["segment"], item["sequence"])
+                for item in answer["duplicates"]
+            ),
         )
 
     @property
