@@ -77,6 +77,8 @@ def as_error(error: BaseException) -> errors.EventHubError:
         return error
     if isinstance(error, drf_errors.ValidationError):
         return validation_error(error)
+    if isinstance(error, django_errors.DisallowedHost):
+        return errors.BadRequest("The Host header is not one of EVENTHUB_ALLOWED_HOSTS.")
     for kind, ours in _SIMPLE:
         if isinstance(error, kind):
             if ours is errors.DatabaseUnavailable:

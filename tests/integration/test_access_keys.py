@@ -1,4 +1,4 @@
-"""Clients, keys and connection tokens through the management API: who may, isolation, escalation."""
+"""Clients, keys and connection tokens over the API: who may, isolation, escalation."""
 
 import json
 from datetime import timedelta
