@@ -1,0 +1,327 @@
+"""A running hub for acceptance tests: two web processes on a database of their own, reached only
+through the public doors. tests/README.md shows how to use it.
+
+Everything here is synchronous but what `LiveZone.client` gives, so that it serves plain and async
+tests alike.
+"""
+
+import http.client
+import itertools
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from eventhub import limits
+from eventhub.client.remote import HubClient
+from eventhub.up.guarded import Command, Guarded
+from eventhub.up.guardian import descendants
+from eventhub.up.identity import ordinary
+
+HOME = Path(__file__).resolve().parents[1]
+WEB_PROCESSES = 2
+CALL_TIMEOUT_S = 30.0
+POLL_S = 0.02
+OPERATOR = "operator"
+
+
+class Answer(NamedTuple):
+    """What a door answered. `headers` have lower-case names."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def refused(self, status: int, code: str) -> dict[str, Any]:
+        """The problem document of a refusal, after checking status, code and form."""
+        assert self.headers.get("content-type") == "application/problem+json", self
+        problem: dict[str, Any] = self.json
+        assert (self.status, problem["status"], problem["code"]) == (status, status, code), problem
+        assert problem["detail"]
+        assert isinstance(problem["position"], dict)
+        return problem
+
+
+class WebProcess:
+    """One `manage.py web`, always on the same port."""
+
+    def __init__(self, name: str, env: dict[str, str], log: Path) -> None:
+        self.name = name
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._env = env
+        self._log = log
+        self._run: Guarded | None = None
+
+    @property
+    def ws_url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/v1/ws"
+
+    @property
+    def pid(self) -> int:
+        """Of the Python process itself, for signals and for measuring memory."""
+        assert self._run is not None, f"{self.name} does not run"
+        return descendants(self._run.pid)[0]
+
+    def start(self, *, wait: bool = True) -> None:
+        argv = (sys.executable, str(HOME / "manage.py"), "web", "--port", str(self.port))
+        with self._log.open("ab") as log:
+            command = Command(self.name, argv, self._env, grace_s=limits.GRACEFUL_S_MAX + 2.0)
+            self._run = Guarded(command, ordinary(), output=log)
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self, timeout_s: float = limits.READY_TIMEOUT_S_MAX) -> None:
+        """Until /readyz answers 200; fails with the end of the log when the process has ended."""
+        until = time.monotonic() + timeout_s
+        while not self.is_ready():
+            ended = self._run is None or self._run.poll() is not None
+            if ended or time.monotonic() > until:
+                raise AssertionError(f"{self.name} is not ready:\n{self.log()[-4000:]}")
+            time.sleep(POLL_S)
+
+    def is_ready(self) -> bool:
+        try:
+            return call(self.url, "GET", "/readyz", timeout_s=3).status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def log(self) -> str:
+        """What all web processes wrote so far."""
+        return self._log.read_text(errors="replace")
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for the end."""
+        if self._run is not None:
+            self._run.end()
+            self._run = None
+
+    def kill(self) -> None:
+        """SIGKILL to the process, and wait for the end."""
+        if self._run is not None:
+            self._run.kill()
+            self._run.wait(CALL_TIMEOUT_S)
+            self._run = None
+
+    def restart(self) -> None:
+        """Stop and start again; sockets of clients break, what is stored stays."""
+        self.stop()
+        self.start()
+
+
+class LiveHub:
+    """The hub. `url` and `ws_url` are those of the first web process; `web` has all of them."""
+
+    def __init__(self, database_url: str, web: list[WebProcess], password: str) -> None:
+        self.database_url = database_url
+        self.web = web
+        self.password = password  # of the operator
+        self._operator: dict[str, str] = {}
+        self._numbers = itertools.count(1)
+
+    @property
+    def url(self) -> str:
+        return self.web[0].url
+
+    @property
+    def ws_url(self) -> str:
+        return self.web[0].ws_url
+
+    def call(
+        self, method: str, path: str, body: Any = None, *, key: str = "", **more: Any
+    ) -> Answer:
+        """One request, by default to the first web process; see `call` of this module."""
+        return call(more.pop("url", self.url), method, path, body, key=key, **more)
+
+    def operate(self, method: str, path: str, body: Any = None) -> Answer:
+        """One request as the operator, who may do everything; `?zone=` says where."""
+        if not self._operator:
+            self._operator = self._log_in()
+        return self.call(method, path, body, headers=self._operator)
+
+    def new_zone(self) -> "LiveZone":
+        """A zone of its own for a test, with a key that may do everything in it."""
+        return LiveZone(self, f"zone-{next(self._numbers)}")
+
+    def sql(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query on the hub's database, committed; `%s` stands for an argument."""
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            cursor = connection.execute(query.encode(), args)
+            return cursor.fetchall() if cursor.description else []
+
+    def _log_in(self) -> dict[str, str]:
+        body = {"username": OPERATOR, "password": self.password}
+        answer = self.call("POST", "/v1/session", body)
+        assert answer.status == 200, answer
+        token = answer.json["csrf_token"]
+        cookies = [part.split(";", 1)[0] for part in answer.headers["set-cookie"].split("\n")]
+        return {"Cookie": "; ".join(cookies), "X-CSRFToken": token, "Referer": self.url}
+
+
+class LiveZone:
+    """A zone with the client `tester`. Names of streams and channels are free in every new zone."""
+
+    def __init__(self, hub: LiveHub, name: str) -> None:
+        self.hub = hub
+        self.name = name
+        assert hub.operate("POST", "/v1/zones", {"name": name}).status == 201
+        self._clients: set[str] = set()
+        self.admin = self.key("emit:*", "listen:*", "manage:*")
+
+    def key(self, *grants: str, client: str = "tester", **terms: Any) -> str:
+        """The text of a new key: `zone.key("emit:orders.*", "listen:*")`. `terms`: `label`,
+        `expires_at`.
+        """
+        if client not in self._clients:
+            self._made("POST", "/v1/clients", {"name": client})
+            self._clients.add(client)
+        pairs = [grant.split(":", 1) for grant in grants]
+        body = {"grants": [{"action": a, "streams": s} for a, s in pairs], **terms}
+        text: str = self._made("POST", f"/v1/clients/{client}/keys", body).json["key"]
+        return text
+
+    def revoke(self, key: str) -> None:
+        """End a key; effective within a second everywhere."""
+        path = f"/v1/keys/{key.split('_')[1]}"
+        assert self.hub.operate("DELETE", f"{path}?zone={self.name}").status == 204
+
+    def token(self, key: str = "", **body: Any) -> str:
+        """A connection token for a key, by default the admin's."""
+        answer = self.hub.call("POST", "/v1/connection-tokens", body, key=key or self.admin)
+        assert answer.status == 201, answer
+        text: str = answer.json["token"]
+        return text
+
+    def client(self, *grants: str, key: str = "", name: str = "tester", web: int = 0) -> HubClient:
+        """A client of the hub, `async with zone.client() as client:`, by default with the admin's
+        key; `web` chooses the process.
+        """
+        if grants:
+            key = self.key(*grants, client=name)
+        return HubClient(self.hub.web[web].url, key or self.admin)
+
+    def create_stream(self, name: str, **policy: int) -> str:
+        """A new stream in this zone; returns its name."""
+        answer = self.hub.call("PUT", f"/v1/streams/{name}", policy, key=self.admin)
+        assert answer.status == 201, answer
+        return name
+
+    def define_channel(self, name: str, bit: int) -> str:
+        answer = self.hub.call(
+            "PUT", f"/v1/channels/{name}", {"mask": str(1 << bit)}, key=self.admin
+        )
+        assert answer.status == 201, answer
+        return name
+
+    def emit(self, stream: str, events: Any, *, key: str = "", **more: Any) -> Answer:
+        """POST to the emit door, whatever it answers."""
+        path = f"/v1/streams/{quote(stream, safe='')}/events"
+        return self.hub.call("POST", path, events, key=key or self.admin, **more)
+
+    def _made(self, method: str, path: str, body: Any) -> Answer:
+        answer = self.hub.operate(method, f"{path}?zone={self.name}", body)
+        assert answer.status == 201, answer
+        return answer
+
+
+def call(
+    url: str,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    key: str = "",
+    headers: dict[str, str] | None = None,
+    timeout_s: float = CALL_TIMEOUT_S,
+) -> Answer:
+    """One request on a connection of its own. `body`: bytes as they are, anything else as JSON."""
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    if key:
+        sent["Authorization"] = f"Bearer {key}"
+    data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=timeout_s)
+    try:
+        connection.request(method, path, data, sent)
+        response = connection.getresponse()
+        found: dict[str, str] = {}
+        for name, value in response.getheaders():
+            found[name.lower()] = "\n".join(filter(None, (found.get(name.lower()), value)))
+        return Answer(response.status, found, response.read())
+    finally:
+        connection.close()
+
+
+@contextmanager
+def live_hub(folder: Path) -> Iterator[LiveHub]:
+    """Make a database on the server of DATABASE_URL, migrate it, and start the web processes."""
+    server = os.environ["DATABASE_URL"]
+    name = f"live_{secrets.token_hex(4)}"
+    _administer(server, sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    password = secrets.token_urlsafe(12)
+    env = _environment(make_conninfo(server, dbname=name), folder, password)
+    log = folder / "web.log"
+    web = [WebProcess(f"web-{number}", env, log) for number in range(1, WEB_PROCESSES + 1)]
+    try:
+        _manage(env, "migrate", "--no-input", "-v", "0")
+        _manage(
+            env, "createsuperuser", "--no-input", "--username", OPERATOR, "--email", "o@example.org"
+        )
+        for process in web:
+            process.start(wait=False)
+        for process in web:
+            process.wait_ready()
+        yield LiveHub(env["DATABASE_URL"], web, password)
+    finally:
+        for process in web:
+            process.stop()
+        drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+        _administer(server, drop)
+
+
+def _environment(database_url: str, folder: Path, password: str) -> dict[str, str]:
+    metrics = folder / "metrics"
+    metrics.mkdir()
+    return {
+        **os.environ,
+        "DATABASE_URL": database_url,
+        "DATABASE_DIRECT_URL": database_url,
+        "EVENTHUB_SECRET_KEY": secrets.token_urlsafe(32),
+        "EVENTHUB_DATA": str(folder),
+        "EVENTHUB_LOG_LEVEL": "info",
+        "PROMETHEUS_MULTIPROC_DIR": str(metrics),
+        "DJANGO_SUPERUSER_PASSWORD": password,
+    }
+
+
+def _administer(server: str, statement: sql.Composed) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def _manage(env: dict[str, str], *words: str) -> None:
+    command = [sys.executable, str(HOME / "manage.py"), *words]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
