@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from eventhub.client.remote import HubClient
+from eventhub.client.types import HubProblem
 from eventhub.demo import github, host
-from eventhub.demo.emitter import Emitter, Refused
 from eventhub.demo.github import Draft
+from eventhub.demo.producer import Producer
 
 GITHUB_INTERVAL_S = 1.0
 HOST_INTERVAL_S = 2.0
@@ -46,8 +48,9 @@ async def feed(url: str, key: str, say: Say) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     tally = Tally()
-    async with Emitter(url, key) as emitter, asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_feed(feed, emitter, tally, say)) for feed in _feeds(say)]
+    async with HubClient(url, key) as hub, asyncio.TaskGroup() as group:
+        producer = Producer(hub)
+        tasks = [group.create_task(_feed(feed, producer, tally, say)) for feed in _feeds(say)]
         tasks.append(group.create_task(_report(tally, say)))
         await stopping.wait()
         for task in tasks:
@@ -65,14 +68,14 @@ def _feeds(say: Say) -> list[Feed]:
     return feeds
 
 
-async def _feed(source: Feed, emitter: Emitter, tally: Tally, say: Say) -> None:
+async def _feed(source: Feed, producer: Producer, tally: Tally, say: Say) -> None:
     """One batch each interval; when the hub was away, go on from now instead of catching up."""
     stream = source.stream
     for batch in source.batches:
         began = time.monotonic()
         try:
-            await emitter.emit(stream, batch)
-        except Refused as error:
+            await producer.emit(stream, batch)
+        except HubProblem as error:
             if not tally.refused:
                 say(f"{stream}: the hub refused an event: {error}")
             tally.refused += len(batch)

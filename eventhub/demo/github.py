@@ -50,6 +50,7 @@ def draft(payload: Payload) -> Draft:
     return {
         "domain": "github",
         "type": f"{payload.name}.{action}" if isinstance(action, str) else payload.name,
+        "channels": ["github"],
         "attributes": attributes(payload),
         "node": NODE,
         "body": payload.content,

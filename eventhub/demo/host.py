@@ -1,4 +1,4 @@
-"""This machine's own counters as events: processor, memory and network, each on its own channel."""
+"""This machine's own counters as events: processor, memory, disk, network, each on its channel."""
 
 import socket
 import time
@@ -9,7 +9,7 @@ import psutil
 
 from eventhub.demo.github import Draft
 
-CHANNELS = ("cpu", "memory", "network")
+CHANNELS = ("cpu", "memory", "disk", "network")
 MIB = 1024 * 1024
 
 
@@ -36,6 +36,12 @@ def memory() -> Draft:
     return _draft("memory", {"percent": found.percent, **available})
 
 
+def disk() -> Draft:
+    """How full the file system of the working folder is."""
+    found = psutil.disk_usage(".")
+    return _draft("disk", {"percent": found.percent, "free_mib": found.free // MIB})
+
+
 def network(before: tuple[int, int], elapsed_s: float) -> tuple[Draft, tuple[int, int]]:
     """Bytes a second since `before` (sent, received), and the counters now."""
     found = psutil.net_io_counters()
@@ -56,4 +62,4 @@ def endless() -> Iterator[list[Draft]]:
         now = time.monotonic()
         net, counters = network(counters, now - measured_at)
         measured_at = now
-        yield [cpu(), memory(), net]
+        yield [cpu(), memory(), disk(), net]

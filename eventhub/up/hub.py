@@ -144,7 +144,8 @@ def _run(options: Options, output: Output, place: Place, port: socket.socket) ->
         restarts_per_minute=options.restarts_per_minute,
     )
     url = listener.local_url(port)
-    supervisor.run(lambda: output.say(banner.text(url, place.folder, demo=options.demo)))
+    ready = banner.text(url, place.folder, servers.environment(), demo=options.demo)
+    supervisor.run(lambda: output.say(ready))
     return 0
 
 
@@ -155,7 +156,9 @@ def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> It
     yield Part(migrate, stage=2, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
     for number in range(1, options.web + 1):
         argv = _manage(options, "web", "--fd", str(port.fileno()))
-        web = Command(f"web-{number}", argv, env, grace_s=3.0, fds=(port.fileno(),))
+        web = Command(
+            f"web-{number}", argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0, fds=(port.fileno(),)
+        )
         yield Part(web, stage=3, is_ready=lambda: _answers(f"{url}/readyz"))
     if options.demo:
         demo = Command("demo", _manage(options, "demo", "--url", url), env, grace_s=1.5)

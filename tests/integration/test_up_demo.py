@@ -1,32 +1,40 @@
 """The demo: each event reaches the door once, with its id, however often the door fails."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiohttp import web
 
-from eventhub.demo import emitter, github, host
-from eventhub.demo.emitter import Emitter, Refused
+from eventhub.client.remote import HubClient
+from eventhub.client.types import HubProblem
+from eventhub.demo import github, host, producer
+from eventhub.demo.producer import Producer
 
-Posted = list[list[dict[str, object]]]
+Posted = list[list[dict[str, Any]]]
 
 
 @asynccontextmanager
-async def door(statuses: list[int], posted: Posted) -> AsyncIterator[str]:
-    """Answers with each status in turn, then 201."""
+async def door(statuses: list[int], posted: Posted, port: int = 0) -> AsyncIterator[str]:
+    """Answers with each status in turn, then 200."""
 
     async def emit(request: web.Request) -> web.Response:
         assert request.headers["Authorization"] == "Bearer key"
         posted.append(await request.json())
-        return web.Response(status=statuses.pop(0) if statuses else 201)
+        status = statuses.pop(0) if statuses else 200
+        answer = {"status": status, "code": "some_code"}
+        if status == 200:
+            answer = {"stream": "host", "ranges": [], "duplicates": []}
+        return web.json_response(answer, status=status)
 
     application = web.Application()
     application.router.add_post("/v1/streams/{stream}/events", emit)
     runner = web.AppRunner(application)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", port, reuse_address=True)
     await site.start()
     try:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
@@ -35,34 +43,41 @@ async def door(statuses: list[int], posted: Posted) -> AsyncIterator[str]:
 
 
 async def test_batch_keeps_its_ids_until_it_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emitter, "RETRY_DELAYS_S", (0.0,))
+    monkeypatch.setattr(producer, "PAUSE_S", 0.0)
     posted: Posted = []
-    async with door([503, 500, 429], posted) as url, Emitter(url, "key") as sender:
+    async with door([503, 500, 429], posted) as url, HubClient(url, "key") as hub:
+        sender = Producer(hub)
         await sender.emit("host", [{"type": "a"}, {"type": "b"}])
         await sender.emit("host", [{"type": "c"}])
     assert [len(batch) for batch in posted] == [2, 2, 2, 2, 1]
     assert posted[0] == posted[1] == posted[2] == posted[3]
-    numbers = [event["id"]["sequence"] for batch in posted[3:] for event in batch]  # type: ignore[index]
+    numbers = [event["id"]["sequence"] for batch in posted[3:] for event in batch]
     assert numbers == [1, 2, 3]
 
 
-async def test_connection_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emitter, "RETRY_DELAYS_S", (0.01,))
-    async with door([], []) as url:
-        pass
-    async with Emitter(url, "key") as sender:
-        task = asyncio.create_task(sender.emit("host", [{"type": "a"}]))
-        while sender.retries < 3:  # noqa: ASYNC110 - nothing else tells
-            await asyncio.sleep(0)
-        assert not task.done()
-        task.cancel()
+async def test_hub_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than one attempt may take: the same batch is tried anew."""
+    monkeypatch.setattr(producer, "PAUSE_S", 0.0)
+    monkeypatch.setattr(producer, "ATTEMPT_S_MAX", 0.02)
+    posted: Posted = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # takes connections, never answers
+        port = listener.getsockname()[1]
+        async with HubClient(f"http://127.0.0.1:{port}", "key") as hub:
+            task = asyncio.create_task(Producer(hub).emit("host", [{"type": "a"}]))
+            done, _ = await asyncio.wait([task], timeout=0.2)
+            assert not done
+            listener.close()
+            async with door([], posted, port):
+                monkeypatch.setattr(producer, "ATTEMPT_S_MAX", 5.0)
+                await asyncio.wait_for(task, 10)
+    assert [event["type"] for batch in posted for event in batch] == ["a"]
 
 
 async def test_refused_event_is_reported_and_not_repeated() -> None:
     posted: Posted = []
-    async with door([400], posted) as url, Emitter(url, "key") as sender:
-        with pytest.raises(Refused, match="400"):
-            await sender.emit("host", [{"type": "a"}])
+    async with door([400], posted) as url, HubClient(url, "key") as hub:
+        with pytest.raises(HubProblem):
+            await Producer(hub).emit("host", [{"type": "a"}])
     assert len(posted) == 1
 
 

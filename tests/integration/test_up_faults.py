@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from eventhub import limits
-from tests.integration.up_process import Hub, wait_until
+from tests.integration.up_process import Hub
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def hub_with_data(data: Path, *words: str) -> Iterator[Hub]:
     if hub.process.poll() is None:
         hub.interrupt()
         hub.wait_end()
-    wait_until(lambda: not hub.leftovers(), "all processes to end")
+    hub.wait_gone()
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def test_killed_supervisor_leaves_no_process_and_the_next_start_continues(hub: H
 
 def test_killed_supervisor_alone_leaves_no_process(hub: Hub) -> None:
     hub.process.kill()
-    wait_until(lambda: not hub.leftovers(), "the guardians to stop everything")
+    hub.wait_gone()
 
 
 def test_killed_postgres_is_restarted_with_its_data_and_web_stays(lasting: Hub) -> None:

@@ -108,6 +108,9 @@ class Hub:
             answer = connection.execute(statement)
             return answer.fetchall() if answer.description else []
 
+    def wait_gone(self) -> None:
+        wait_until(lambda: not self.leftovers(), "all processes to end")
+
     def leftovers(self) -> list[str]:
         return processes_of(self.data)
 
