@@ -27,6 +27,10 @@ _STYLE = mark_safe(
     "h2{margin-top:2rem;font-size:1.1rem}@media(prefers-color-scheme:dark){body{background:#111;"
     "color:#ddd}code{background:#333}a{color:#8bf}}</style>"
 )
+_INTRO = mark_safe(
+    '<p>Every operation, as in <a href="/docs/openapi.json">the OpenAPI document</a>.'
+    ' Errors are explained in <a href="/docs/errors">their list</a>.</p>'
+)
 
 
 def add_doors(
@@ -63,11 +67,7 @@ def openapi_json(request: HttpRequest) -> HttpResponse:
 def api_page(request: HttpRequest) -> HttpResponse:
     """`/docs/api`: every operation with its errors, readable."""
     parts = [_operation_html(*found) for found in _operations(document())]
-    intro = format_html(
-        '<p>Every operation, as in <a href="/docs/openapi.json">the OpenAPI document</a>.'
-        ' Errors are explained in <a href="/docs/errors">their list</a>.</p>'
-    )
-    return HttpResponse(_page("EventHub API", [intro, *parts]))
+    return HttpResponse(_page("EventHub API", [_INTRO, *parts]))
 
 
 @require_safe

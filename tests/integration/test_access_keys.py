@@ -1,6 +1,9 @@
 """Clients, keys and connection tokens over the API: who may, isolation, escalation."""
 
+import hashlib
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
 import pytest
@@ -10,6 +13,8 @@ from django.utils import timezone
 from eventhub.access.models import ApiKey
 from eventhub.access.tokens import read_token
 from eventhub.clock import SystemClock
+from eventhub.event.json_codec import event_json
+from eventhub.event.protobuf_codec import decode
 from tests.integration.access_world import (
     EVERYTHING,
     Door,
@@ -38,7 +43,7 @@ def test_a_client_and_its_key_are_made_and_the_key_is_shown_once() -> None:
     assert "key" not in listed[0] and "digest" not in listed[0]
     assert listed[0]["grants"] == EMIT
     row = ApiKey.objects.get(public_id=issued["public_id"])
-    assert issued["key"].encode() not in bytes(row.digest)
+    assert bytes(row.digest) == hashlib.sha256(issued["key"].encode()).digest()
 
 
 def test_a_revoked_key_is_refused_and_revoking_again_changes_nothing() -> None:
@@ -231,15 +236,35 @@ def test_every_change_is_announced_in_its_transaction_and_without_secrets() -> N
 
 
 def system_events() -> list[dict[str, object]]:
-    from eventhub.event.json_codec import event_json
-    from eventhub.event.protobuf_codec import decode
-
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT payload FROM events e JOIN segments s ON s.id = e.segment_id"
             " WHERE s.stream_id = 1 AND e.group_id = s.group_id ORDER BY sequence"
         )
         return [json.loads(event_json(decode(bytes(row[0])))) for row in cursor.fetchall()]
+
+
+def test_a_commit_tells_the_other_processes(
+    django_capture_on_commit_callbacks: Callable[
+        [], AbstractContextManager[list[Callable[[], None]]]
+    ],
+) -> None:
+    manager = door(*EVERYTHING)
+    with django_capture_on_commit_callbacks() as callbacks:
+        manager.put("/v1/channels/disk", {"mask": 1})
+        manager.put("/v1/channels/disk", {"mask": 1})
+    assert len(callbacks) == 1
+    callbacks[0]()
+
+
+def test_a_refused_change_announces_nothing() -> None:
+    manager = door(*EVERYTHING)
+    before = len(system_events())
+    manager.put("/v1/channels/disk", {"mask": 3})
+    manager.post("/v1/clients", {"name": "tester"})
+    manager.post("/v1/clients/tester/keys", {"grants": EMIT, "expires_at": "2020-01-01T00:00:00Z"})
+    manager.put("/v1/streams/system")
+    assert len(system_events()) == before
 
 
 def test_pages_hold_every_client_once() -> None:

@@ -1,0 +1,71 @@
+"""The OpenAPI document and its pages: complete, self-made, and true to the routes."""
+
+import re
+
+from django.test import Client
+from drf_spectacular.validation import validate_schema
+
+from eventhub import openapi
+from eventhub.doors.table import DOORS
+from tests.integration.test_access_hostile import routes
+
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def test_every_route_and_door_is_in_one_valid_document() -> None:
+    response = Client().get("/docs/openapi.json")
+    assert (response.status_code, response["Content-Type"]) == (200, "application/json")
+    document = response.json()
+    validate_schema(document)
+    paths = set(document["paths"])
+    assert {re.sub(r"<str:(\w+)>", r"{\1}", route) for route in routes()} <= paths
+    for door in DOORS:
+        assert door.method.lower() in document["paths"][door.path]
+
+
+def test_every_operation_states_its_errors_and_every_reference_exists() -> None:
+    document = openapi.document()
+    codes = {error.code for error in openapi.all_errors()}
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            answers = item.get(method, {}).get("responses", {})
+            told = {
+                str(status): answer.get("description", "") for status, answer in answers.items()
+            }
+            if method in item and path.startswith("/v1"):
+                assert any(status.startswith("4") for status in told), (method, path)
+                assert any(status.startswith("503") for status in told), (method, path)
+            for code in re.findall(r"`(\w+)`", " ".join(told.values())):
+                assert code in codes, (method, path, code)
+    for name in set(re.findall(r"#/components/schemas/(\w+)", str(document))):
+        assert name in document["components"]["schemas"], name
+
+
+def test_operation_ids_are_unique() -> None:
+    found = [
+        item[method]["operationId"]
+        for item in openapi.document()["paths"].values()
+        for method in METHODS
+        if method in item
+    ]
+    assert len(found) == len(set(found))
+
+
+def test_the_pages_load_nothing_from_elsewhere() -> None:
+    for path in ("/docs/api", "/docs/errors"):
+        response = Client().get(path)
+        assert response.status_code == 200
+        text = response.content.decode()
+        assert text.startswith("<!doctype html>")
+        assert "<script" not in text
+        assert not re.search(r"(src|href)=\"(https?:)?//", text)
+        assert Client().post(path).status_code == 405
+
+
+def test_every_error_has_its_anchor_and_says_what_to_do() -> None:
+    text = Client().get("/docs/errors").content.decode()
+    for error in openapi.all_errors():
+        assert f'id="{error.code}"' in text
+        assert error.__doc__, error
+    codes = [error.code for error in openapi.all_errors()]
+    assert len(codes) == len(set(codes))
