@@ -32,9 +32,10 @@ class Principal(NamedTuple):
     def require(self, action: str, stream: str) -> None:
         """Forbidden, naming the missing grant, unless `may`."""
         if not self.may(action, stream):
+            token = "" if self.narrowed is None else " or its token"
             raise Forbidden(
-                f"This needs the grant {action}:{stream}, which the key {self.public_id} does not"
-                " have; ask an operator for it.",
+                f"This needs the grant {action}:{stream}, which the key {self.public_id}{token}"
+                " does not have; ask an operator for it.",
                 grant=Grant(action, stream).json(),
             )
 

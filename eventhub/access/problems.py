@@ -22,6 +22,10 @@ from eventhub.logs import get_logger
 CONTENT_TYPE = "application/problem+json"
 _LOG = get_logger(__name__)
 
+_AWAY = (
+    "The database is away. A change may or may not have been stored: try again after Retry-After"
+    " seconds; where repeating is not the same again, look first."
+)
 _DATABASE_AWAY = (
     django.db.OperationalError,
     django.db.InterfaceError,
@@ -83,6 +87,7 @@ def as_error(error: BaseException) -> errors.EventHubError:
         if isinstance(error, kind):
             if ours is errors.DatabaseUnavailable:
                 _LOG.warning("database_unavailable", reason=str(error).strip())
+                return errors.DatabaseUnavailable(_AWAY)  # it may have gone during the commit
             return ours()
     _LOG.error("unforeseen_error", exc_info=error)
     return errors.EventHubError()
