@@ -34,7 +34,12 @@ def main() -> None:
         "--credentials", type=Path, default=Path(read_env().data) / "credentials.json"
     )
     given = parser.parse_args()
-    key = json.loads(given.credentials.read_text())["client"]["key"]
+    try:
+        key = json.loads(given.credentials.read_text())["client"]["key"]
+    except FileNotFoundError:
+        sys.exit(
+            f"{given.credentials} is not there: start the hub with --demo, or give --credentials"
+        )
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(watch(given.url, key, given.stream))
 

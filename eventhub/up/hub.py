@@ -135,7 +135,7 @@ def _run(options: Options, output: Output, place: Place, port: socket.socket) ->
         output.say(place.identity.note)
     servers = Servers.choose(place.folder, place.sockets)
     env = place.environment(servers)
-    parts = [*servers.parts(env), *_own_parts(options, env, port)]
+    parts = [*servers.parts(env), *_own_parts(options, env, port, place.folder)]
     supervisor = Supervisor(
         parts,
         place.identity,
@@ -149,7 +149,9 @@ def _run(options: Options, output: Output, place: Place, port: socket.socket) ->
     return 0
 
 
-def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> Iterator[Part]:
+def _own_parts(
+    options: Options, env: dict[str, str], port: socket.socket, folder: Folder
+) -> Iterator[Part]:
     """What runs from this repository."""
     url = listener.local_url(port)
     migrate = Command("migrate", _manage(options, "migrate", "--no-input", "-v", "1"), env)
@@ -162,7 +164,7 @@ def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> It
         yield Part(web, stage=3, is_ready=lambda: _answers(f"{url}/readyz"))
     if options.demo:
         demo = Command("demo", _manage(options, "demo", "--url", url), env, grace_s=1.5)
-        yield Part(demo, stage=4)
+        yield Part(demo, stage=4, is_ready=folder.credentials.exists)
 
 
 def _manage(options: Options, *words: str) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class Part(NamedTuple):
         None  # asked every tick until true; must answer within 2 s
     )
     once: bool = False  # it has to end with status 0, and is then ready
-    ready_timeout_s: float = limits.READY_TIMEOUT_S_MAX
+    ready_timeout_s: float = limits.READY_TIMEOUT_S_MAX  # at the hub's start
     before: Callable[[], None] | None = None  # called before every start
 
 
@@ -86,6 +86,7 @@ class Supervisor:
         self._restarts_per_minute = restarts_per_minute
         self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
         self._stop_signals = 0
+        self._complete = False  # all were ready once; from then on nothing is ended for being slow
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Start everything, call `on_ready`, and return after a stop signal, with all parts
@@ -95,6 +96,7 @@ class Supervisor:
         try:
             self._start_all()
             if not self._stop_signals:
+                self._complete = True
                 on_ready()
             while not self._stop_signals:
                 self._step()
@@ -159,10 +161,8 @@ class Supervisor:
         if not part.once and (part.is_ready is None or part.is_ready()):
             run.ready = True
             self._output.say(f"{run.name} is ready after {took_s:.1f} s")
-        elif took_s > part.ready_timeout_s and run.process is not None:
-            self._output.say(f"{run.name} is not ready after {took_s:.0f} s: ending it")
-            run.started_at = time.monotonic()
-            run.process.kill()
+        elif took_s > part.ready_timeout_s and not self._complete:
+            raise HubFailed(f"{run.name} is not ready after {took_s:.0f} s; its output is above")
 
     def _on_exit(self, event: _Exit) -> None:
         run = event.run
