@@ -29,8 +29,7 @@ PRODUCER_WINDOW = 4_096  # recent numbers kept per producer; at least four times
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation not seen for so long is forgotten
 NOTIFY_INTERVAL_S = 0.002  # NOTIFY at most once per stream in this time
-# a stopped process loses its locked heads after so long, and others go on
-APPEND_LOCK_IDLE_S_MAX = 2
+
 CONNECT_TIMEOUT_S = 3  # one attempt to reach PostgreSQL
 RECONNECT_PAUSE_S = 0.2  # after a failed attempt, callers get 503 at once for so long
 

@@ -21,8 +21,8 @@ from eventhub.errors import (
     EventHubError,
     InvalidCredentials,
     InvalidField,
+    NotFound,
     Unauthenticated,
-    UnknownField,
 )
 from eventhub.eventlog.log import Log
 from eventhub.logs import get_logger
@@ -112,7 +112,7 @@ class SocketDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             if scope["path"] != "/v1/ws":
-                raise UnknownField("The websocket is at /v1/ws.", field="path")
+                raise NotFound("The websocket is at /v1/ws.", field="path")
             credential, principal = await self._authorise(scope)
             chosen_subprotocol(scope)
             self._keeper.may_add(principal)

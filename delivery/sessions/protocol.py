@@ -13,6 +13,7 @@ import orjson
 
 from delivery.sessions.frames import Frame, Frames
 from eventhub import limits, metrics
+from eventhub.access.principal import Principal
 from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
@@ -137,6 +138,14 @@ class Session:
         if found is None:
             raise UnknownListen(listen=name)
         return found
+
+
+def require_listen(principal: Principal, stream: str) -> None:
+    """Forbidden unless the key may listen;
+
+    `system` is for those who manage, and shows their zone.
+    """
+    principal.require("manage" if stream == "system" else "listen", stream)
 
 
 def hello(*, client: str, zone: str) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from delivery.sessions import messages
 from delivery.sessions.frames import Frame, Frames
-from delivery.sessions.protocol import Filter, Listen, Session, hello, refusal
+from delivery.sessions.protocol import Filter, Listen, Session, hello, refusal, require_listen
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.clock import Clock
-from eventhub.errors import DatabaseUnavailable, EventHubError
+from eventhub.errors import DatabaseUnavailable, EventHubError, UnknownChannel
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.log import Follower, Log
 
@@ -100,7 +100,7 @@ class Pump:
     async def _begin(self, message: messages.ListenIn) -> None:
         self.session.may_add(message.listen)
         start, wanted = messages.start_of(message), await self._filter(message)
-        self.principal.require("listen", message.stream)
+        require_listen(self.principal, message.stream)
         stream_id = await self._gate.stream_id(self.principal, message.stream)
         listen = Listen(message.listen, message.stream, wanted, message.window)
         async with AsyncExitStack() as stack:
@@ -117,7 +117,11 @@ class Pump:
     async def _filter(self, message: messages.ListenIn) -> Filter:
         mask = messages.mask_of(message)
         if isinstance(mask, list):
-            mask = await self._gate.mask(self.principal.zone_id, mask)
+            try:
+                mask = await self._gate.mask(self.principal.zone_id, mask)
+            except UnknownChannel as error:
+                error.field = "mask"
+                raise
         zone = self.principal.zone if message.stream == "system" else None
         return Filter(
             mask=ALL_MASK if mask is None else mask, pairs=messages.pairs_of(message), zone=zone
@@ -171,7 +175,7 @@ class Pump:
         self._changes = changes
         for name, running in list(self._running.items()):
             try:
-                self.principal.require("listen", running.listen.stream)
+                require_listen(self.principal, running.listen.stream)
             except EventHubError as error:
                 await self._end(name)
                 await self._say(refusal(error, name))

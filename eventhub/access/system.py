@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from eventhub.eventlog import append
 from eventhub.eventlog import system as log
-from eventhub.eventlog.numbering import Appended
+from eventhub.eventlog.drafts import Appended
 
 
 def announce(*, zone: str, type: str, attributes: dict[str, Any]) -> Appended:

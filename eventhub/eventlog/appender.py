@@ -15,9 +15,9 @@ import psycopg
 
 from eventhub import limits, metrics
 from eventhub.errors import DatabaseUnavailable, EventHubError, OutcomeUnknown, Overloaded
-from eventhub.eventlog.append import Decided, NewRow, Outcome, Request, append_batch, commit
-from eventhub.eventlog.database import AWAY, Connection, connect, within
-from eventhub.eventlog.numbering import Appended
+from eventhub.eventlog.append import append_batch
+from eventhub.eventlog.database import AWAY, Connection, broken, connect, within
+from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -109,14 +109,14 @@ class Appender:
         if not taken:
             return
         try:
-            decided = await self._transaction(taken)
+            batch = await self._transaction(taken)
         except (DatabaseUnavailable, OutcomeUnknown) as error:
             _answer_all(taken, error)
         except psycopg.Error as error:
             log.warning("append_refused_by_sql", error=str(error), requests=len(taken))
             await self._append_apart(taken, error)
         else:
-            self._publish(taken, decided)
+            self._publish(taken, batch)
 
     async def _append_apart(self, taken: list[_Waiting], error: psycopg.Error) -> None:
         """A batch that failed in SQL is tried again request by request, so that a bad one fails
@@ -131,33 +131,25 @@ class Appender:
         for waiting in taken:
             await self._append_some([waiting])
 
-    async def _transaction(self, taken: list[_Waiting]) -> Decided:
+    async def _transaction(self, taken: list[_Waiting]) -> Batch:
+        """Raises DatabaseUnavailable when nothing was stored, OutcomeUnknown when nobody knows."""
         connection = await self._connected()
         requests = [waiting.request for waiting in taken]
         try:
-            decided = await within(append_batch(connection, requests), limits.APPEND_TIMEOUT_S_MAX)
-            if not decided.writes:
-                await within(connection.rollback(), limits.APPEND_TIMEOUT_S_MAX)
-                return decided
+            return await within(append_batch(connection, requests), limits.APPEND_TIMEOUT_S_MAX)
         except BaseException as error:
+            server_said_no = isinstance(error, psycopg.Error) and not connection.closed
             self._drop(connection)
-            if isinstance(error, AWAY):
+            if not isinstance(error, AWAY):
+                raise
+            if server_said_no:
                 raise DatabaseUnavailable() from error
-            raise
-        try:
-            await within(commit(connection, decided), limits.APPEND_TIMEOUT_S_MAX)
-        except BaseException as error:
-            refused = isinstance(error, psycopg.Error) and not connection.closed
-            self._drop(connection)
-            if refused and isinstance(error, AWAY):  # the server said no, and is still there
-                raise DatabaseUnavailable() from error
-            if isinstance(error, AWAY):
-                log.warning("commit_unknown", requests=len(taken), error=str(error))
-                raise OutcomeUnknown() from error
-            raise
-        return decided
+            log.warning("append_outcome_unknown", requests=len(taken), error=str(error))
+            raise OutcomeUnknown() from error
 
     async def _connected(self) -> Connection:
+        if self._connection is not None and broken(self._connection):
+            self._drop(self._connection)
         if self._connection is None:
             try:
                 self._connection = await connect(self._url, name="eventhub append")
@@ -172,14 +164,14 @@ class Appender:
         _closing.add(task := asyncio.ensure_future(_close(connection)))
         task.add_done_callback(_closing.discard)
 
-    def _publish(self, taken: list[_Waiting], decided: Decided) -> None:
+    def _publish(self, taken: list[_Waiting], batch: Batch) -> None:
         """Answer after the commit, and hand the rows to the tail first, so that nobody hears later
         than the caller.
         """
-        metrics.APPENDED.inc(len(decided.rows))
-        metrics.APPEND_BATCH.observe(len(decided.rows))
-        self._committed(decided.rows)
-        for waiting, outcome in zip(taken, decided.outcomes, strict=True):
+        metrics.APPENDED.inc(len(batch.rows))
+        metrics.APPEND_BATCH.observe(len(batch.rows))
+        self._committed(batch.rows)
+        for waiting, outcome in zip(taken, batch.outcomes, strict=True):
             _answer(waiting, outcome)
 
 

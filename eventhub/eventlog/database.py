@@ -3,6 +3,7 @@ mean. Sql module.
 """
 
 import asyncio
+import select
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -25,8 +26,7 @@ _abandoned: set[asyncio.Future[Any]] = set()
 async def connect(url: str, *, name: str) -> Connection:
     """A connection in autocommit mode whose statements are prepared at their first use.
 
-    The server ends a session that idles inside a transaction, so that a process that is stopped
-    while it holds heads cannot hold up the others. Raises DatabaseUnavailable.
+    Raises DatabaseUnavailable.
     """
     try:
         connection = await within(
@@ -36,7 +36,6 @@ async def connect(url: str, *, name: str) -> Connection:
                 prepare_threshold=0,
                 application_name=name,
                 connect_timeout=limits.CONNECT_TIMEOUT_S,
-                options=f"-c idle_in_transaction_session_timeout={limits.APPEND_LOCK_IDLE_S_MAX}s",
             ),
             limits.CONNECT_TIMEOUT_S,
         )
@@ -44,6 +43,15 @@ async def connect(url: str, *, name: str) -> Connection:
         raise DatabaseUnavailable() from error
     connection.prepared_max = 200
     return connection
+
+
+def broken(connection: Connection) -> bool:
+    """True if an idle connection has something to read: the server is closing it."""
+    if connection.closed:
+        return True
+    poll = select.poll()
+    poll.register(connection.pgconn.socket, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def within(work: Coroutine[Any, Any, T], seconds: float) -> T:
@@ -91,7 +99,7 @@ def reading_pool(url: str) -> AsyncConnectionPool[Connection]:
 
 @asynccontextmanager
 async def reading(pool: AsyncConnectionPool[Connection]) -> AsyncIterator[Connection]:
-    """A connection for one read; raises DatabaseUnavailable when there is none, or when it breaks."""
+    """A connection for one read; raises DatabaseUnavailable if there is none, or it breaks."""
     try:
         async with pool.connection() as connection:
             yield connection

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from eventhub import limits, metrics
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.database import reading, reading_pool, within
-from eventhub.eventlog.numbering import Appended, Draft
+from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.read import Position, Start, read, resolve
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import Cursor, Stored

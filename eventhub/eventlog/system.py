@@ -9,7 +9,7 @@ import psycopg
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.eventlog.append import append_in
-from eventhub.eventlog.numbering import Appended, Draft
+from eventhub.eventlog.drafts import Appended, Draft
 
 SYSTEM_STREAM_ID = 1
 SYSTEM_DOMAIN = "eventhub"

@@ -16,8 +16,9 @@ from psycopg_pool import AsyncConnectionPool
 
 from eventhub import limits
 from eventhub.errors import EventHubError
-from eventhub.eventlog.append import SQL, NewRow, heads_text
+from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.database import AWAY, Connection, connect, reading, within
+from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import Stored

@@ -12,7 +12,7 @@ from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
-from eventhub.eventlog.numbering import Draft
+from eventhub.eventlog.drafts import Draft
 from tests.integration.access_world import EVERYTHING, door, refused, zone
 
 pytestmark = pytest.mark.django_db

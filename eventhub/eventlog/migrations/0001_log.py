@@ -1,13 +1,16 @@
-"""The tables of the log, from sql/schema.sql."""
+"""The tables of the log, from sql/schema.sql, and the append, from sql/append_function.sql."""
 
 from pathlib import Path
 
 from django.db import migrations
 
-SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
+SQL = Path(__file__).parent.parent / "sql"
 
 
 class Migration(migrations.Migration):
     initial = True
     dependencies: list[tuple[str, str]] = []
-    operations = [migrations.RunSQL(SCHEMA.read_text(), migrations.RunSQL.noop)]
+    operations = [
+        migrations.RunSQL((SQL / file).read_text(), migrations.RunSQL.noop)
+        for file in ("schema.sql", "append_function.sql")
+    ]

@@ -1,0 +1,69 @@
+"""PostgreSQL's binary arrays, packed at once: psycopg's own list dumper costs 0.7 µs for each
+element, which is a third of a batch's time. Sql module; one dimension, numbers and bytes.
+"""
+
+import struct
+from collections.abc import Sequence
+
+import psycopg
+from psycopg.adapt import Buffer, Dumper
+from psycopg.pq import Format
+
+_INT8, _INT8_ARRAY = 20, 1016
+_BYTEA, _BYTEA_ARRAY = 17, 1001
+_HEAD = struct.Struct(">iiIii")  # dimensions, has nulls, element type, length, lower bound
+_SIZE = struct.Struct(">i")
+_NULL = _SIZE.pack(-1)
+_NUMBER = struct.Struct(">iq")
+
+
+class Int8Array(bytes):
+    """A bigint[] as PostgreSQL receives it."""
+
+
+class ByteaArray(bytes):
+    """A bytea[] as PostgreSQL receives it."""
+
+
+def int8_array(numbers: Sequence[int | None]) -> Int8Array:
+    """Numbers of 64 bits, or None for null."""
+    count = len(numbers)
+    if not count:
+        return Int8Array(_SIZE.pack(0) * 2 + struct.pack(">I", _INT8))
+    first = numbers[0]
+    head = _HEAD.pack(1, 1, _INT8, count, 1)
+    if first is not None and numbers.count(first) == count:
+        return Int8Array(head + _NUMBER.pack(8, first) * count)
+    return Int8Array(
+        head
+        + b"".join([_NULL if number is None else _NUMBER.pack(8, number) for number in numbers])
+    )
+
+
+def bytea_array(items: Sequence[bytes]) -> ByteaArray:
+    """Bytes, none null."""
+    pack = _SIZE.pack
+    parts = [_HEAD.pack(1, 0, _BYTEA, len(items), 1)]
+    for item in items:
+        parts.append(pack(len(item)))
+        parts.append(item)
+    return ByteaArray(b"".join(parts))
+
+
+class _AsItIs(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: bytes) -> Buffer:
+        return obj
+
+
+class _Int8ArrayDumper(_AsItIs):
+    oid = _INT8_ARRAY
+
+
+class _ByteaArrayDumper(_AsItIs):
+    oid = _BYTEA_ARRAY
+
+
+psycopg.adapters.register_dumper(Int8Array, _Int8ArrayDumper)
+psycopg.adapters.register_dumper(ByteaArray, _ByteaArrayDumper)

@@ -1,0 +1,209 @@
+-- The append itself, as one function, so that the heads are held inside the server only: one round trip, and a process
+-- that is stopped in the middle of a request never holds a lock.
+--
+-- Drafts come as parallel arrays in the order of their arrival; `clients`, `incarnations` and `numbers` are null when no
+-- draft of the batch has a producer. Either every draft is stored (or found to be a duplicate), or some are refused
+-- and nothing is stored: then only `refused` rows come back, and the caller tries again without those requests.
+--
+-- Rows: `run` (stream, segment, first and last sequence given, in the order of the drafts), `duplicate` (draft, stream,
+-- segment, sequence in `first`), `again` (draft, stream, the earlier draft of this batch in `first`),
+-- `unknown_stream` and `producer_window` (draft, stream; the highest number in `first`).
+CREATE OR REPLACE FUNCTION append_events(
+    streams bigint[], masks bigint[], payloads bytea[],
+    clients bigint[], incarnations bigint[], numbers bigint[],
+    producer_window integer
+) RETURNS TABLE (
+    outcome text, draft integer, stream bigint, segment uuid,
+    first bigint, last bigint, appended_at_us bigint
+) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    locked     bigint[];           -- the streams of the batch, in order ...
+    heads_were bigint[];           -- ... and their last sequences before it
+    at         timestamptz;
+    skipped    bigint[] := '{}';   -- drafts that are there already
+    refusals   integer := 0;
+    rolling    bigint[];           -- streams whose open segment will be filled
+    head       record;
+    filled     boolean;
+    taken      bigint;
+    size       bigint;
+    fill_count bigint;
+    placed     bigint;
+BEGIN
+    -- The one lock, in stream order: an UPDATE joined to unnest would lock in hash order and deadlock.
+    -- `system` is stream 1 and comes first. Statements below see what was committed before the lock was given.
+    SELECT array_agg(h.stream_id), array_agg(h.sequence) INTO locked, heads_were
+      FROM (SELECT stream_id, sequence FROM heads WHERE stream_id = ANY (streams)
+             ORDER BY stream_id FOR NO KEY UPDATE) AS h;
+    at := clock_timestamp();
+    IF cardinality(locked) IS DISTINCT FROM (SELECT count(DISTINCT s) FROM unnest(streams) AS s) THEN
+        RETURN QUERY
+            SELECT 'unknown_stream', (v.n - 1)::integer, v.stream_id, NULL::uuid,
+                   NULL::bigint, NULL::bigint, NULL::bigint
+              FROM unnest(streams) WITH ORDINALITY AS v (stream_id, n)
+             WHERE locked IS NULL OR v.stream_id <> ALL (locked);
+        RETURN;
+    END IF;
+
+    IF numbers IS NOT NULL THEN
+        FOR head IN
+            WITH given AS (
+                SELECT * FROM unnest(streams, clients, incarnations, numbers) WITH ORDINALITY
+                    AS v (stream_id, client_id, incarnation, number, n)
+                 WHERE number IS NOT NULL
+            ), known AS (
+                SELECT g.n, g.stream_id, g.number, f.segment, f.sequence,
+                       greatest(coalesce(p.highest, 0), coalesce(max(g.number) OVER earlier, 0)) AS highest,
+                       first_value(g.n) OVER same AS original
+                  FROM given g
+                  LEFT JOIN producers p USING (stream_id, client_id, incarnation)
+                  LEFT JOIN producer_numbers f
+                    ON (f.stream_id, f.client_id, f.incarnation, f.slot, f.number)
+                     = (g.stream_id, g.client_id, g.incarnation, (g.number % producer_window)::integer, g.number)
+                WINDOW earlier AS (PARTITION BY g.stream_id, g.client_id, g.incarnation ORDER BY g.n
+                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+                       same AS (PARTITION BY g.stream_id, g.client_id, g.incarnation, g.number ORDER BY g.n)
+            )
+            SELECT CASE WHEN sequence IS NOT NULL THEN 'duplicate'
+                        WHEN original < n THEN 'again'
+                        ELSE 'producer_window' END AS finding, known.*
+              FROM known
+             WHERE sequence IS NOT NULL OR original < n OR number <= highest - producer_window
+             ORDER BY n
+        LOOP
+            outcome := head.finding;
+            draft := head.n - 1;
+            stream := head.stream_id;
+            segment := head.segment;
+            first := CASE head.finding WHEN 'duplicate' THEN head.sequence
+                                       WHEN 'again' THEN head.original - 1
+                                       ELSE head.highest END;
+            IF head.finding = 'producer_window' THEN
+                refusals := refusals + 1;
+            END IF;
+            skipped := skipped || head.n;
+            RETURN NEXT;
+        END LOOP;
+        IF refusals > 0 OR cardinality(skipped) = cardinality(streams) THEN
+            RETURN;
+        END IF;
+    END IF;
+
+    -- Most streams stay in their open segment.
+    SELECT array_agg(h.stream_id) INTO rolling
+      FROM (SELECT v.stream_id, count(*) AS count, sum(octet_length(v.payload)) AS bytes
+              FROM unnest(streams, payloads) WITH ORDINALITY AS v (stream_id, payload, n)
+             WHERE v.n <> ALL (skipped)
+             GROUP BY v.stream_id) AS t
+      JOIN heads h USING (stream_id)
+      JOIN streams s ON s.id = h.stream_id
+     WHERE h.sequence - h.first + 1 + t.count >= s.segment_events_max
+        OR h.bytes + t.bytes >= s.segment_bytes_max;
+
+    INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+    SELECT h.segment_id, h.sequence + row_number() OVER (PARTITION BY v.stream_id ORDER BY v.n),
+           v.mask, h.group_id, v.payload, at
+      FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
+      JOIN heads h USING (stream_id)
+     WHERE v.n <> ALL (skipped) AND (rolling IS NULL OR v.stream_id <> ALL (rolling));
+
+    RETURN QUERY
+        UPDATE heads h
+           SET sequence = h.sequence + t.count, bytes = h.bytes + t.bytes
+          FROM (SELECT v.stream_id, count(*) AS count, sum(octet_length(v.payload)) AS bytes
+                  FROM unnest(streams, payloads) WITH ORDINALITY AS v (stream_id, payload, n)
+                 WHERE v.n <> ALL (skipped) AND (rolling IS NULL OR v.stream_id <> ALL (rolling))
+                 GROUP BY v.stream_id) AS t
+         WHERE h.stream_id = t.stream_id
+        RETURNING 'run', NULL::integer, h.stream_id, h.segment,
+                  h.sequence - t.count + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint;
+
+    -- A stream that fills its segment: the event that fills it seals it, and the next one is opened at once, so that
+    -- the head always names where the next event goes. Partitions are made elsewhere, ahead of need.
+    FOR head IN
+        SELECT h.*, s.segment_events_max, s.segment_bytes_max
+          FROM heads h JOIN streams s ON s.id = h.stream_id
+         WHERE h.stream_id = ANY (rolling) ORDER BY h.stream_id
+    LOOP
+        taken := 0;
+        LOOP
+            -- the event that fills the segment, if any of those left does
+            SELECT min(f.place) FILTER (WHERE head.sequence - head.first + 1 + f.place >= head.segment_events_max
+                                           OR head.bytes + f.bytes >= head.segment_bytes_max),
+                   max(f.place), max(f.bytes)
+              INTO fill_count, placed, size
+              FROM (SELECT row_number() OVER (ORDER BY v.n) AS place, sum(octet_length(v.payload)) OVER (ORDER BY v.n) AS bytes
+                      FROM (SELECT * FROM unnest(streams, payloads) WITH ORDINALITY AS u (stream_id, payload, n)
+                             WHERE u.stream_id = head.stream_id AND u.n <> ALL (skipped)
+                             ORDER BY u.n OFFSET taken) AS v) AS f;
+            EXIT WHEN placed IS NULL;
+            filled := fill_count IS NOT NULL;
+            placed := coalesce(fill_count, placed);
+            WITH mine AS (
+                INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+                SELECT head.segment_id, head.sequence + row_number() OVER (ORDER BY v.n),
+                       v.mask, head.group_id, v.payload, at
+                  FROM (SELECT * FROM unnest(streams, masks, payloads) WITH ORDINALITY AS u (stream_id, mask, payload, n)
+                         WHERE u.stream_id = head.stream_id AND u.n <> ALL (skipped)
+                         ORDER BY u.n OFFSET taken LIMIT placed) AS v
+                RETURNING octet_length(payload) AS bytes
+            ) SELECT sum(bytes) INTO size FROM mine;
+            outcome := 'run';
+            draft := NULL;
+            stream := head.stream_id;
+            segment := head.segment;
+            first := head.sequence + 1;
+            last := head.sequence + placed;
+            appended_at_us := (extract(epoch FROM at) * 1000000)::bigint;
+            RETURN NEXT;
+            taken := taken + placed;
+            head.sequence := head.sequence + placed;
+            head.bytes := head.bytes + size;
+            IF filled THEN
+                UPDATE segments s SET last = head.sequence, bytes = head.bytes, sealed_at = at
+                 WHERE s.id = head.segment_id;
+                INSERT INTO segments (uuid, stream_id, group_id, first)
+                SELECT gen_random_uuid(), head.stream_id, current_group, head.sequence + 1 FROM log_state
+                RETURNING id, uuid, group_id, segments.first INTO head.segment_id, head.segment, head.group_id, head.first;
+                head.bytes := 0;
+            END IF;
+        END LOOP;
+        UPDATE heads h
+           SET segment_id = head.segment_id, segment = head.segment, group_id = head.group_id,
+               first = head.first, sequence = head.sequence, bytes = head.bytes
+         WHERE h.stream_id = head.stream_id;
+    END LOOP;
+
+    -- Remember where the producers' numbers went. Slots are written again and again; of two numbers for one slot the
+    -- higher one stays.
+    IF numbers IS NOT NULL THEN
+        WITH placed AS (
+            SELECT v.stream_id, v.client_id, v.incarnation, v.number,
+                   b.sequence + row_number() OVER (PARTITION BY v.stream_id ORDER BY v.n) AS sequence
+              FROM unnest(streams, clients, incarnations, numbers) WITH ORDINALITY
+                   AS v (stream_id, client_id, incarnation, number, n)
+              JOIN unnest(locked, heads_were) AS b (stream_id, sequence) USING (stream_id)
+             WHERE v.n <> ALL (skipped)
+        ), remembered AS (
+            INSERT INTO producer_numbers AS f
+                   (stream_id, client_id, incarnation, slot, number, segment, sequence)
+            SELECT DISTINCT ON (p.stream_id, p.client_id, p.incarnation, p.number % producer_window)
+                   p.stream_id, p.client_id, p.incarnation, (p.number % producer_window)::integer, p.number,
+                   (SELECT s.uuid FROM segments s WHERE s.stream_id = p.stream_id AND s.first <= p.sequence
+                     ORDER BY s.first DESC LIMIT 1),
+                   p.sequence
+              FROM placed p WHERE p.number IS NOT NULL
+             ORDER BY p.stream_id, p.client_id, p.incarnation, p.number % producer_window, p.number DESC
+                ON CONFLICT (stream_id, client_id, incarnation, slot) DO UPDATE
+               SET number = EXCLUDED.number, segment = EXCLUDED.segment, sequence = EXCLUDED.sequence
+        )
+        INSERT INTO producers AS q (stream_id, client_id, incarnation, highest)
+        SELECT p.stream_id, p.client_id, p.incarnation, max(p.number)
+          FROM placed p WHERE p.number IS NOT NULL
+         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+            ON CONFLICT (stream_id, client_id, incarnation) DO UPDATE
+           SET highest = greatest(q.highest, EXCLUDED.highest), seen_at = EXCLUDED.seen_at;
+    END IF;
+END
+$$;
