@@ -1,20 +1,25 @@
-"""The hot doors as one ASGI application in front of Django: what no door takes goes on. Plain."""
+"""The hot doors as one ASGI application in front of Django: what no door takes goes on, with its
+body read. Plain.
+"""
 
 from collections.abc import Awaitable, Callable
 
-from eventhub import metrics
+from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.doors.http import (
     Answer,
     Disconnected,
+    Message,
     Receive,
     Scope,
     Send,
+    content_length,
     problem_answer,
+    read_body,
     send_answer,
 )
 from eventhub.doors.table import DOORS, Call, Door
-from eventhub.errors import EventHubError
+from eventhub.errors import EventHubError, MethodNotAllowed
 from eventhub.eventlog.log import Log
 from eventhub.logs import get_logger
 
@@ -34,12 +39,40 @@ class Doors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
+        allowed = []
         for route_method, pattern, door in self._routes:
-            if method == route_method and (found := pattern.fullmatch(path)):
-                call = Call(self._log, self._gate, self._redis_url, scope, receive, found.groups())
-                await self._answer(door, call, send)
-                return
-        await self._inner(scope, receive, send)
+            if found := pattern.fullmatch(path):
+                if method == route_method:
+                    call = Call(
+                        self._log, self._gate, self._redis_url, scope, receive, found.groups()
+                    )
+                    await self._answer(door, call, send)
+                    return
+                allowed.append(route_method)
+        if allowed:
+            error = MethodNotAllowed(allow=", ".join(allowed))
+            await send_answer(send, problem_answer(error, path), receive)
+            return
+        await self._pass_on(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Django waits for a body as long as the caller likes; here it is read within bounds
+        before.
+        """
+        try:
+            length = content_length(scope["headers"])
+            body = await read_body(receive, length, bytes_max=limits.MANAGE_BODY_BYTES_MAX)
+        except Disconnected:
+            return
+        except EventHubError as error:
+            await send_answer(send, problem_answer(error, scope["path"]), receive)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive_read() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._inner(scope, receive_read, send)
 
     async def _answer(self, door: Door, call: Call, send: Send) -> None:
         try:
@@ -47,7 +80,7 @@ class Doors:
         except Disconnected:
             return
         metrics.REQUESTS.labels(door=door.path, status=str(answer.status)).inc()
-        await send_answer(send, answer)
+        await send_answer(send, answer, call.receive)
 
 
 async def _run(door: Door, call: Call) -> Answer:

@@ -12,10 +12,10 @@ from eventhub import metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Answer, Receive, Scope, read_body, read_head
-from eventhub.errors import EventHubError, Forbidden
+from eventhub.errors import EventHubError, Forbidden, UnknownChannel
 from eventhub.event.inbound import EventIn, IdIn, event_mask, parse, stored_bytes
+from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.numbering import Appended, Draft, Producer
 
 
 class Emitted(NamedTuple):
@@ -64,7 +64,11 @@ async def emit(
 async def _draft(gate: Gate, principal: Principal, stream_id: int, event: EventIn) -> Draft:
     mask = event_mask(event)
     if isinstance(mask, list):
-        mask = await gate.mask(principal.zone_id, mask)
+        try:
+            mask = await gate.mask(principal.zone_id, mask)
+        except UnknownChannel as error:
+            error.field = "channels"
+            raise
     producer = None
     if isinstance(event.id, IdIn):
         producer = Producer(principal.client_id, event.id.incarnation, event.id.sequence)

@@ -3,7 +3,8 @@ an error. Plain.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+import contextlib
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -23,6 +24,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
+_CLOSES = (b"connection", b"close")
 
 
 class Disconnected(Exception):
@@ -46,10 +48,9 @@ class Head(NamedTuple):
     content_length: int | None
 
 
-def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
+def read_head(headers: Headers) -> Head:
     """Raises Unauthenticated without a bearer credential, UnsupportedMediaType if encoded."""
     credential = content_type = ""
-    content_length = None
     for name, value in headers:
         if name == b"authorization":
             scheme, _, text = value.partition(b" ")
@@ -57,29 +58,37 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
                 credential = text.strip().decode("latin-1")
         elif name == b"content-type":
             content_type = value.split(b";", 1)[0].strip().lower().decode("latin-1")
-        elif name == b"content-length" and value.isdigit():
-            content_length = int(value[:19])
         elif name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
     if not credential:
         raise Unauthenticated
     if len(credential) > limits.TOKEN_BYTES_MAX:
         raise Unauthenticated("The credential is too long to be a key or a token of this hub.")
-    return Head(credential, content_type, content_length)
+    return Head(credential, content_type, content_length(headers))
 
 
-async def read_body(receive: Receive, content_length: int | None) -> bytes:
+def content_length(headers: Headers) -> int | None:
+    """The announced length of the body; None for one that is sent in chunks, or has none."""
+    for name, value in headers:
+        if name == b"content-length" and value.isdigit():
+            return int(value[:19])
+    return None
+
+
+async def read_body(
+    receive: Receive, announced: int | None, *, bytes_max: int = limits.BODY_BYTES_MAX
+) -> bytes:
     """The whole body. Raises BodyTooLarge as soon as it is known, RequestTimeout, Disconnected."""
-    if content_length is not None and content_length > limits.BODY_BYTES_MAX:
-        raise BodyTooLarge(bytes_max=limits.BODY_BYTES_MAX)
+    if announced is not None and announced > bytes_max:
+        raise BodyTooLarge(bytes_max=bytes_max)
     try:
         async with asyncio.timeout(limits.BODY_TIMEOUT_S_MAX):
-            return await _read_all(receive)
+            return await _read_all(receive, bytes_max)
     except TimeoutError:
         raise RequestTimeout(seconds_max=limits.BODY_TIMEOUT_S_MAX) from None
 
 
-async def _read_all(receive: Receive) -> bytes:
+async def _read_all(receive: Receive, bytes_max: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -88,8 +97,8 @@ async def _read_all(receive: Receive) -> bytes:
             raise Disconnected
         chunk = message.get("body", b"")
         size += len(chunk)
-        if size > limits.BODY_BYTES_MAX:
-            raise BodyTooLarge(bytes_max=limits.BODY_BYTES_MAX)
+        if size > bytes_max:
+            raise BodyTooLarge(bytes_max=bytes_max)
         chunks.append(chunk)
         if not message.get("more_body"):
             return b"".join(chunks) if len(chunks) > 1 else chunks[0]
@@ -113,16 +122,34 @@ def problem_answer(error: EventHubError, door: str) -> Answer:
     if "allow" in error.details:
         headers.append((b"allow", str(error.details["allow"]).encode()))
     if error.status in (408, 413, 415, 401):
-        headers.append((b"connection", b"close"))  # the rest of the body is not read
+        headers.append(_CLOSES)  # the rest of the body is not read
     body = orjson.dumps(error.problem())
     return Answer(error.status, body, headers, b"application/problem+json")
 
 
-async def send_answer(send: Send, answer: Answer) -> None:
+async def send_answer(send: Send, answer: Answer, receive: Receive | None = None) -> None:
+    """Answer. With `receive`, what the caller is still sending is taken before the connection is
+    closed: closing at once would reset it, and the answer would be lost.
+    """
     headers = [
         (b"content-type", answer.content_type),
         (b"content-length", str(len(answer.body)).encode()),
         *answer.headers,
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    lingers = receive is not None and _CLOSES in answer.headers
+    await send({"type": "http.response.body", "body": answer.body, "more_body": lingers})
+    if receive is not None and lingers:
+        await _take_rest(receive)
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _take_rest(receive: Receive) -> None:
+    left = limits.BODY_BYTES_MAX
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(limits.ABANDON_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if message["type"] == "http.disconnect" or not message.get("more_body"):
+                    return

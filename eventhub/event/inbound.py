@@ -71,6 +71,7 @@ class EventIn(Struct, forbid_unknown_fields=True):
 
 _one = msgspec.json.Decoder(EventIn)
 _many = msgspec.json.Decoder(list[EventIn])
+_INT64_MAX = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -156,7 +157,7 @@ def _validation_error(reason: str) -> type[errors.EventHubError]:
         return errors.UnknownField
     if "missing required field" in reason:
         return errors.MissingField
-    if "out of range" in reason:
+    if "out of range" in reason or str(_INT64_MAX) in reason:
         return errors.NumberOutOfRange
     if "of length <=" in reason:
         return errors.FieldTooLong
