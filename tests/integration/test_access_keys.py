@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
@@ -194,7 +195,7 @@ def test_a_token_names_its_key_and_its_narrower_grants() -> None:
         {"grants": [{"action": "listen", "streams": "orders.eu"}], "lifetime_s": 30},
     )
     assert minted.status_code == 201
-    claims = read_token("testing-secret-testing-secret", minted.json()["token"], SystemClock())
+    claims = read_token(settings.SECRET_KEY, minted.json()["token"], SystemClock())
     assert claims.public_id == public_id(text)
     assert claims.grants is not None
     assert [grant.pattern for grant in claims.grants] == ["orders.eu"]
