@@ -12,13 +12,15 @@ from contextlib import AsyncExitStack
 
 from django.core.asgi import get_asgi_application
 from starlette.middleware.cors import CORSMiddleware
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from eventhub.doors.app import AsgiApp, Doors
 from eventhub.doors.http import Receive, Scope, Send
 from eventhub.env import read_env
 from eventhub.hub import Hub, open_hub
 
-_django = get_asgi_application()
+# Django looks at the caller's address; a proxy on this machine may say whose it is
+_django = ProxyHeadersMiddleware(get_asgi_application())  # type: ignore[arg-type]
 
 from delivery.sessions.consumer import SocketDoor  # noqa: E402 - needs Django set up
 from delivery.sessions.keeper import Keeper  # noqa: E402

@@ -4,6 +4,8 @@ With PROMETHEUS_MULTIPROC_DIR set, as `manage.py up` does, `/metrics` of any web
 all of them.
 """
 
+from functools import cache
+
 from prometheus_client import Counter, Gauge, Histogram
 
 APPENDED = Counter("eventhub_appended_events", "Events appended to the log by the emit door.")
@@ -16,6 +18,16 @@ DUPLICATES = Counter(
     "eventhub_duplicate_events", "Events that a producer sent again and that were there already."
 )
 REQUESTS = Counter("eventhub_door_requests", "Requests of the hot doors.", ["door", "status"])
+
+
+@cache
+def door_requests(door: str, status: int) -> Counter:
+    """The counter of one door and status; looked up once, because the look-up costs more than the
+    count.
+    """
+    return REQUESTS.labels(door=door, status=str(status))
+
+
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
 SOCKETS = Gauge("eventhub_sockets", "Open websockets.", multiprocess_mode="livesum")
 LISTENS = Gauge("eventhub_listens", "Open listens.", multiprocess_mode="livesum")

@@ -65,7 +65,10 @@ def _parse_grant(item: Any, at: str) -> Grant:
 
 def allows(grants: Iterable[Grant], action: str, stream: str) -> bool:
     """True if a grant of this action matches the stream."""
-    return any(grant.action == action and matches(grant.pattern, stream) for grant in grants)
+    for own_action, pattern in grants:  # noqa: SIM110 - a loop, because this runs for every request
+        if own_action == action and matches(pattern, stream):
+            return True
+    return False
 
 
 def covers(own: Iterable[Grant], wanted: Grant) -> bool:

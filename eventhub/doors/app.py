@@ -79,7 +79,7 @@ class Doors:
             answer = await _run(door, call)
         except Disconnected:
             return
-        metrics.REQUESTS.labels(door=door.path, status=str(answer.status)).inc()
+        metrics.door_requests(door.path, answer.status).inc()
         await send_answer(send, answer, call.receive)
 
 

@@ -9,7 +9,7 @@ contract: one event loop; `run` is one task; a ring is filled by one reader at a
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from psycopg_pool import AsyncConnectionPool
@@ -39,6 +39,7 @@ class Tail:
         self._filling: dict[int, asyncio.Lock] = {}
         self._dirty: dict[int, int] = {}
         self._some_dirty = asyncio.Event()
+        self._look_now = asyncio.Event()
 
     @asynccontextmanager
     async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
@@ -69,9 +70,9 @@ class Tail:
             self._dirty[stream_id] = new[-1].sequence
             ring = self._rings.get(stream_id)
             if ring is not None:
-                ring.push(
-                    [Stored(*row[1:]) for row in new]
-                )  # a hole is filled by the next look at the heads
+                complete = ring.push([Stored(*row[1:]) for row in new])
+                if not complete:  # another process appended in between: look now, not in a while
+                    self._look_now.set()
         self._some_dirty.set()
 
     async def run(self) -> None:
@@ -93,7 +94,10 @@ class Tail:
                 if connection is not None:
                     await connection.close()
                 connection = None
-            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._look_now.wait(), limits.HEAD_POLL_INTERVAL_S)
+            self._look_now.clear()
 
     async def _look(self, connection: Connection, stream_ids: list[int]) -> None:
         began_s = asyncio.get_running_loop().time()

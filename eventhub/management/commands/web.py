@@ -34,6 +34,7 @@ class Command(BaseCommand):
             access_log=False,
             log_config=None,
             server_header=False,
+            proxy_headers=False,
             limit_concurrency=limits.CONNECTIONS_PER_PROCESS_MAX,
             timeout_graceful_shutdown=limits.GRACEFUL_S_MAX,
         )
