@@ -60,6 +60,7 @@ LISTENS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; its largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events a listen may ask for
+SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as taking something
 SEND_STALL_S_MAX = 10.0  # a reader whose socket takes nothing for so long is told to resume
 KEEPER_INTERVAL_S = 0.25  # how often all sockets of a process are looked after
 ABANDON_S = 2.0  # from a last frame to a slow reader until its connection is dropped

@@ -5,18 +5,22 @@ Composition root.
 ASGI offers no way to close a socket whose buffer is full: the close would wait for the reader too.
 """
 
+from typing import Any
+
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from eventhub import limits
 
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
-    """Puts `eventhub.abandon` into the scope's extensions."""
+    """Puts `eventhub.abandon` and `eventhub.unsent_bytes` into the scope's extensions."""
 
     CLOSE_RESUME = 4408
 
     async def run_asgi(self) -> None:
-        self.scope["extensions"]["eventhub.abandon"] = self.abandon  # type: ignore[index,typeddict-unknown-key]
+        extensions: dict[str, Any] = self.scope["extensions"]  # type: ignore[assignment]
+        extensions["eventhub.abandon"] = self.abandon
+        extensions["eventhub.unsent_bytes"] = self.transport.get_write_buffer_size
         await super().run_asgi()
 
     def abandon(self, frame: str | bytes) -> None:

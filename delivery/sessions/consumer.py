@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.sessions.frames import SUBPROTOCOLS, Frame, frames_for
-from delivery.sessions.keeper import Keeper
+from delivery.sessions.keeper import Keeper, Socket
 from delivery.sessions.pump import Parts, Pump
 from eventhub import limits
 from eventhub.access.gate import Gate
@@ -51,7 +51,7 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         parts = Parts(self._log, self._gate, SystemClock(), frames_for(subprotocol), self._send)
         credential, principal = self.scope["eventhub"]
         self._pump = Pump(parts, credential, principal)
-        self._keeper.add(self._pump, self._abandon)
+        self._keeper.add(self._pump, Socket(self._abandon, self._unsent_bytes))
         self._pumping = asyncio.create_task(self._run())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -90,6 +90,10 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         abandon = self.scope.get("extensions", {}).get("eventhub.abandon")
         if abandon is not None:
             abandon(frame)
+
+    def _unsent_bytes(self) -> int:
+        unsent = self.scope.get("extensions", {}).get("eventhub.unsent_bytes")
+        return 0 if unsent is None else int(unsent())
 
     async def _pace(self) -> None:
         """Read no more messages in a second than the limit; the rest waits in the socket."""

@@ -19,18 +19,41 @@ from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 
-Abandon = Callable[[Frame], None]
+
+class Socket(NamedTuple):
+    """What can be done with a socket besides sending (eventhub/websocket.py)."""
+
+    abandon: Callable[[Frame], None]  # send a last frame without waiting, and drop it soon after
+    unsent_bytes: Callable[[], int]  # what it has not taken yet
 
 
-class Kept(NamedTuple):
-    """A socket under care.
+class Kept:
+    """A socket under care, and when it last took something."""
 
-    `abandon` sends a last frame without waiting and drops the connection soon after.
-    """
+    __slots__ = ("frames", "pump", "since_s", "socket", "took_s", "unsent")
 
-    pump: Pump
-    abandon: Abandon
-    since_s: float
+    def __init__(self, pump: Pump, socket: Socket, now_s: float) -> None:
+        self.pump = pump
+        self.socket = socket
+        self.since_s = now_s
+        self.took_s = now_s
+        self.frames = 0
+        self.unsent = 0
+
+    def stalled_s(self, now_s: float) -> float:
+        """For how long a waiting frame has made no progress: neither a frame nor some bytes of a
+        large one taken.
+        """
+        pump = self.pump
+        unsent = self.socket.unsent_bytes() if pump.sending else 0
+        if (
+            not pump.sending
+            or pump.frames_taken != self.frames
+            or unsent <= self.unsent - limits.SEND_PROGRESS_BYTES_MIN
+        ):
+            self.frames, self.unsent, self.took_s = pump.frames_taken, unsent, now_s
+        self.unsent = max(self.unsent, unsent)  # a frame came on top
+        return now_s - self.took_s
 
 
 class Keeper:
@@ -52,8 +75,8 @@ class Keeper:
                 retry_after_s=10,
             )
 
-    def add(self, pump: Pump, abandon: Abandon) -> None:
-        self._kept[id(pump)] = Kept(pump, abandon, asyncio.get_running_loop().time())
+    def add(self, pump: Pump, socket: Socket) -> None:
+        self._kept[id(pump)] = Kept(pump, socket, asyncio.get_running_loop().time())
         self._by_client[pump.principal.client_id] += 1
         metrics.SOCKETS.inc()
 
@@ -77,15 +100,17 @@ class Keeper:
             metrics.SENT.flush()
 
     def _look(self, kept: Kept, now_s: float) -> None:
-        pump, abandon, since_s = kept
-        sending_since_s = pump.sending_since_s
-        if sending_since_s is not None and now_s - sending_since_s > limits.SEND_STALL_S_MAX:
+        pump = kept.pump
+        stalled_s = kept.stalled_s(now_s)
+        if stalled_s > limits.SEND_STALL_S_MAX:
             log.info("slow_reader_told_to_resume", client=pump.principal.client)
             metrics.SLOW_READERS.inc()
             self.remove(pump)
-            abandon(pump.resume_message())
+            kept.socket.abandon(pump.resume_message())
             return
-        pings = int((now_s - since_s) / limits.PING_INTERVAL_S)
+        if stalled_s > limits.KEEPER_INTERVAL_S:
+            pump.delayed = True
+        pings = int((now_s - kept.since_s) / limits.PING_INTERVAL_S)
         if pings != pump.pings_due or pump.expired():
             pump.pings_due = pings
             pump.waker.set()

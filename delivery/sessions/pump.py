@@ -52,7 +52,9 @@ class Pump:
         self.principal = principal
         self.session = Session()
         self.waker = asyncio.Event()
-        self.sending_since_s: float | None = None  # loop time; None when no frame waits to be taken
+        self.sending = False  # a frame waits until the socket takes it
+        self.frames_taken = 0
+        self.delayed = False  # set by the keeper when a frame has waited
         self.pings_due = 0  # raised by the keeper
         self._pings = 0
         self._running: dict[str, _Running] = {}
@@ -208,13 +210,19 @@ class Pump:
             batch = await follower.catch_up()
         now_us = self._clock.now_us()
         for stored in batch:
-            if listen.full or not self._gate.fresh() or listen.name not in self._running:
+            if listen.full or listen.name not in self._running:
                 break
             follower.took(stored)
             if listen.filter.wants(stored, now_us):
                 frame = listen.event(stored, self._frames)
                 metrics.SENT.add(len(frame))
-                await self._send(frame)
+                self.sending = True
+                await self._send_frame(frame)
+                self.sending = False
+                self.frames_taken += 1
+                if self.delayed:  # the grants may have gone stale while the reader took its time
+                    self.delayed = False
+                    break
         return bool(batch)
 
     async def _ping(self) -> None:
@@ -235,6 +243,7 @@ class Pump:
         await self._send(self._frames.message(fields))
 
     async def _send(self, frame: Frame) -> None:
-        self.sending_since_s = asyncio.get_running_loop().time()
+        self.sending = True
         await self._send_frame(frame)
-        self.sending_since_s = None
+        self.sending = False
+        self.frames_taken += 1
