@@ -151,9 +151,13 @@ class LiveHub:
 
     def operate(self, method: str, path: str, body: Any = None) -> Answer:
         """One request as the operator, who may do everything; `?zone=` says where."""
+        return self.call(method, path, body, headers=self.operator())
+
+    def operator(self) -> dict[str, str]:
+        """The headers of the operator's login: the cookies, and the token that writes need."""
         if not self._operator:
             self._operator = self._log_in()
-        return self.call(method, path, body, headers=self._operator)
+        return self._operator
 
     def new_zone(self) -> "LiveZone":
         """A zone of its own for a test, with a key that may do everything in it."""

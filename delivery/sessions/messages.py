@@ -14,6 +14,10 @@ from eventhub.eventlog.stored import Cursor
 from registrations.lang.pairs import Pairs, parse_pairs
 
 ListenName = Annotated[str, Meta(min_length=1, max_length=64)]
+# without NUL, which no database takes; whether there is such a stream is asked later
+StreamName = Annotated[
+    str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
+]
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
@@ -36,7 +40,7 @@ class ListenIn(
     """Begin to listen. `window`: so many events may be unacknowledged; none: no acks are needed."""
 
     listen: ListenName
-    stream: Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX)]
+    stream: StreamName
     start: str | CursorIn = "now"
     mask: int | str | list[str] | None = None
     domain: Any = None

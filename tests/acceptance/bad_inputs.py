@@ -1,0 +1,173 @@
+"""What the tests of bad input share: a case, the world it is tried in, every route there is, and a
+digest of everything stored.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, get_args
+
+from django.urls import URLPattern, get_resolver
+
+from delivery.sessions import messages
+from eventhub.doors.table import DOORS
+from tests.live import Answer, LiveHub, LiveZone
+
+EVENT = {"domain": "shop", "type": "order.placed"}
+# Written by a refused login on purpose: attempts are counted. There are no leases and heartbeats.
+NOT_DIGESTED = frozenset({"login_attempts"})
+_METHODS = ("get", "post", "put", "patch", "delete")
+EMIT = "POST /v1/streams/{stream}/events"
+
+
+class Bad(NamedTuple):
+    """One bad request and its whole answer: status, code, position.
+
+    `route` is one of `routes()`; `path` may hold the marks of `World.fill`. `key` names one of the
+    world's keys, or is `operator`. `body`: bytes as they are, None for none, anything else as JSON.
+    """
+
+    name: str
+    route: str
+    path: str
+    status: int
+    code: str
+    at: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    body: Any = None
+    key: str = "admin"
+    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
+    method: str = ""  # when it is not the route's
+
+
+class World:
+    """A zone with something of everything in it, another zone, and keys of every kind."""
+
+    def __init__(self, hub: LiveHub) -> None:
+        self.hub = hub
+        self.zone = hub.new_zone()
+        self.other = hub.new_zone()
+        zone = self.zone
+        for name in ("orders", "secret", "old"):
+            zone.create_stream(name, **({"segment_events_max": 1} if name == "old" else {}))
+        zone.define_channel("disk", 0)
+        self.other.create_stream("theirs")
+        self.keys = self._keys(zone)
+        self._fill(zone)
+        self._settle()
+
+    def _keys(self, zone: LiveZone) -> dict[str, str]:
+        soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+        keys = {
+            "admin": zone.admin,
+            "emitter": zone.key("emit:orders"),
+            "listener": zone.key("listen:orders"),
+            "manager": zone.key("manage:orders"),
+            "ending": zone.key("manage:*", expires_at="2099-01-01T00:00:00Z"),
+            "nothing": zone.key(),
+            "other": self.other.admin,
+            "revoked": zone.key("emit:*", "manage:*"),
+            "expired": zone.key("emit:*", "manage:*", expires_at=soon),
+            "token": zone.token(),
+            "expired token": zone.token(lifetime_s=1),
+            "narrow token": zone.token(grants=[{"action": "listen", "streams": "orders"}]),
+            "forged token": zone.token()[:-6] + "AAAAAA",
+            "wrong": "ehk_aaaaaaaaaaaa_" + "A" * 43,
+            "garbage": "open sesame",
+            "long": "x" * 5_000,
+            "": "",
+        }
+        zone.revoke(keys["revoked"])
+        return keys
+
+    def _fill(self, zone: LiveZone) -> None:
+        first = zone.emit("orders", {**EVENT, "id": {"sequence": 1_000_000}})
+        assert first.status == 200, first
+        for _ in range(3):
+            assert zone.emit("old", EVENT).status == 200
+        zone.hub.sql(
+            "UPDATE segments SET tier = 'dropped' WHERE first < 3 AND stream_id ="
+            " (SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
+            " WHERE z.name = %s AND s.name = 'old')",
+            zone.name,
+        )
+        page = zone.hub.call("GET", "/v1/streams/old/segments", key=zone.admin).json
+        self.segments = [item["uuid"] for item in page["items"]]
+
+    def _settle(self) -> None:
+        """Until what is to be expired is, and the maintainer has made its partition."""
+        until = time.monotonic() + 10
+        while self.hub.sql("SELECT count(*) FROM groups") < [(2,)]:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        while self.hub.call("GET", "/v1/streams", key=self.keys["expired"]).status != 401:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        while self.zone.emit("orders", [], key=self.keys["expired token"]).status != 401:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+    def fill(self, path: str) -> str:
+        """A path with its marks replaced."""
+        marks = {
+            "<key>": self.keys["listener"].split("_")[1],
+            "<admin>": self.keys["admin"].split("_")[1],
+            "<theirs>": self.keys["other"].split("_")[1],
+            "<revoked>": self.keys["revoked"].split("_")[1],
+            "<other>": self.other.name,
+        }
+        return re.sub("<[a-z]+>", lambda found: marks[found[0]], path)
+
+    def send(self, bad: Bad) -> Answer:
+        method = bad.method or bad.route.split()[0]
+        path, headers = self.fill(bad.path), dict(bad.headers)
+        if bad.key.startswith("operator"):
+            headers = {**self.hub.operator(), **headers}
+        key = self.keys.get(bad.key, "")
+        return self.hub.call(method, path, bad.body, key=key, headers=headers)
+
+    def check(self, bad: Bad) -> None:
+        """The whole contract of a refusal."""
+        answer = self.send(bad)
+        problem = answer.refused(bad.status, bad.code)
+        assert problem["position"] == bad.at, problem
+        assert problem["type"] == f"/docs/errors#{bad.code}"
+        assert len(answer.body) < 2_000
+        assert (answer.status == 401) == ("www-authenticate" in answer.headers)
+        assert answer.status != 405 or "allow" in answer.headers
+
+    def digest(self) -> str:
+        """Of all rows of all tables but NOT_DIGESTED."""
+        found = hashlib.sha256()
+        for (table,) in self.hub.sql(
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
+            " AND relnamespace = 'public'::regnamespace ORDER BY 1"
+        ):
+            if table not in NOT_DIGESTED:
+                query = f'SELECT t::text FROM "{table}" t ORDER BY 1'
+                found.update(repr((table, self.hub.sql(query))).encode())
+        return found.hexdigest()
+
+
+def routes() -> frozenset[str]:
+    """Every door there is, as `METHOD /path/{parameter}`: the table of the hot doors, Django's
+    routes, and the messages of the websocket.
+    """
+    found = {f"{door.method} {door.path}" for door in DOORS}
+    found.update(_django_routes(get_resolver().url_patterns, "/"))
+    found.add("GET /v1/ws")
+    ops = (message.__struct_config__.tag for message in get_args(messages.Incoming))
+    found.update(f"WS {op}" for op in ops)
+    return frozenset(found)
+
+
+def _django_routes(patterns: Any, prefix: str) -> Iterator[str]:
+    for pattern in patterns:
+        path = prefix + re.sub(r"<str:(\w+)>", r"{\1}", str(pattern.pattern))
+        if not isinstance(pattern, URLPattern):
+            yield from _django_routes(pattern.url_patterns, path)
+            continue
+        view = getattr(pattern.callback, "cls", None)
+        methods = ["get"] if view is None else [m for m in _METHODS if hasattr(view, m)]
+        yield from (f"{method.upper()} {path}" for method in methods)

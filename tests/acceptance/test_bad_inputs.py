@@ -1,0 +1,75 @@
+"""All bad inputs together: no door is left out, there are many, they are of many kinds, and what
+they are tried on stays as it was.
+"""
+
+import pytest
+
+from eventhub import errors
+from eventhub.openapi import all_errors
+from tests.acceptance import (
+    test_bad_inputs_emit,
+    test_bad_inputs_management,
+    test_bad_inputs_open,
+    test_bad_inputs_socket,
+    test_bad_inputs_wire,
+)
+from tests.acceptance.bad_inputs import EVENT, World, routes
+
+CASES = (
+    *test_bad_inputs_emit.CASES,
+    *test_bad_inputs_management.CASES,
+    *test_bad_inputs_open.CASES,
+    *test_bad_inputs_socket.HANDSHAKES,
+    *test_bad_inputs_socket.MESSAGES,
+    *test_bad_inputs_wire.CASES,
+)
+# What a caller cannot bring about by one bad request: the hub's own troubles, and what takes more.
+NOT_TRIED = {
+    "internal",
+    "unavailable",
+    "database_unavailable",
+    "outcome_unknown",
+    "overloaded",
+    "log_hole",
+    "limit_reached",  # 100 keys, 10,000 clients or streams
+    "too_many_requests",  # see test_one_listen_too_many
+    "listen_exists",  # see test_listen_of_a_name_that_is_taken
+}
+
+
+def test_no_route_is_without_a_bad_input() -> None:
+    assert routes() - {case.route for case in CASES} == set()
+
+
+def test_every_case_names_a_route_that_exists() -> None:
+    assert {case.route for case in CASES} - routes() == set()
+
+
+def test_there_are_enough_bad_inputs_of_enough_kinds() -> None:
+    assert len(CASES) >= 100
+    assert len({case.code for case in CASES}) >= 20
+
+
+def test_every_error_that_a_request_can_cause_is_tried() -> None:
+    codes = {error.code for error in all_errors()} - NOT_TRIED
+    assert codes - {case.code for case in CASES} == set()
+    assert {case.code for case in CASES} & NOT_TRIED == set()
+    assert issubclass(errors.LogHole, errors.EventHubError)
+
+
+@pytest.mark.parametrize("write", ["event", "stream", "channel", "key"])
+def test_the_digest_sees_every_write(world: World, write: str) -> None:
+    """Otherwise its staying the same would prove nothing."""
+    before = world.digest()
+    zone = world.hub.new_zone() if write != "key" else world.other
+    match write:
+        case "event":
+            before = world.digest()
+            assert world.zone.emit("orders", EVENT).status == 200
+        case "stream":
+            zone.create_stream("more")
+        case "channel":
+            zone.define_channel("more", 1)
+        case "key":
+            zone.key("emit:*")
+    assert world.digest() != before

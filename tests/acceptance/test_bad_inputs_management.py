@@ -1,0 +1,220 @@
+"""Bad input at the management API: some that every route must refuse, made from the routes
+themselves, and what is bad at one route only.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from eventhub import limits
+from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
+
+pytestmark = pytest.mark.usefixtures("untouched")
+PARAMETERS = {
+    "client": "tester",
+    "public_id": "<key>",
+    "channel": "disk",
+    "stream": "orders",
+    "sequence": "1",
+}
+OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
+TAKES_BODY = ("POST", "PUT", "PATCH")
+MANAGED = sorted(
+    route for route in routes() if " /v1/" in route and route not in (EMIT, "GET /v1/ws")
+)
+
+
+def path_of(route: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: PARAMETERS[found[1]], route.split()[1])
+
+
+def caller(route: str) -> str:
+    return "operator" if route.endswith("/v1/zones") else "admin"
+
+
+def of_every_route() -> Iterator[Bad]:
+    """Who, which zone, which query, which method, and for those that take a body, which body."""
+    for route in MANAGED:
+        path = path_of(route)
+        yield Bad("wrong method", route, path, 405, "method_not_allowed", method="TRACE")
+        yield Bad("query", route, f"{path}?a%00=1", 400, "unknown_field", {"field": "a\0"})
+        if route not in OPEN:
+            yield from _of_every_closed_route(route, path)
+        if route.startswith(TAKES_BODY):
+            yield from _of_every_body(route, path)
+        for name in re.findall(r"\{(\w+)\}", route):
+            yield from _of_every_parameter(route, name)  # fmt: skip
+
+
+def _of_every_closed_route(route: str, path: str) -> Iterator[Bad]:
+    yield Bad("no key", route, path, 401, "unauthenticated", key="")
+    for name in ("wrong", "garbage", "long", "revoked", "expired", "token", "expired token"):
+        yield Bad(f"{name} key", route, path, 401, "invalid_credentials", key=name)
+    if route not in ("GET /v1/zones", "POST /v1/zones"):
+        yield Bad("another zone", route, f"{path}?zone=<other>", 404, "not_found",
+                  {"field": "zone"})  # fmt: skip
+
+
+def _of_every_body(route: str, path: str) -> Iterator[Bad]:
+    def body(name: str, code: str, text: bytes, status: int = 400, **more: Any) -> Bad:
+        at = more.pop("at", {})
+        return Bad(name, route, path, status, code, at, text, key=caller(route), **more)
+
+    yield body("truncated", "malformed_json", b'{"name": "x"')
+    yield body("bad UTF-8", "invalid_utf8", b'{"name": "\xff"}')
+    yield body("half a surrogate", "malformed_json", b'{"name": "\\ud800"}')
+    yield body("deep", "too_deep", b'{"a": ' + b"[" * 100_000)
+    yield body("65 bits", "number_out_of_range", b'{"mask": 36893488147419103232}')
+    yield body("NaN", "number_out_of_range", b'{"mask": NaN}')
+    yield body("an array", "invalid_field", b"[]")
+    yield body("unknown field", "unknown_field", b'{"admin": true}', at={"field": "admin"})
+    yield body("field twice", "invalid_field", b'{"a": 1, "a": 2}', at={"field": "a"})
+    large = b'"' + b"x" * limits.MANAGE_BODY_BYTES_MAX + b'"'
+    yield body("too large", "body_too_large", large, 413)
+    for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        headers = {"Content-Type": media}
+        yield body(media, "unsupported_media_type", b"name=x", 415, headers=headers)
+
+
+def _of_every_parameter(route: str, name: str) -> Iterator[Bad]:
+    for value in ("a%00b", "%ff", "a%20b", "-a", "a" * 201):
+        kind = "field_too_long" if len(value) > 200 else "invalid_name"
+        status, code = (400, kind)
+        if name == "public_id":
+            status, code = (404, "not_found")
+        if name == "sequence":
+            status, code = (404, "unknown_event")
+        path = path_of(route.replace(f"{{{name}}}", value))
+        yield Bad(f"{name} {value[:9]}", route, path, status, code, {"field": name})
+
+
+KEYS = "/v1/clients/tester/keys"
+STREAM = "/v1/streams/orders"
+GRANT = {"action": "emit", "streams": "orders"}
+
+
+def bad(name: str, route: str, path: str, outcome: str, at: str = "", **more: Any) -> Bad:
+    status, code = outcome.split()
+    return Bad(name, route, path, int(status), code, {"field": at} if at else {}, **more)
+
+
+def grants(name: str, code: str, at: str, items: Any, **more: Any) -> Bad:
+    route = "POST /v1/clients/{client}/keys"
+    return bad(name, route, KEYS, code, at, body={"grants": items}, **more)
+
+
+OF_ONE_ROUTE = (
+    bad("not an operator", "GET /v1/zones", "/v1/zones", "403 forbidden"),
+    bad("not an operator", "POST /v1/zones", "/v1/zones", "403 forbidden", body={"name": "x"}),
+    bad("taken", "POST /v1/zones", "/v1/zones", "409 conflict", "name", key="operator",
+        body={"name": "default"}),
+    bad("no CSRF token", "POST /v1/zones", "/v1/zones", "403 csrf_failed", key="operator",
+        headers={"X-CSRFToken": "x" * 32}, body={"name": "x"}),
+    bad("unknown zone", "GET /v1/clients", "/v1/clients?zone=nowhere", "404 not_found", "zone",
+        key="operator"),
+    bad("bad zone", "GET /v1/clients", "/v1/clients?zone=%00", "400 invalid_name", "zone",
+        key="operator"),
+    bad("no manager", "GET /v1/clients", "/v1/clients", "403 forbidden", key="listener"),
+    bad("manager of one stream", "GET /v1/clients", "/v1/clients", "403 forbidden", key="manager"),
+    bad("no number", "GET /v1/clients", "/v1/clients?limit=ten", "400 invalid_field", "limit"),
+    bad("too many", "GET /v1/clients", "/v1/clients?limit=1001", "400 invalid_field", "limit"),
+    bad("bad page", "GET /v1/clients", "/v1/clients?after=%00", "400 invalid_name", "after"),
+    bad("no name", "POST /v1/clients", "/v1/clients", "400 missing_field", "name", body={}),
+    bad("taken", "POST /v1/clients", "/v1/clients", "409 conflict", "name",
+        body={"name": "tester"}),
+    bad("no text", "POST /v1/clients", "/v1/clients", "400 invalid_field", "name",
+        body={"name": 1}),
+    bad("no name", "POST /v1/clients", "/v1/clients", "400 invalid_name", "name",
+        body={"name": "a b"}),
+    bad("long", "POST /v1/clients", "/v1/clients", "400 field_too_long", "name",
+        body={"name": "a" * 201}),
+    bad("nobody", "GET /v1/clients/{client}", "/v1/clients/nobody", "404 not_found", "client"),
+    bad("nobody", "GET /v1/clients/{client}/keys", "/v1/clients/nobody/keys", "404 not_found",
+        "client"),
+    grants("no list", "400 invalid_field", "grants", {"action": "emit"}),
+    grants("no object", "400 invalid_field", "grants.1", [GRANT, "emit"]),
+    grants("no streams", "400 missing_field", "grants.0.streams", [{"action": "emit"}]),
+    grants("unknown", "400 unknown_field", "grants.0.zone", [{**GRANT, "zone": "other"}]),
+    grants("bad action", "400 invalid_field", "grants.0.action", [{**GRANT, "action": "own"}]),
+    grants("bad pattern", "400 invalid_field", "grants.0.streams", [{**GRANT, "streams": "a b"}]),
+    grants("many", "400 field_too_long", "grants", [GRANT] * 101),
+    grants("no more than one's own", "403 wider_grant", "grants.0", [GRANT], key="ending"),
+    bad("longer than one's own", "POST /v1/clients/{client}/keys", KEYS, "403 wider_grant",
+        "expires_at", key="ending", body={"grants": [], "expires_at": "2100-01-01T00:00:00Z"}),
+    bad("past", "POST /v1/clients/{client}/keys", KEYS, "400 invalid_field", "expires_at",
+        body={"grants": [], "expires_at": "2020-01-01T00:00:00Z"}),
+    bad("no offset", "POST /v1/clients/{client}/keys", KEYS, "400 invalid_field", "expires_at",
+        body={"grants": [], "expires_at": "2100-01-01T00:00:00"}),
+    bad("another zone's", "GET /v1/keys/{public_id}", "/v1/keys/<theirs>", "404 not_found",
+        "public_id"),
+    bad("another zone's", "DELETE /v1/keys/{public_id}", "/v1/keys/<theirs>", "404 not_found",
+        "public_id"),
+    bad("revoked", "PATCH /v1/keys/{public_id}", "/v1/keys/<revoked>", "404 not_found",
+        "public_id", body={"label": "x"}),
+    bad("gives itself more", "PATCH /v1/keys/{public_id}", "/v1/keys/<admin>", "403 wider_grant",
+        "grants.0", key="ending", body={"grants": [{"action": "emit", "streams": "*"}]}),
+    bad("of one stream", "PATCH /v1/keys/{public_id}", "/v1/keys/<admin>", "403 forbidden",
+        key="manager", body={"label": "x"}),
+    bad("long life", "POST /v1/connection-tokens", "/v1/connection-tokens", "400 invalid_field",
+        "lifetime_s", body={"lifetime_s": 10**9}),
+    bad("no whole number", "POST /v1/connection-tokens", "/v1/connection-tokens",
+        "400 invalid_field", "lifetime_s", body={"lifetime_s": 1.5}),
+    bad("wider", "POST /v1/connection-tokens", "/v1/connection-tokens", "403 wider_grant",
+        "grants.0", key="listener", body={"grants": [GRANT]}),
+    bad("reader", "GET /v1/channels", "/v1/channels?limit=1", "400 unknown_field", "limit"),
+    *(bad(f"mask {mask}", "PUT /v1/channels/{channel}", "/v1/channels/new", "400 not_power_of_two",
+          "mask", body={"mask": mask}) for mask in (0, 3, -1, str(1 << 63), str((1 << 64) - 1))),
+    *(bad(f"mask {mask}", "PUT /v1/channels/{channel}", "/v1/channels/new", "400 invalid_mask",
+          "mask", body={"mask": mask}) for mask in (1.0, True, "0x1", "9" * 40)),
+    bad("no mask", "PUT /v1/channels/{channel}", "/v1/channels/new", "400 missing_field", "mask",
+        body={}),
+    bad("moved", "PUT /v1/channels/{channel}", "/v1/channels/disk", "409 channel_conflict", "mask",
+        body={"mask": 2}),
+    bad("taken", "PUT /v1/channels/{channel}", "/v1/channels/new", "409 channel_conflict", "mask",
+        body={"mask": 1}),
+    bad("default", "PUT /v1/channels/{channel}", "/v1/channels/default", "409 channel_conflict",
+        "name", body={"mask": 2}),
+    bad("no login", "GET /v1/session", "/v1/session", "401 unauthenticated", key=""),
+    bad("wrong password", "POST /v1/session", "/v1/session", "401 invalid_login", key="",
+        body={"username": "operator", "password": "x"}),
+    bad("NUL", "POST /v1/session", "/v1/session", "400 invalid_field", "username", key="",
+        body={"username": "\0", "password": "x"}),
+    bad("no password", "POST /v1/session", "/v1/session", "400 missing_field", "password", key="",
+        body={"username": "operator"}),
+    bad("bad page", "GET /v1/streams", "/v1/streams?limit=0", "400 invalid_field", "limit"),
+    bad("unseen", "GET /v1/streams/{stream}", "/v1/streams/secret", "403 forbidden", key="emitter"),
+    bad("unknown", "GET /v1/streams/{stream}", "/v1/streams/new", "404 unknown_stream"),
+    bad("another zone's", "GET /v1/streams/{stream}", "/v1/streams/theirs", "404 unknown_stream"),
+    bad("no manager", "PUT /v1/streams/{stream}", STREAM, "403 forbidden", key="emitter", body={}),
+    bad("the hub's own", "PUT /v1/streams/{stream}", "/v1/streams/system", "403 forbidden",
+        body={}),
+    *(bad(f"policy {value!r}", "PUT /v1/streams/{stream}", STREAM, "400 invalid_field",
+          "segment_events_max", body={"segment_events_max": value})
+      for value in (0, -1, 1 << 62, "10", 1.5, None, [])),
+    bad("bad page", "GET /v1/streams/{stream}/segments", f"{STREAM}/segments?after=x",
+        "400 invalid_field", "after"),
+    bad("unseen", "GET /v1/streams/{stream}/segments/current",
+        "/v1/streams/secret/segments/current", "403 forbidden", key="emitter"),
+    *(bad(f"sequence {n}", "GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/{n}",
+          "404 unknown_event") for n in (0, 9, 10**17)),
+    *(bad(f"sequence {n}", "GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/{n}",
+          "404 unknown_event", "sequence") for n in ("-1", "1.0", "9" * 30, "%D9%A1")),
+    bad("dropped", "GET /v1/streams/{stream}/events/{sequence}", "/v1/streams/old/events/1",
+        "410 gap"),
+    bad("emitter", "GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/1",
+        "403 forbidden", key="emitter"),
+    bad("changes an event", "GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/1",
+        "405 method_not_allowed", method="PUT", body={}),
+    bad("removes an event", "GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/1",
+        "405 method_not_allowed", method="DELETE"),
+    bad("removes a stream", "GET /v1/streams/{stream}", STREAM, "405 method_not_allowed",
+        method="DELETE"),
+)  # fmt: skip
+CASES = (*of_every_route(), *OF_ONE_ROUTE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")
+def test_bad_management_request_is_refused_with_its_place(world: World, case: Bad) -> None:
+    world.check(case)

@@ -1,0 +1,55 @@
+"""Bad input at the doors that ask for no key: health, readiness, metrics and the pages about the
+API; and at no door at all.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.bad_inputs import Bad, World
+
+pytestmark = pytest.mark.usefixtures("untouched")
+OPERATIONS = ("/healthz", "/readyz", "/metrics")
+PAGES = ("/docs/openapi.json", "/docs/api", "/docs/errors")
+METHODS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+
+
+def _cases() -> Iterator[Bad]:
+    for path in (*OPERATIONS, *PAGES):
+        route = f"GET {path}"
+        for method in METHODS if path in OPERATIONS else ():
+            yield Bad(method, route, path, 405, "method_not_allowed", method=method, key="")
+        yield Bad("slash behind", route, f"{path}/", 404, "not_found", key="")
+        yield Bad("NUL behind", route, f"{path}%00", 404, "not_found", key="")
+        large = {"Content-Length": "99999999"}
+        if path in PAGES:
+            yield Bad("large body", route, path, 413, "body_too_large", key="", headers=large)
+
+
+CASES = tuple(_cases())
+PAGE_METHODS = tuple(
+    Bad(method, f"GET {path}", path, 405, "method_not_allowed", method=method, key="")
+    for path in PAGES
+    for method in METHODS
+)
+NOWHERE = tuple(
+    Bad(path[:20], "GET /", path, 404, "not_found", key="")
+    for path in ("/", "/v1", "/v1/", "/v2/streams", "/admin", "/static/..%2f..%2fetc/passwd",
+                 "/%00", "/%ff", "//healthz", "/v1/streams/../../healthz", "/" + "a" * 9_000)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")
+def test_bad_request_at_an_open_door(world: World, case: Bad) -> None:
+    world.check(case)
+
+
+@pytest.mark.xfail(strict=True, reason="the pages answer wrong methods with HTML or nothing")
+@pytest.mark.parametrize("case", PAGE_METHODS, ids=lambda case: f"{case.route} {case.name}")
+def test_a_page_is_only_read(world: World, case: Bad) -> None:
+    world.check(case)
+
+
+@pytest.mark.parametrize("case", NOWHERE, ids=lambda case: case.name)
+def test_a_path_that_is_none(world: World, case: Bad) -> None:
+    world.check(case)
