@@ -1,0 +1,1 @@
+"""Measures the product against honest baselines in the same run: `python -m tests.benchmarks`."""

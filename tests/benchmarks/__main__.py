@@ -1,0 +1,80 @@
+"""`python -m tests.benchmarks [NAME...] --json FILE`: measures, prints a table, writes JSON."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.benchmarks import append, emit, push, report
+from tests.benchmarks.baselines.rows import make_table
+from tests.benchmarks.machine import fsync_rate
+from tests.benchmarks.runner import run_case
+from tests.benchmarks.shape import QUICK, Case, Pace
+from tests.benchmarks.world import World, world
+
+BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
+    "append": append.cases,
+    "emit": emit.cases,
+    "push": push.cases,
+}
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    standard = Pace()
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description="Measure the product against baselines in the same run.",
+        epilog=f"Benchmarks: {', '.join(BENCHMARKS)}. See docs/benchmarks.md.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which; all if none is given")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as JSON")
+    parser.add_argument("--only", metavar="CASE", action="append", help="only such cases")
+    parser.add_argument("--seconds", type=float, help=f"of one reading ({standard.seconds})")
+    parser.add_argument("--repeat", type=int, help=f"readings of each side ({standard.repeat})")
+    parser.add_argument("--quick", action="store_true", help="seconds in all; figures mean nothing")
+    parser.add_argument("--profile", action="store_true", help="sample the product; print where")
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
+    return options
+
+
+def pace_of(options: argparse.Namespace) -> Pace:
+    pace = QUICK if options.quick else Pace()
+    given = {"seconds": options.seconds, "repeat": options.repeat}
+    return pace._replace(**{name: value for name, value in given.items() if value is not None})
+
+
+def run(options: argparse.Namespace) -> None:
+    pace = pace_of(options)
+    with world(profile=options.profile) as made:
+        make_table(made.url)
+        wanted = [
+            case
+            for name, cases in BENCHMARKS.items()
+            if name in options.names or not options.names
+            for case in cases(made, pace)
+            if not options.only or case.name in options.only
+        ]
+        results = [run_case(case, pace) for case in wanted]
+        machine = {
+            "noop_requests_per_s": emit.noop(made, pace)().value,
+            **fsync_rate(made.data, seconds=pace.seconds),
+        }
+    print(report.table(results, machine))
+    if options.json is not None:
+        text = json.dumps(report.as_json(results, machine), indent=2)
+        options.json.write_text(text + "\n")
+
+
+def main() -> None:
+    try:
+        run(parse())
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

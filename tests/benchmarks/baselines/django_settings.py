@@ -1,0 +1,45 @@
+"""What `django-admin startproject` gives, with DEBUG off and PostgreSQL; channels in memory."""
+
+from psycopg.conninfo import conninfo_to_dict
+
+from eventhub.env import read_env
+
+_database = conninfo_to_dict(read_env().database_url)
+
+DEBUG = False
+SECRET_KEY = "only for benchmarks"
+ALLOWED_HOSTS = ["*"]
+ROOT_URLCONF = "tests.benchmarks.baselines.django_urls"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+STATIC_URL = "static/"
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": _database.get("dbname"),
+        "USER": _database.get("user"),
+        "HOST": _database.get("host"),
+    }
+}
+# Far above what is ever under way here: a full channel would drop messages, not slow the sender.
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 100_000}}
+}

@@ -1,0 +1,102 @@
+"""`emit`: events over HTTP with a key, checked and durable, against a Django view and raw COPY."""
+
+import time
+from collections.abc import Callable
+
+from tests.benchmarks import events
+from tests.benchmarks.baselines.rows import raw_copy
+from tests.benchmarks.load.jobs import HttpJob, Target
+from tests.benchmarks.shape import Case, Measure, Pace, Reading
+from tests.benchmarks.world import World
+
+BATCH = 100
+
+
+def cases(world: World, pace: Pace) -> list[Case]:
+    return [
+        Case(
+            name="emit_64",
+            unit="requests/s",
+            product=_post(world, pace, lambda: world.emit_target("emit"), 64),
+            baselines={
+                "django_async_view": _post(world, pace, lambda: _django(world), 64),
+                "plain_asgi_noop": noop(world, pace),
+            },
+            floor=8.0,
+            goal=20.0,
+        ),
+        Case(
+            name="emit_batch_100",
+            unit="events/s",
+            product=_batches(world, pace),
+            baselines={"raw_copy": raw_copy(world.url, events.stored(), pace)},
+            floor=0.12,
+            goal=0.35,
+        ),
+        Case(
+            name="emit_1",
+            unit="ms",
+            product=_latency(world, pace, lambda: world.emit_target("emit.one")),
+            baselines={
+                "django_async_view": _latency(world, pace, lambda: _django(world)),
+                "plain_asgi_noop": _latency(world, pace, lambda: _noop(world)),
+            },
+            lower_is_better=True,
+        ),
+        Case(name="emit_64_ids", unit="requests/s", product=_with_ids(world, pace)),
+    ]
+
+
+def noop(world: World, pace: Pace) -> Measure:
+    """Requests per second of the same server with an application that does nothing."""
+    return _post(world, pace, lambda: _noop(world), 64)
+
+
+def _django(world: World) -> Target:
+    return world.baseline_target("django_app:app", f"/emit/{world.streams['django']}")
+
+
+def _noop(world: World) -> Target:
+    return world.baseline_target("plain:noop")
+
+
+def _job(target: Target, pace: Pace, body: bytes, connections: int) -> HttpJob:
+    return HttpJob(target, body.decode(), connections, pace.seconds, pace.warmup_s)
+
+
+def _post(world: World, pace: Pace, target: Callable[[], Target], connections: int) -> Measure:
+    def measure() -> Reading:
+        job = _job(target(), pace, events.one(), connections)
+        figures = world.load(f"POST of one event, {connections} connections", job)
+        return Reading(figures.pop("per_s"), figures)
+
+    return measure
+
+
+def _batches(world: World, pace: Pace) -> Measure:
+    def measure() -> Reading:
+        job = _job(world.emit_target("emit.batch"), pace, events.batch(BATCH), 16)
+        figures = world.load(f"POST of {BATCH} events, 16 connections", job)
+        return Reading(figures.pop("per_s") * BATCH, figures)
+
+    return measure
+
+
+def _latency(world: World, pace: Pace, target: Callable[[], Target]) -> Measure:
+    def measure() -> Reading:
+        job = _job(target(), pace, events.one(), 1)
+        figures = world.load("POST of one event, 1 connection", job)
+        return Reading(figures.pop("p50_ms"), figures)
+
+    return measure
+
+
+def _with_ids(world: World, pace: Pace) -> Measure:
+    def measure() -> Reading:
+        before, after = events.numbered(time.time_ns() // 1_000_000)
+        job = _job(world.emit_target("emit.ids"), pace, before, 64)
+        job = job._replace(after=after.decode())
+        figures = world.load("POST of one event with a producer's id, 64 connections", job)
+        return Reading(figures.pop("per_s"), figures)
+
+    return measure

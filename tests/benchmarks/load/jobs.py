@@ -1,0 +1,45 @@
+"""What the load generator is told: one job as JSON. Plain."""
+
+from typing import NamedTuple
+
+
+class Target(NamedTuple):
+    """Where events are posted, and with which headers."""
+
+    port: int
+    path: str
+    headers: dict[str, str]
+
+
+class HttpJob(NamedTuple):
+    """POST the same body over and over, one request at a time on each connection.
+
+    With `after`, a rising number is put between `body` and `after` in every request.
+    """
+
+    target: Target
+    body: str
+    connections: int
+    seconds: float
+    warmup_s: float
+    after: str | None = None
+
+
+class SocketsJob(NamedTuple):
+    """Listen on sockets, post to the target, and count event frames.
+
+    `samples`: post one event at a time until so many were timed; 0: post for `seconds`, with at
+    most `ahead` events that not all sockets have received yet.
+    """
+
+    target: Target
+    body: str
+    events_per_body: int
+    listen: str  # the message that begins a listen; empty: nothing is sent or awaited
+    mark: str  # how a frame of an event begins
+    sockets: int
+    connections: int
+    ahead: int
+    seconds: float
+    warmup_s: float
+    samples: int = 0

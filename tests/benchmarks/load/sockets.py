@@ -1,0 +1,151 @@
+"""Sockets that count event frames, and a producer that posts what they are to receive. Plain."""
+
+import asyncio
+from array import array
+from collections.abc import Iterable
+from typing import Any
+
+from tests.benchmarks.load.http import (
+    HOST,
+    Connection,
+    cpu_time_s,
+    now_ns,
+    percentiles_ms,
+    request_head,
+)
+from tests.benchmarks.load.jobs import SocketsJob
+from tests.benchmarks.load.wire import Socket
+
+READY_TIMEOUT_S = 30.0
+DRAIN_TIMEOUT_S = 10.0
+
+
+class Fanout:
+    """The state of one job. One event loop; everything happens in callbacks of connections."""
+
+    def __init__(self, job: SocketsJob) -> None:
+        self._job = job
+        self._request = request_head(job.target, len(job.body.encode())) + job.body.encode()
+        self._producers: list[Connection] = []
+        self.sockets: list[Socket] = []
+        self.frames = 0  # delivered to all sockets together
+        self.posted = 0  # events
+        self.took = array("q")
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._posting = False
+        self._one_done = asyncio.Event()
+        self._began_ns = 0
+        self._due = 0  # frames and answers that the one event still owes
+
+    async def open(self) -> None:
+        """Connect all; a socket counts once its listen has begun."""
+        job, loop = self._job, asyncio.get_running_loop()
+        received = self._timed if job.samples else self._counted
+        for _ in range(job.sockets):
+            _, socket = await loop.create_connection(
+                lambda: Socket(job.target, job.listen, job.mark, received), HOST, job.target.port
+            )
+            self.sockets.append(socket)
+        await _all_ready(self.sockets)
+        for socket in self.sockets:
+            socket.failed.add_done_callback(self._give_up)
+        answered = self._one_answered if job.samples else self._answered
+        for _ in range(job.connections):
+            _, producer = await loop.create_connection(
+                lambda: Connection(answered, self._fail), HOST, job.target.port
+            )
+            self._producers.append(producer)
+
+    async def flood(self) -> dict[str, float]:
+        """Frames per second of all sockets together while the producers keep the server busy."""
+        job = self._job
+        self._posting = True
+        self._post_more()
+        await asyncio.wait({self.failed}, timeout=job.warmup_s)
+        frames, began_ns, cpu_s = self.frames, now_ns(), cpu_time_s()
+        await asyncio.wait({self.failed}, timeout=job.seconds)
+        seconds = (now_ns() - began_ns) / 1e9
+        figures = {
+            "per_s": (self.frames - frames) / seconds,
+            "load_cpu": (cpu_time_s() - cpu_s) / seconds,
+        }
+        self._posting = False
+        await self._drain()
+        lost = self.posted * job.sockets - self.frames
+        return {**figures, "all": self.frames, "lost_frames": lost}
+
+    async def one_by_one(self) -> dict[str, float]:
+        """Latency of each receipt from just before its POST; the next event waits for all."""
+        warmup = max(self._job.samples // 10, 1)
+        for sample in range(warmup + self._job.samples):
+            if sample == warmup:
+                del self.took[:]
+            self._one_done.clear()
+            self._due = len(self.sockets) + 1
+            self._began_ns = now_ns()
+            self._producers[0].send(self._request)
+            waiting = asyncio.ensure_future(self._one_done.wait())
+            both: set[asyncio.Future[Any]] = {waiting, self.failed}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if self.failed.done():
+                self.failed.result()
+        return {"all": warmup + self._job.samples, **percentiles_ms(self.took)}
+
+    def _post_more(self) -> None:
+        job = self._job
+        for producer in self._producers:
+            if not self._posting or self.posted - self.frames / job.sockets >= job.ahead:
+                return
+            if producer.idle:
+                self.posted += job.events_per_body
+                producer.send(self._request)
+
+    def _answered(self, producer: Connection) -> None:
+        self._post_more()
+
+    def _counted(self, frames: int) -> None:
+        self.frames += frames
+        self._post_more()
+
+    def _timed(self, frames: int) -> None:
+        self.took.append(now_ns() - self._began_ns)
+        self._one_less()
+
+    def _one_answered(self, producer: Connection) -> None:
+        self._one_less()
+
+    def _one_less(self) -> None:
+        self._due -= 1
+        if not self._due:
+            self._one_done.set()
+
+    async def _drain(self) -> None:
+        """Wait for what was posted, so that a frame that never comes shows as lost."""
+        deadline_ns = now_ns() + int(DRAIN_TIMEOUT_S * 1e9)
+        while self.frames < self.posted * self._job.sockets and now_ns() < deadline_ns:
+            await asyncio.sleep(0.05)
+            if self.failed.done():
+                self.failed.result()
+
+    def _give_up(self, socket_failed: "asyncio.Future[None]") -> None:
+        error = socket_failed.exception()
+        if error is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+
+async def _all_ready(sockets: Iterable[Socket]) -> None:
+    async with asyncio.timeout(READY_TIMEOUT_S):
+        for socket in sockets:
+            await asyncio.wait({socket.ready, socket.failed}, return_when=asyncio.FIRST_COMPLETED)
+            if socket.failed.done():
+                socket.failed.result()
+
+
+async def run(job: SocketsJob) -> dict[str, float]:
+    fanout = Fanout(job)
+    await fanout.open()
+    return await (fanout.one_by_one() if job.samples else fanout.flood())

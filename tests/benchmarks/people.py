@@ -1,0 +1,39 @@
+"""`python -m tests.benchmarks.people STREAM...`: a zone, a client, its key and streams, printed as
+JSON. Runs once, in a process of its own, on a migrated database.
+"""
+
+import json
+import os
+import sys
+
+import django
+
+
+def main(names: list[str]) -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
+    django.setup()
+    print(json.dumps(make(names)))
+
+
+def make(names: list[str]) -> dict[str, object]:
+    from eventhub.access import key_services, services
+    from eventhub.access.actor import Actor
+    from eventhub.access.grants import Grant
+    from eventhub.streams.services import PolicyChange, put_stream
+    from tests.benchmarks.events import CLIENT
+
+    zone = services.create_zone(name="bench")
+    client = services.create_client(zone_id=zone.pk, name=CLIENT)
+    grants = (Grant("emit", "*"), Grant("listen", "*"))
+    issued = key_services.issue_key(
+        actor=Actor(zone.pk, zone.name, None), client=client, terms=key_services.KeyTerms(grants)
+    )
+    streams = {
+        name: put_stream(zone_id=zone.pk, zone=zone.name, name=name, change=PolicyChange())[0].id
+        for name in names
+    }
+    return {"key": issued.text, "streams": streams}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,123 @@
+"""`push`: from POST to frame on a websocket, against Channels' group_send and a plain broadcast."""
+
+import json
+from collections.abc import Callable
+
+from tests.benchmarks import events
+from tests.benchmarks.load.jobs import SocketsJob, Target
+from tests.benchmarks.shape import Case, Measure, Pace, Reading
+from tests.benchmarks.world import World
+
+EVENT_MARK = '{"op":"event"'  # how the hub's event frames begin
+LISTEN = json.dumps({"op": "listen", "listen": "bench", "stream": "push", "from": "now"})
+
+
+def cases(world: World, pace: Pace) -> list[Case]:
+    return [
+        Case(
+            name="fanout_100",
+            unit="frames/s",
+            product=_flood(world, pace, 100, per_body=100, ahead=1_000),
+            baselines={"group_send_in_memory": _group_send(world, pace)},
+            floor=6.0,
+            goal=10.0,
+        ),
+        Case(
+            name="latency_1",
+            unit="ms",
+            product=_latency(world, pace, 1),
+            baselines={"plain_asgi_broadcast": _plain_latency(world, pace)},
+            floor=5.0,
+            goal=2.5,
+            lower_is_better=True,
+        ),
+        Case(name="latency_100", unit="ms", product=_latency(world, _fewer(pace, 5), 100)),
+        Case(
+            name="fanout_1000",
+            unit="frames/s",
+            product=_flood(world, pace, pace.many_sockets, per_body=20, ahead=200),
+        ),
+        Case(
+            name="latency_1000",
+            unit="ms",
+            product=_latency(world, _fewer(pace, 20), pace.many_sockets),
+        ),
+    ]
+
+
+def _fewer(pace: Pace, times: int) -> Pace:
+    return pace._replace(latency_samples=max(pace.latency_samples // times, 2))
+
+
+def _product_job(world: World, pace: Pace, sockets: int) -> SocketsJob:
+    return SocketsJob(
+        target=world.emit_target("push"),
+        body=events.one().decode(),
+        events_per_body=1,
+        listen=LISTEN,
+        mark=EVENT_MARK,
+        sockets=sockets,
+        connections=1,
+        ahead=1,
+        seconds=pace.seconds,
+        warmup_s=pace.warmup_s,
+        samples=pace.latency_samples,
+    )
+
+
+def _flood(world: World, pace: Pace, sockets: int, *, per_body: int, ahead: int) -> Measure:
+    """Bodies of several events keep the server busy with frames, one frame per event all the same.
+    `ahead` is far below what the ring holds.
+    """
+
+    def measure() -> Reading:
+        job = _product_job(world, pace, sockets)
+        body = events.batch(per_body).decode()
+        job = job._replace(body=body, events_per_body=per_body, ahead=ahead)
+        return _frames(world, job._replace(connections=4, samples=0))
+
+    return measure
+
+
+def _group_send(world: World, pace: Pace) -> Measure:
+    def measure() -> Reading:
+        target = world.baseline_target("channels_app:app")
+        job = _baseline_job(target, pace, sockets=100)
+        body = events.batch(10).decode()
+        job = job._replace(body=body, events_per_body=10, ahead=40, connections=4)
+        return _frames(world, job)
+
+    return measure
+
+
+def _baseline_job(target: Target, pace: Pace, *, sockets: int) -> SocketsJob:
+    """What comes from a baseline is the event and nothing else."""
+    mark = '{"'
+    one = events.one().decode()
+    return SocketsJob(target, one, 1, "", mark, sockets, 1, 1, pace.seconds, pace.warmup_s)
+
+
+def _frames(world: World, job: SocketsJob) -> Reading:
+    figures = world.load(f"fan-out to {job.sockets} sockets", job)
+    return Reading(figures.pop("per_s"), figures)
+
+
+def _latency(world: World, pace: Pace, sockets: int) -> Measure:
+    return _timed(world, lambda: _product_job(world, pace, sockets))
+
+
+def _plain_latency(world: World, pace: Pace) -> Measure:
+    def job() -> SocketsJob:
+        made = _baseline_job(world.baseline_target("plain:broadcast"), pace, sockets=1)
+        return made._replace(samples=pace.latency_samples)
+
+    return _timed(world, job)
+
+
+def _timed(world: World, job: Callable[[], SocketsJob]) -> Measure:
+    def measure() -> Reading:
+        made = job()
+        figures = world.load(f"emit to receipt, {made.sockets} sockets", made)
+        return Reading(figures.pop("p50_ms"), figures)
+
+    return measure

@@ -1,0 +1,68 @@
+"""The words of a benchmark: a case, one reading of it, and the pace of a run. Plain."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Reading(NamedTuple):
+    """What one repetition of one side gave; `also` is shown beside it and never judged."""
+
+    value: float
+    also: dict[str, float] = {}  # noqa: RUF012 - a NamedTuple's default, never written to
+
+
+class Pace(NamedTuple):
+    """How long and how often is measured."""
+
+    seconds: float = 4.0  # measured time of one reading, after warm-up
+    repeat: int = 5  # readings of each side, alternating
+    warmup_s: float = 1.0
+    latency_samples: int = 2_000
+    copy_rows: int = 100_000
+    many_sockets: int = 1_000
+
+
+# a smoke run: its figures mean nothing
+QUICK = Pace(
+    seconds=0.2, repeat=1, warmup_s=0.05, latency_samples=20, copy_rows=2_000, many_sockets=50
+)
+
+Measure = Callable[[], Reading]
+
+
+class Case(NamedTuple):
+    """One line of the report. The ratio is product / the first baseline, or the number without one.
+
+    `floor` and `goal` bound the ratio: from below, or from above when `lower_is_better`.
+    """
+
+    name: str
+    unit: str
+    product: Measure
+    baselines: dict[str, Measure] = {}  # noqa: RUF012 - a NamedTuple's default, never written to
+    floor: float | None = None
+    goal: float | None = None
+    lower_is_better: bool = False
+
+
+class Result(NamedTuple):
+    """A case after all its repetitions: medians, with the lowest and highest reading."""
+
+    case: Case
+    value: float
+    low: float
+    high: float
+    baseline: dict[str, float]
+    ratios: list[float]  # of each repetition's pair, in order; empty without a baseline
+    also: dict[str, float]  # medians, `baseline.name` for those of a baseline
+
+    @property
+    def ratio(self) -> float | None:
+        first = next(iter(self.baseline.values()), None)
+        return self.value / first if first else None
+
+    def reaches(self, bound: float | None) -> bool | None:
+        """Whether the ratio keeps a bound; None when there is none."""
+        if bound is None or self.ratio is None:
+            return None
+        return self.ratio <= bound if self.case.lower_is_better else self.ratio >= bound

@@ -1,0 +1,192 @@
+"""The servers of one run: an embedded PostgreSQL and Redis of its own, the product, the baselines.
+Plain.
+
+Everything listens on loopback and ends with the process that started it.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import psutil
+
+from eventhub.up.embedded import embedded
+from eventhub.up.guarded import Command, Guarded, Identity
+from eventhub.up.hub import HOME
+from tests.benchmarks import sampler
+from tests.benchmarks.load.jobs import HttpJob, SocketsJob, Target
+from tests.benchmarks.load.start import run_load
+
+EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
+STREAMS = ("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push")
+READY_S = 60.0
+PROFILE_S = 10.0
+
+
+class ServerFailed(Exception):
+    """A server did not become ready; where its output is."""
+
+
+class Server:
+    """One server process on a port of loopback."""
+
+    def __init__(self, name: str, argv: list[str], env: dict[str, str], data: Path) -> None:
+        self.name = name
+        self.port = int(argv[-1])
+        self.profile = data / f"{name}.profile"
+        self._output = data / f"{name}.log"
+        command = Command(name, (sys.executable, *argv), env, signal.SIGTERM)
+        with self._output.open("ab") as output:
+            own = Identity("self", os.getuid(), os.getgid(), (), (os.getuid(), os.getgid()), "")
+            self._process = Guarded(command, own, output=output)
+
+    def wait_ready(self, path: str) -> "Server":
+        """Until a request is answered with less than 500. Raises ServerFailed."""
+        until = time.monotonic() + READY_S
+        while not self._answers(path):
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise ServerFailed(f"{self.name}: {self._output.read_text()[-2000:]}")
+            time.sleep(0.02)
+        return self
+
+    def end(self) -> None:
+        self._process.end()
+
+    def cpu_s(self) -> float:
+        """CPU time that the server has used so far."""
+        used = self._child().cpu_times()
+        return float(used.user + used.system)
+
+    @contextmanager
+    def sampled(self, title: str) -> Iterator[None]:
+        """Sample the server, which runs under the sampler, and print where its time went."""
+        child = self._child()
+        self.profile.unlink(missing_ok=True)
+        child.send_signal(signal.SIGUSR1)
+        yield
+        child.send_signal(signal.SIGUSR2)
+        until = time.monotonic() + PROFILE_S
+        while not self.profile.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        print(sampler.table(self.profile, title), file=sys.stderr, flush=True)
+
+    def _child(self) -> psutil.Process:
+        [child] = psutil.Process(self._process.pid).children()
+        return child
+
+    def _answers(self, path: str) -> bool:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=2)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status < 500
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+class World:
+    """Starts each server when it is first asked for."""
+
+    def __init__(self, data: Path, env: dict[str, str], *, profile: bool) -> None:
+        self.data = data
+        self.url = env["DATABASE_URL"]
+        self.profile = profile
+        self._env = {**os.environ, **env, "PROMETHEUS_MULTIPROC_DIR": str(data / "bench-metrics")}
+        self._servers: dict[str, Server] = {}
+        (data / "bench-metrics").mkdir()
+        self._run("manage.py", "migrate", "--no-input", "-v", "0")
+        made = json.loads(self._run("-m", "tests.benchmarks.people", *STREAMS))
+        self.key: str = made["key"]
+        self.streams: dict[str, int] = made["streams"]
+
+    def product(self) -> Server:
+        """`manage.py web`, one process; under the sampler with --profile."""
+        sampled = ["-m", "tests.benchmarks.sampler", str(self.data / "product.profile")]
+        before = sampled if self.profile else []
+        return self._server("product", [*before, "manage.py", "web", "--port"], "/readyz")
+
+    def baseline(self, app: str) -> Server:
+        """`module:app` of tests.benchmarks.baselines."""
+        argv = ["-m", "tests.benchmarks.baselines.serve", app]
+        return self._server(app.replace(":", "-"), argv, "/")
+
+    def emit_target(self, stream: str) -> Target:
+        headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        return Target(self.product().port, f"/v1/streams/{stream}/events", headers)
+
+    def baseline_target(self, app: str, path: str = "/") -> Target:
+        return Target(self.baseline(app).port, path, {"content-type": "application/json"})
+
+    def load(self, title: str, job: HttpJob | SocketsJob) -> dict[str, float]:
+        """Run a load job against one of the servers.
+
+        To its figures comes `cpu_us`: the server's CPU time per request or frame, which says more
+        than a rate when the machine is busy with other things.
+        """
+        [server] = (s for s in self._servers.values() if s.port == job.target.port)
+        sampled = self.profile and server.name == "product"
+        with server.sampled(title) if sampled else nullcontext():
+            before_s = server.cpu_s()
+            figures = run_load(job)
+            used_s = server.cpu_s() - before_s
+        figures["cpu_us"] = used_s / max(figures.pop("all"), 1) * 1e6
+        return figures
+
+    def close(self) -> None:
+        for server in self._servers.values():
+            server.end()
+
+    def run_child(self, *words: str) -> str:
+        """Output of one of our modules in a process of its own. Raises CalledProcessError."""
+        return self._run("-m", *words)
+
+    def _server(self, name: str, argv: list[str], path: str) -> Server:
+        if name not in self._servers:
+            server = Server(name, [*argv, str(_free_port())], self._env, self.data)
+            self._servers[name] = server
+            server.wait_ready(path)
+        return self._servers[name]
+
+    def _run(self, *words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=HOME,
+            env=self._env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+
+@contextmanager
+def world(*, profile: bool = False) -> Iterator[World]:
+    """A world with empty data, removed afterwards; servers of the environment are not used."""
+    for name in EMBEDDED_VARIABLES:
+        os.environ.pop(name, None)
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+    data = Path(tempfile.mkdtemp(prefix="eventhub-bench-", dir="/tmp"))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, data, ignore_errors=True)
+        env = stack.enter_context(embedded(data))
+        made = World(data, env, profile=profile)
+        stack.callback(made.close)
+        yield made
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
