@@ -22,8 +22,8 @@ DECLARE
     heads_were bigint[];           -- ... and their last sequences before it
     at         timestamptz;
     skipped    bigint[] := '{}';   -- drafts that are there already
-    refusals   integer := 0;
-    rolling    bigint[];           -- streams whose open segment will be filled
+    refusals   integer;
+    rolling    bigint[];           -- streams whose open segment may be filled
     head       record;
     filled     boolean;
     taken      bigint;
@@ -33,16 +33,27 @@ DECLARE
 BEGIN
     -- The one lock, in stream order: an UPDATE joined to unnest would lock in hash order and deadlock.
     -- `system` is stream 1 and comes first. Statements below see what was committed before the lock was given.
-    SELECT array_agg(h.stream_id), array_agg(h.sequence) INTO locked, heads_were
-      FROM (SELECT stream_id, sequence FROM heads WHERE stream_id = ANY (streams)
-             ORDER BY stream_id FOR NO KEY UPDATE) AS h;
+    WITH batch AS (
+        SELECT v.stream_id, count(*) AS count, sum(octet_length(v.payload)) AS bytes
+          FROM unnest(streams, payloads) AS v (stream_id, payload)
+         GROUP BY v.stream_id
+    ), h AS MATERIALIZED (
+        SELECT * FROM heads WHERE stream_id = ANY (streams) ORDER BY stream_id FOR NO KEY UPDATE
+    )
+    SELECT array_agg(h.stream_id), array_agg(h.sequence), count(*) FILTER (WHERE h.stream_id IS NULL),
+           array_agg(h.stream_id) FILTER (WHERE h.sequence - h.first + 1 + b.count >= s.segment_events_max
+                                             OR h.bytes + b.bytes >= s.segment_bytes_max)
+      INTO locked, heads_were, refusals, rolling
+      FROM batch b
+      LEFT JOIN h USING (stream_id)
+      LEFT JOIN streams s ON s.id = h.stream_id;
     at := clock_timestamp();
-    IF cardinality(locked) IS DISTINCT FROM (SELECT count(DISTINCT s) FROM unnest(streams) AS s) THEN
+    IF refusals > 0 THEN
         RETURN QUERY
             SELECT 'unknown_stream', (v.n - 1)::integer, v.stream_id, NULL::uuid,
                    NULL::bigint, NULL::bigint, NULL::bigint
               FROM unnest(streams) WITH ORDINALITY AS v (stream_id, n)
-             WHERE locked IS NULL OR v.stream_id <> ALL (locked);
+             WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream_id = v.stream_id);
         RETURN;
     END IF;
 
@@ -91,16 +102,6 @@ BEGIN
     END IF;
 
     -- Most streams stay in their open segment.
-    SELECT array_agg(h.stream_id) INTO rolling
-      FROM (SELECT v.stream_id, count(*) AS count, sum(octet_length(v.payload)) AS bytes
-              FROM unnest(streams, payloads) WITH ORDINALITY AS v (stream_id, payload, n)
-             WHERE v.n <> ALL (skipped)
-             GROUP BY v.stream_id) AS t
-      JOIN heads h USING (stream_id)
-      JOIN streams s ON s.id = h.stream_id
-     WHERE h.sequence - h.first + 1 + t.count >= s.segment_events_max
-        OR h.bytes + t.bytes >= s.segment_bytes_max;
-
     INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
     SELECT h.segment_id, h.sequence + row_number() OVER (PARTITION BY v.stream_id ORDER BY v.n),
            v.mask, h.group_id, v.payload, at
