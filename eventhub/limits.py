@@ -50,7 +50,7 @@ RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equa
 HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 READ_EVENTS_MAX = 512  # one read from the database
 READ_BYTES_MAX = 4 * 1024 * 1024  # one read from the database
-READ_TIMEOUT_S_MAX = 10
+READ_TIMEOUT_S_MAX = 5
 READERS_PER_PROCESS_MAX = 4  # database connections that serve catch-up reads in one process
 
 # --- sockets ---

@@ -25,7 +25,7 @@ from eventhub.errors import (
     UnknownStream,
 )
 from eventhub.event.envelope import DEFAULT_MASK
-from eventhub.eventlog.database import reading, within
+from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
@@ -86,9 +86,7 @@ class Gate:
         found = self._streams.get((principal.zone_id, name))
         if found is None:
             async with reading(self._log.pool) as connection:
-                found = await within(
-                    find_stream(connection, principal.zone_id, name), limits.READ_TIMEOUT_S_MAX
-                )
+                found = await find_stream(connection, principal.zone_id, name)
             if found is None:
                 raise UnknownStream(stream=name[: limits.NAME_CHARS_MAX])
             self._streams[principal.zone_id, name] = found
@@ -154,7 +152,7 @@ class Gate:
                 if claims is None
                 else (FIND_BY_PUBLIC_ID, claims.public_id)
             )
-            cursor = await within(connection.execute(query, (value,)), limits.READ_TIMEOUT_S_MAX)
+            cursor = await connection.execute(query, (value,))
             row = await cursor.fetchone()
         if row is None:
             raise InvalidCredentials
@@ -162,9 +160,7 @@ class Gate:
 
     async def _load_channels(self, zone_id: int) -> dict[str, int]:
         async with reading(self._log.pool) as connection:
-            cursor = await within(
-                connection.execute(_CHANNELS, (zone_id,)), limits.READ_TIMEOUT_S_MAX
-            )
+            cursor = await connection.execute(_CHANNELS, (zone_id,))
             bits = dict(await cursor.fetchall())
         self._channels[zone_id] = bits
         return bits

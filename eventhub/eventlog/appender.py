@@ -16,7 +16,7 @@ import psycopg
 from eventhub import limits, metrics
 from eventhub.errors import DatabaseUnavailable, EventHubError, OutcomeUnknown, Overloaded
 from eventhub.eventlog.append import append_batch
-from eventhub.eventlog.database import AWAY, Connection, broken, connect, within
+from eventhub.eventlog.database import AWAY, Connection, answered_within, broken, connect
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
 from eventhub.logs import get_logger
 
@@ -136,7 +136,8 @@ class Appender:
         connection = await self._connected()
         requests = [waiting.request for waiting in taken]
         try:
-            return await within(append_batch(connection, requests), limits.APPEND_TIMEOUT_S_MAX)
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                return await append_batch(connection, requests)
         except BaseException as error:
             server_said_no = isinstance(error, psycopg.Error) and not connection.closed
             self._drop(connection)

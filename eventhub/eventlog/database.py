@@ -1,12 +1,14 @@
-"""Connections of the hot path: how they are made, how long they may take, and what their errors
-mean. Sql module.
+"""Connections of the hot path: how they are made, how long a statement may take, and what their
+errors mean. Sql module.
 """
 
 import asyncio
+import os
 import select
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -15,12 +17,9 @@ from eventhub import limits
 from eventhub.errors import DatabaseUnavailable
 
 Connection = psycopg.AsyncConnection[Any]
-T = TypeVar("T")
 
 # What psycopg raises when the server is away, stopping, or the connection broke.
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError, TimeoutError)
-
-_abandoned: set[asyncio.Future[Any]] = set()
 
 
 async def connect(url: str, *, name: str) -> Connection:
@@ -29,19 +28,15 @@ async def connect(url: str, *, name: str) -> Connection:
     Raises DatabaseUnavailable.
     """
     try:
-        connection = await within(
-            psycopg.AsyncConnection.connect(
-                url,
-                autocommit=True,
-                prepare_threshold=0,
-                application_name=name,
-                connect_timeout=limits.CONNECT_TIMEOUT_S,
-            ),
-            limits.CONNECT_TIMEOUT_S,
+        connection = await psycopg.AsyncConnection.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=0,
+            application_name=name,
+            connect_timeout=limits.CONNECT_TIMEOUT_S,
         )
     except AWAY as error:
         raise DatabaseUnavailable() from error
-    connection.prepared_max = 200
     return connection
 
 
@@ -54,32 +49,30 @@ def broken(connection: Connection) -> bool:
     return bool(poll.poll(0))
 
 
-async def within(work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Await the work, or raise TimeoutError after so many seconds without waiting for its
-    cancellation to finish.
+@contextmanager
+def answered_within(connection: Connection, seconds: float) -> Iterator[None]:
+    """Shut the connection's socket if the server has not answered by then, so that whoever waits
+    gets an OperationalError at once.
 
-    Cancelling a query asks the server to cancel it, which a stopped server never answers.
+    Cancelling the wait would not do: psycopg then asks the server to cancel the statement, which a
+    stopped server never answers.
     """
-    task = asyncio.ensure_future(work)
-    done, _ = await asyncio.wait({task}, timeout=seconds)
-    if not done:
-        task.cancel()
-        _abandoned.add(task)
-        task.add_done_callback(_forget)
-        raise TimeoutError
-    return task.result()
+    timer = asyncio.get_running_loop().call_later(seconds, _sever, connection)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
-def _forget(task: "asyncio.Future[Any]") -> None:
-    _abandoned.discard(task)
-    if not task.cancelled():
-        task.exception()
+def _sever(connection: Connection) -> None:
+    if not connection.closed:
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as same:
+            same.shutdown(socket.SHUT_RDWR)
 
 
 def reading_pool(url: str) -> AsyncConnectionPool[Connection]:
-    """The pool of catch-up reads; opened by its user.
-
-    It reconnects by itself when the database comes back.
+    """The pool of catch-up reads; opened by its user. It reconnects by itself when the database
+    comes back.
     """
     return AsyncConnectionPool(
         url,
@@ -98,10 +91,15 @@ def reading_pool(url: str) -> AsyncConnectionPool[Connection]:
 
 
 @asynccontextmanager
-async def reading(pool: AsyncConnectionPool[Connection]) -> AsyncIterator[Connection]:
-    """A connection for one read; raises DatabaseUnavailable if there is none, or it breaks."""
+async def reading(
+    pool: AsyncConnectionPool[Connection], *, seconds: float = limits.READ_TIMEOUT_S_MAX
+) -> AsyncIterator[Connection]:
+    """A connection for one read; raises DatabaseUnavailable if there is none, it breaks, or the
+    server does not answer in time.
+    """
     try:
         async with pool.connection() as connection:
-            yield connection
+            with answered_within(connection, seconds):
+                yield connection
     except AWAY as error:
         raise DatabaseUnavailable() from error

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from eventhub import limits, metrics
 from eventhub.eventlog.appender import Appender
-from eventhub.eventlog.database import reading, reading_pool, within
+from eventhub.eventlog.database import reading, reading_pool
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.read import Position, Start, read, resolve
 from eventhub.eventlog.ring import Ring
@@ -53,9 +53,7 @@ class Log:
         """
         async with self.tail.watch(stream_id) as ring:
             async with reading(self.pool) as connection:
-                position = await within(
-                    resolve(connection, stream_id, start), limits.READ_TIMEOUT_S_MAX
-                )
+                position = await resolve(connection, stream_id, start)
             yield Follower(self, stream_id, ring, position)
 
 
@@ -86,9 +84,7 @@ class Follower:
         """
         metrics.RING_READS.labels(tier="database").inc()
         async with reading(self._log.pool) as connection:
-            return await within(
-                read(connection, self._stream_id, self.cursor.sequence), limits.READ_TIMEOUT_S_MAX
-            )
+            return await read(connection, self._stream_id, self.cursor.sequence)
 
     def took(self, stored: Stored) -> None:
         self.cursor = Cursor(stored.segment, stored.sequence)

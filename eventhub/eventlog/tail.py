@@ -17,7 +17,7 @@ from psycopg_pool import AsyncConnectionPool
 from eventhub import limits
 from eventhub.errors import EventHubError
 from eventhub.eventlog.append import SQL, heads_text
-from eventhub.eventlog.database import AWAY, Connection, connect, reading, within
+from eventhub.eventlog.database import AWAY, Connection, answered_within, connect, reading
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
@@ -101,7 +101,8 @@ class Tail:
 
     async def _look(self, connection: Connection, stream_ids: list[int]) -> None:
         began_s = asyncio.get_running_loop().time()
-        now = await within(heads(connection, stream_ids), limits.READ_TIMEOUT_S_MAX)
+        with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
+            now = await heads(connection, stream_ids)
         for stream_id, head in now.items():
             await self._fill(connection, stream_id, head)
             ring = self._rings.get(stream_id)
@@ -113,9 +114,8 @@ class Tail:
         dropped by the ring."""
         async with self._filling.setdefault(stream_id, asyncio.Lock()):
             while (ring := self._rings.get(stream_id)) is not None and ring.next <= head:
-                rows = await within(
-                    read(connection, stream_id, ring.next - 1), limits.READ_TIMEOUT_S_MAX
-                )
+                with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
+                    rows = await read(connection, stream_id, ring.next - 1)
                 if not rows or not ring.push(rows):
                     log.error("tail_hole", stream_id=stream_id, next=ring.next, head=head)
                     return
@@ -154,9 +154,8 @@ class Tail:
             try:
                 connection = connection or await connect(self._direct_url, name="eventhub notify")
                 for payload in _payloads(told):
-                    await within(
-                        connection.execute(SQL["notify"], (payload,)), limits.READ_TIMEOUT_S_MAX
-                    )
+                    with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
+                        await connection.execute(SQL["notify"], (payload,))
             except (*AWAY, EventHubError):
                 connection = None  # whoever misses this notice looks at the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)
