@@ -9,6 +9,7 @@ from eventhub.access.gate import Gate
 from eventhub.doors.http import (
     Answer,
     Disconnected,
+    Incoming,
     Message,
     Receive,
     Scope,
@@ -39,48 +40,49 @@ class Doors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
+        incoming = Incoming(receive)
         allowed = []
         for route_method, pattern, door in self._routes:
             if found := pattern.fullmatch(path):
                 if method == route_method:
                     call = Call(
-                        self._log, self._gate, self._redis_url, scope, receive, found.groups()
+                        self._log, self._gate, self._redis_url, scope, incoming, found.groups()
                     )
-                    await self._answer(door, call, send)
+                    await self._answer(door, call, incoming, send)
                     return
                 allowed.append(route_method)
         if allowed:
             error = MethodNotAllowed(allow=", ".join(allowed))
-            await send_answer(send, problem_answer(error, path), receive)
+            await send_answer(send, problem_answer(error, path), incoming)
             return
-        await self._pass_on(scope, receive, send)
+        await self._pass_on(scope, incoming, send)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_on(self, scope: Scope, incoming: Incoming, send: Send) -> None:
         """Django waits for a body as long as the caller likes; here it is read within bounds
         before.
         """
         try:
             length = content_length(scope["headers"])
-            body = await read_body(receive, length, bytes_max=limits.MANAGE_BODY_BYTES_MAX)
+            body = await read_body(incoming, length, bytes_max=limits.MANAGE_BODY_BYTES_MAX)
         except Disconnected:
             return
         except EventHubError as error:
-            await send_answer(send, problem_answer(error, scope["path"]), receive)
+            await send_answer(send, problem_answer(error, scope["path"]), incoming)
             return
         whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_read() -> Message:
-            return whole.pop() if whole else await receive()
+            return whole.pop() if whole else await incoming()
 
         await self._inner(scope, receive_read, send)
 
-    async def _answer(self, door: Door, call: Call, send: Send) -> None:
+    async def _answer(self, door: Door, call: Call, incoming: Incoming, send: Send) -> None:
         try:
             answer = await _run(door, call)
         except Disconnected:
             return
         metrics.door_requests(door.path, answer.status).inc()
-        await send_answer(send, answer, call.receive)
+        await send_answer(send, answer, incoming)
 
 
 async def _run(door: Door, call: Call) -> Answer:

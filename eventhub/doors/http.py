@@ -24,7 +24,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
-_CLOSES = (b"connection", b"close")
 
 
 class Disconnected(Exception):
@@ -121,15 +120,30 @@ def problem_answer(error: EventHubError, door: str) -> Answer:
         headers.append((b"www-authenticate", b'Bearer realm="eventhub"'))
     if "allow" in error.details:
         headers.append((b"allow", str(error.details["allow"]).encode()))
-    if error.status in (408, 413, 415, 401):
-        headers.append(_CLOSES)  # the rest of the body is not read
+    if isinstance(error, BodyTooLarge | RequestTimeout):
+        headers.append((b"connection", b"close"))
     body = orjson.dumps(error.problem())
     return Answer(error.status, body, headers, b"application/problem+json")
 
 
-async def send_answer(send: Send, answer: Answer, receive: Receive | None = None) -> None:
-    """Answer. With `receive`, what the caller is still sending is taken before the connection is
-    closed: closing at once would reset it, and the answer would be lost.
+class Incoming:
+    """The caller's messages; `complete` when the whole body was taken."""
+
+    __slots__ = ("_receive", "complete")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.complete = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.complete = not message.get("more_body")
+        return message
+
+
+async def send_answer(send: Send, answer: Answer, incoming: Incoming) -> None:
+    """Answer. After a refusal, what the caller is still sending is taken before the end: where the
+    connection is closed then, closing at once would reset it, and the answer would be lost.
     """
     headers = [
         (b"content-type", answer.content_type),
@@ -137,19 +151,16 @@ async def send_answer(send: Send, answer: Answer, receive: Receive | None = None
         *answer.headers,
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    lingers = receive is not None and _CLOSES in answer.headers
+    lingers = answer.status >= 400 and not incoming.complete
     await send({"type": "http.response.body", "body": answer.body, "more_body": lingers})
-    if receive is not None and lingers:
-        await _take_rest(receive)
+    if lingers:
+        await _take_rest(incoming)
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _take_rest(receive: Receive) -> None:
+async def _take_rest(incoming: Incoming) -> None:
     left = limits.BODY_BYTES_MAX
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(limits.ABANDON_S):
-            while left > 0:
-                message = await receive()
-                left -= len(message.get("body", b""))
-                if message["type"] == "http.disconnect" or not message.get("more_body"):
-                    return
+            while left > 0 and not incoming.complete:
+                left -= len((await incoming()).get("body", b""))

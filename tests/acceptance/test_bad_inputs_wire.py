@@ -162,6 +162,6 @@ async def test_slow_body_ends_with_408_at_every_kind_of_door(world: World) -> No
 @pytest.mark.xfail(strict=True, reason="the HTTP server answers in plain text, or not at all")
 @pytest.mark.parametrize("data", NO_HTTP.values(), ids=NO_HTTP)
 async def test_what_is_no_http_is_refused_before_any_door(world: World, data: bytes) -> None:
-    answer = await exchange(world, data)
+    answer = await exchange(world, data, timeout_s=3)
     assert answer.refused(400, "bad_request")["position"] == {}
     assert world.hub.web[0].is_ready()
