@@ -8,6 +8,7 @@ import binascii
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Annotated, Any, NoReturn
 
 import msgspec
@@ -16,8 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from eventhub import errors, limits
 from eventhub.event import protobuf_codec
-from eventhub.event.envelope import DEFAULT_MASK, Event
-from eventhub.event.identity import EventId
+from eventhub.event.envelope import DEFAULT_MASK
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -74,6 +74,8 @@ _many = msgspec.json.Decoder(list[EventIn])
 _INT64_MAX = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_TIME_US_MIN = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_TIME_US_MAX = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def parse(body: bytes, content_type: str) -> list[EventIn]:
@@ -199,65 +201,81 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
 
     The node defaults to the client (SUN-01).
     """
-    made = Event(
-        domain=event.domain,
-        type=event.type,
-        attributes=event.attributes,
-        id=_id(event.id, client),
-        source=client,
-        name=event.name,
-        version=event.version,
-        body=_body(event),
-        content_type=event.content_type if event.body is UNSET else JSON,
-        node=event.node or client,
-        application=tuple(event.application),
-        environment=event.environment,
-        mask=mask,
-        priority=event.priority,
-        expires_at_us=_microseconds(event.expires_at),
-        time_us=_microseconds(event.time),
-        key=event.key,
-        bundle=event.bundle,
-        depends=tuple(event.depends),
-        correlation=event.correlation,
-        cause=event.cause,
-        traceparent=event.traceparent,
-    )
-    attributes = _check_json(event.attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX)
+    fields: dict[str, Any] = {
+        "domain": event.domain,
+        "type": event.type,
+        "attributes": _check_json(event.attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX),
+        "mask": mask,
+        "source": client,
+        "node": event.node or client,
+    }
     if len(event.attributes) > limits.ATTRIBUTES_COUNT_MAX:
         raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
+    if event.body is not UNSET or event.body_base64 is not UNSET or event.content_type:
+        _add_body(fields, event)
+    if event.id is not None:
+        _add_id(fields, event.id, client)
     if event.environment:
-        _check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
-    payload = protobuf_codec.encode(made, attributes_json=attributes)
+        environment = _check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
+        fields["environment"] = environment
+    if event.expires_at is not None:
+        fields["expires_at_us"] = (event.expires_at - _EPOCH) // _MICROSECOND
+    if event.time is not None:
+        fields["time_us"] = (event.time - _EPOCH) // _MICROSECOND
+    values = _values(event)
+    if values != _NOT_GIVEN:  # one comparison: most events give none of them
+        given = zip(_AS_THEY_ARE, values, strict=True)
+        fields.update({name: value for name, value in given if value})
+    payload = protobuf_codec.encode_fields(fields)
     if len(payload) > limits.EVENT_BYTES_MAX:
         raise errors.EventTooLarge(bytes=len(payload), bytes_max=limits.EVENT_BYTES_MAX)
     return payload
 
 
-def _id(given: IdIn | str | None, client: str) -> EventId | str | None:
-    if isinstance(given, IdIn):
-        return EventId(client, given.timestamp, given.sequence, given.incarnation)
-    return given
+_AS_THEY_ARE = (
+    "name",
+    "version",
+    "application",
+    "priority",
+    "key",
+    "bundle",
+    "depends",
+    "correlation",
+    "cause",
+    "traceparent",
+)
+_values = attrgetter(*_AS_THEY_ARE)
+_NOT_GIVEN = _values(EventIn(domain="-", type="-"))
 
 
-def _body(event: EventIn) -> bytes | None:
+def _add_id(fields: dict[str, Any], given: IdIn | str, client: str) -> None:
+    if isinstance(given, str):
+        fields["text_id"] = given
+    else:
+        fields["producer_id"] = protobuf_codec.id_message(
+            client, given.timestamp, given.sequence, given.incarnation
+        )
+
+
+def _add_body(fields: dict[str, Any], event: EventIn) -> None:
     if event.body is not UNSET:
         if event.body_base64 is not UNSET:
             raise errors.InvalidField("Give `body` or `body_base64`, not both.", field="body")
         if event.content_type not in ("", JSON):
             message = "A `body` given as JSON has the content type application/json."
             raise errors.InvalidField(message, field="content_type")
-        return _check_json(event.body, "body", limits.EVENT_BYTES_MAX)
+        fields["body"] = _check_json(event.body, "body", limits.EVENT_BYTES_MAX)
+        fields["content_type"] = JSON
+        return
     if isinstance(event.body_base64, UnsetType):
-        if event.content_type:
-            raise errors.InvalidField("There is no body.", field="content_type")
-        return None
+        raise errors.InvalidField("There is no body.", field="content_type")
     if not event.content_type:
         raise errors.MissingField("A body of bytes needs its `content_type`.", field="content_type")
     try:
-        return base64.b64decode(event.body_base64, validate=True)
+        fields["body"] = base64.b64decode(event.body_base64, validate=True)
     except (binascii.Error, ValueError):
         raise errors.InvalidField("Not base64.", field="body_base64") from None
+    fields["content_type"] = event.content_type
 
 
 def _check_json(value: Any, field: str, bytes_max: int) -> bytes:
@@ -289,7 +307,3 @@ def _check_depth(value: Any, field: str) -> None:
         if not level:
             return
     raise errors.TooDeep(field=field, depth_max=limits.JSON_DEPTH_MAX)
-
-
-def _microseconds(moment: datetime | None) -> int:
-    return 0 if moment is None else (moment - _EPOCH) // _MICROSECOND

@@ -6,7 +6,7 @@ finds duplicates, rolls segments and inserts. Here its arguments are made and it
 its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -144,7 +144,7 @@ def _batch(
     return Batch(_by_request(requests, refused, places), new)
 
 
-def _numbers(runs: list[tuple[str, int, int]]) -> Any:
+def _numbers(runs: list[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:
     return (
         (segment, sequence) for segment, first, last in runs for sequence in range(first, last + 1)
     )
