@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,9 @@ from eventhub.up.identity import ordinary
 HOME = Path(__file__).resolve().parents[1]
 WEB_PROCESSES = 2
 CALL_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 3.0
 POLL_S = 0.02
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is this machine
 OPERATOR = "operator"
 
 
@@ -98,7 +101,8 @@ class WebProcess:
 
     def is_ready(self) -> bool:
         try:
-            return call(self.url, "GET", "/readyz", timeout_s=3).status == 200
+            with _DIRECT.open(f"{self.url}/readyz", timeout=READY_TIMEOUT_S) as answer:
+                return bool(answer.status == 200)
         except (OSError, http.client.HTTPException):
             return False
 
@@ -147,7 +151,10 @@ class LiveHub:
         self, method: str, path: str, body: Any = None, *, key: str = "", **more: Any
     ) -> Answer:
         """One request, by default to the first web process; see `call` of this module."""
-        return call(more.pop("url", self.url), method, path, body, key=key, **more)
+        headers = dict(more.pop("headers", {}))
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        return call(more.pop("url", self.url), method, path, body, headers=headers)
 
     def operate(self, method: str, path: str, body: Any = None) -> Answer:
         """One request as the operator, who may do everything; `?zone=` says where."""
@@ -250,16 +257,12 @@ def call(
     path: str,
     body: Any = None,
     *,
-    key: str = "",
-    headers: dict[str, str] | None = None,
-    timeout_s: float = CALL_TIMEOUT_S,
+    headers: dict[str, str],
 ) -> Answer:
     """One request on a connection of its own. `body`: bytes as they are, anything else as JSON."""
-    sent = {"Content-Type": "application/json", **(headers or {})}
-    if key:
-        sent["Authorization"] = f"Bearer {key}"
+    sent = {"Content-Type": "application/json", **headers}
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=timeout_s)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=CALL_TIMEOUT_S)
     try:
         connection.request(method, path, data, sent)
         response = connection.getresponse()

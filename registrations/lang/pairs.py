@@ -18,7 +18,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Interest in events of one domain and type (None: any) whose attributes contain all the pairs."""
+    """Interest in events of a domain and a type (None: any) whose attributes hold all the pairs."""
 
     domain: str | None = None
     type: str | None = None

@@ -1,0 +1,131 @@
+"""The measures of the style: sizes, nesting, parameters, names, docstrings, imports. A rule that
+hurts the code is changed here, in the open.
+"""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.source import HOME, PACKAGES, functions, module_name, modules, product, tree
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+NESTING_MAX = 3
+PARAMETERS_MAX = 5
+LINE_CHARS_MAX = 100
+CATCH_ALL = {"utils.py", "common.py", "helpers.py", "util.py", "misc.py"}
+DECISIONS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
+# A task that runs for ever is `while: try: async with: async for`, and reads well: one more of all.
+BLOCKS = (*DECISIONS, ast.Try, ast.With, ast.AsyncWith)
+PRAGMA = re.compile(r"  # noqa: .*$")
+
+each_module = pytest.mark.parametrize("file", modules(), ids=str)
+each_product_module = pytest.mark.parametrize("file", product(), ids=str)
+
+
+def nesting(node: ast.AST, blocks: tuple[type[ast.AST], ...], depth: int = 0) -> int:
+    """How deep blocks stand in each other; an `elif` is no deeper than its `if`."""
+    deepest = depth
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST):
+                continue
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            alternative = field == "orelse" and isinstance(child, ast.If) and len(value) == 1
+            inner = depth + (isinstance(child, blocks) and not alternative)
+            deepest = max(deepest, nesting(child, blocks, inner))
+    return deepest
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    given = function.args
+    names = [item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return [name for name in names if name not in ("self", "cls")]
+
+
+@each_module
+def test_file_is_short(file: Path) -> None:
+    assert len((HOME / file).read_text().splitlines()) <= FILE_LINES_MAX
+
+
+@each_module
+def test_functions_are_short_with_few_parameters(file: Path) -> None:
+    for function in functions(file):
+        where = f"{file}:{function.lineno} {function.name}"
+        lines = (function.end_lineno or function.lineno) - function.lineno + 1
+        assert lines <= FUNCTION_LINES_MAX, f"{where}: {lines} lines"
+        assert len(parameters(function)) <= PARAMETERS_MAX, f"{where}: {parameters(function)}"
+
+
+@each_product_module
+def test_functions_are_flat(file: Path) -> None:
+    """The tests' own loops over tables may go deeper."""
+    for function in functions(file):
+        where = f"{file}:{function.lineno} {function.name}"
+        assert nesting(function, DECISIONS) <= NESTING_MAX, f"{where}: too deep"
+        assert nesting(function, BLOCKS) <= NESTING_MAX + 1, f"{where}: too deep"
+
+
+@each_module
+def test_lines_are_short(file: Path) -> None:
+    long = [
+        number
+        for number, line in enumerate((HOME / file).read_text().splitlines(), 1)
+        if len(PRAGMA.sub("", line)) > LINE_CHARS_MAX
+    ]
+    assert long == []
+
+
+@each_module
+def test_module_says_what_it_is_for(file: Path) -> None:
+    text = (HOME / file).read_text()
+    if file.name == "__init__.py" and not text:
+        return
+    docstring = ast.get_docstring(tree(file))
+    assert docstring, f"{file} has no docstring"
+    assert len(docstring.split()) >= 4
+
+
+def test_no_module_is_a_place_for_everything() -> None:
+    assert [file for file in modules() if file.name in CATCH_ALL] == []
+
+
+def test_packages_are_empty() -> None:
+    """`import eventhub` costs nothing in any process."""
+    inits = [file for file in product() if file.name == "__init__.py"]
+    assert [file for file in inits if (HOME / file).read_text()] == []
+    assert Path("eventhub/__init__.py") in inits
+
+
+@each_product_module
+def test_own_modules_are_imported_at_the_top(file: Path) -> None:
+    """An import inside a function hides a cycle."""
+    for function in functions(file):
+        for node in ast.walk(function):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            own = [name for name in names if name.split(".")[0] in PACKAGES]
+            assert own == [], f"{file}:{function.name}"
+
+
+def imported(file: Path) -> set[str]:
+    """The own modules that a module imports."""
+    known = {module_name(other) for other in product()}
+    found: set[str] = set()
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            found.add(node.module)
+    return found & known
+
+
+def test_imports_have_no_cycle() -> None:
+    graph = {module_name(file): imported(file) - {module_name(file)} for file in product()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
