@@ -14,9 +14,9 @@ from eventhub.access.principal import Principal
 from eventhub.client.types import Cursor, Delivered, HubProblem, Receipt, Start
 from eventhub.clock import Clock
 from eventhub.doors.emit import emit
-from eventhub.errors import EventHubError
+from eventhub.errors import EventHubError, InvalidMask
 from eventhub.event.envelope import ALL_MASK
-from eventhub.event.inbound import from_objects
+from eventhub.event.inbound import from_objects, parse_mask
 from eventhub.eventlog import stored as log_types
 from eventhub.eventlog.log import Log
 from registrations.lang.pairs import parse_pairs
@@ -49,7 +49,7 @@ class LocalHub:
             stream_id = await self._gate.stream_id(self._principal, stream)
             zone = self._principal.zone if stream == "system" else None
             wanted = Filter(
-                mask=ALL_MASK if mask is None else mask, pairs=parse_pairs(pairs), zone=zone
+                mask=_mask(mask), pairs=parse_pairs(pairs), zone=zone
             )
             begin = log_types.Cursor(*start) if isinstance(start, Cursor) else start
             async with self._log.follow(stream_id, begin) as follower:
@@ -61,6 +61,13 @@ class LocalHub:
                         told = stored.sequence
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
+
+
+def _mask(mask: int | None) -> int:
+    found = ALL_MASK if mask is None else parse_mask(mask)
+    if isinstance(found, list):
+        raise InvalidMask(field="mask")
+    return found
 
 
 def _delivered(stored: log_types.Stored, prev: int, *, live: bool) -> Delivered:

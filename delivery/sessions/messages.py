@@ -48,6 +48,7 @@ class ListenIn(
     attributes: Any = None
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
     body: Any = None  # named only to be refused: the body is opaque
+    body_base64: Any = None
 
 
 class Stop(Struct, tag_field="op", tag="stop", forbid_unknown_fields=True):
@@ -113,7 +114,7 @@ def pairs_of(message: ListenIn) -> Pairs:
     """The pairs of a listen; a `body` among them is an error."""
     fields = {
         name: value
-        for name in ("domain", "type", "attributes", "body")
+        for name in ("domain", "type", "attributes", "body", "body_base64")
         if (value := getattr(message, name)) is not None
     }
     return parse_pairs(fields)

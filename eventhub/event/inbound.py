@@ -219,9 +219,9 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
         environment = _check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
         fields["environment"] = environment
     if event.expires_at is not None:
-        fields["expires_at_us"] = (event.expires_at - _EPOCH) // _MICROSECOND
+        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
     if event.time is not None:
-        fields["time_us"] = (event.time - _EPOCH) // _MICROSECOND
+        fields["time_us"] = _microseconds(event.time, "time")
     values = _values(event)
     if values != _NOT_GIVEN:  # one comparison: most events give none of them
         given = zip(_AS_THEY_ARE, values, strict=True)
@@ -272,10 +272,30 @@ def _add_body(fields: dict[str, Any], event: EventIn) -> None:
     if not event.content_type:
         raise errors.MissingField("A body of bytes needs its `content_type`.", field="content_type")
     try:
-        fields["body"] = base64.b64decode(event.body_base64, validate=True)
+        body = base64.b64decode(event.body_base64, validate=True)
     except (binascii.Error, ValueError):
         raise errors.InvalidField("Not base64.", field="body_base64") from None
+    if event.content_type == JSON:
+        _check_json_bytes(body)
+    fields["body"] = body
     fields["content_type"] = event.content_type
+
+
+def _check_json_bytes(body: bytes) -> None:
+    """Bytes that say they are JSON go into the frames of JSON readers as they are."""
+    try:
+        _check_json(msgspec.json.decode(body), "body_base64", limits.EVENT_BYTES_MAX)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        message = "The bytes are not JSON, as `content_type` says."
+        raise errors.InvalidField(message, field="body_base64") from None
+
+
+def _microseconds(moment: datetime, field: str) -> int:
+    """Refuses what only its offset puts before the year 1 or after 9999: readers get UTC."""
+    time_us = (moment - _EPOCH) // _MICROSECOND
+    if not _TIME_US_MIN <= time_us <= _TIME_US_MAX:
+        raise errors.InvalidField("A time lies in the years 1 to 9999 of UTC.", field=field)
+    return time_us
 
 
 def _check_json(value: Any, field: str, bytes_max: int) -> bytes:

@@ -27,7 +27,7 @@ def time_text(time_us: int) -> str:
     moment = datetime.fromtimestamp(time_us // 1_000_000, UTC).replace(
         microsecond=time_us % 1_000_000
     )
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def event_json(event: Event) -> bytes:
