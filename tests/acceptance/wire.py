@@ -1,0 +1,159 @@
+"""What the acceptance tests speak with beside the client library: raw websocket sessions, and
+emitters that keep their connection.
+"""
+
+import asyncio
+import http.client
+import itertools
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+from websockets.asyncio.client import ClientConnection, connect
+
+from eventhub.event import event_pb2
+from tests.live import LiveHub, LiveZone
+
+JSON = "eventhub.v1.json"
+PROTOBUF = "eventhub.v1.protobuf"
+HEAR_TIMEOUT_S = 20.0
+EVENT = {"domain": "shop", "type": "order.placed"}
+
+
+class Session:
+    """One websocket of the hub, message by message."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.heard: list[dict[str, Any]] = []  # what came while something else was waited for
+
+    async def say(self, op: str, **fields: Any) -> None:
+        await self.socket.send(json.dumps({"op": op, **fields}))
+
+    async def frame(self) -> str | bytes:
+        """The next frame as it is."""
+        async with asyncio.timeout(HEAR_TIMEOUT_S):
+            return await self.socket.recv()
+
+    async def hear(self) -> dict[str, Any]:
+        """The next message; in the binary subprotocol an event comes as its EventFrame under
+        `frame`.
+        """
+        frame = await self.frame()
+        if isinstance(frame, str):
+            message: dict[str, Any] = json.loads(frame)
+            return message
+        server_frame = event_pb2.ServerFrame.FromString(frame)
+        if server_frame.WhichOneof("kind") == "message":
+            return dict(json.loads(server_frame.message))
+        event = server_frame.event
+        return {"op": "event", "listen": event.listen, "sequence": event.sequence, "frame": event}
+
+    async def hear_op(self, *ops: str) -> dict[str, Any]:
+        """The next message of one of these kinds; others are kept in `heard`."""
+        while True:
+            message = await self.hear()
+            if message["op"] in ops:
+                return message
+            self.heard.append(message)
+
+    async def listen(self, stream: str, *, name: str = "a", **fields: Any) -> dict[str, Any]:
+        """Begin a listen; the hub's answer that it has begun."""
+        answer = await self.ask(stream, name=name, **fields)
+        assert answer["op"] == "listening", answer
+        return answer
+
+    async def ask(self, stream: str, *, name: str = "a", **fields: Any) -> dict[str, Any]:
+        """Ask for a listen; the hub's answer, whatever that is."""
+        if "start" in fields:
+            fields["from"] = fields.pop("start")
+        await self.say("listen", listen=name, stream=stream, **fields)
+        return await self.hear_op("listening", "error", "gap", "segment_mismatch")
+
+    async def events(self, count: int) -> list[dict[str, Any]]:
+        """The next so many events; anything but a ping between them is an error."""
+        found: list[dict[str, Any]] = []
+        while len(found) < count:
+            message = await self.hear()
+            assert message["op"] in ("event", "ping"), message
+            if message["op"] == "event":
+                found.append(message)
+        return found
+
+    async def nothing_waits(self) -> bool:
+        """True if the hub has nothing to say: the answer to a ping is the next thing it says."""
+        await self.say("ping", id="probe")
+        return (await self.hear()) == {"op": "pong", "id": "probe"}
+
+
+@asynccontextmanager
+async def session(
+    hub: LiveHub, key: str, *, web: int = 0, subprotocol: str = JSON, **options: Any
+) -> AsyncIterator[Session]:
+    """An open websocket that has heard the hub's hello."""
+    options.setdefault("compression", None)
+    url = options.pop("url", hub.web[web].ws_url)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    async with connect(
+        url,
+        additional_headers=headers,
+        subprotocols=[subprotocol],  # type: ignore[list-item]
+        max_size=None,
+        **options,
+    ) as socket:
+        made = Session(socket)
+        assert (await made.hear())["op"] == "hello"
+        yield made
+
+
+class Emitter:
+    """POSTs to the emit door on one kept connection; for one thread."""
+
+    def __init__(self, zone: LiveZone, *, web: int = 0, key: str = "") -> None:
+        address = zone.hub.web[web].url.removeprefix("http://")
+        self._connection = http.client.HTTPConnection(address, timeout=30)
+        self._headers = {
+            "Authorization": f"Bearer {key or zone.admin}",
+            "Content-Type": "application/json",
+        }
+
+    def __enter__(self) -> "Emitter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def post(self, stream: str, events: Any) -> tuple[int, dict[str, Any]]:
+        """Status and answer."""
+        path = f"/v1/streams/{quote(stream, safe='')}/events"
+        body = events if isinstance(events, bytes) else json.dumps(events).encode()
+        self._connection.request("POST", path, body, self._headers)
+        response = self._connection.getresponse()
+        return response.status, json.loads(response.read())
+
+    def numbers(self, stream: str, events: Any) -> list[int]:
+        """The sequences given to new events, after checking that the hub took them."""
+        status, answer = self.post(stream, events)
+        assert status == 200, answer
+        return [n for run in answer["ranges"] for n in range(run["first"], run["last"] + 1)]
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = HEAR_TIMEOUT_S) -> None:
+    """Wait for something that announces itself to nobody."""
+    async with asyncio.timeout(timeout_s):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+
+
+def numbered(first: int, last: int, **fields: Any) -> list[dict[str, Any]]:
+    """Events with an attribute `n` from first to last."""
+    return [{**EVENT, "attributes": {"n": n}, **fields} for n in range(first, last + 1)]
+
+
+def chunks(items: list[Any], size: int) -> list[list[Any]]:
+    found = iter(items)
+    return [list(chunk) for chunk in iter(lambda: tuple(itertools.islice(found, size)), ())]
