@@ -210,7 +210,7 @@ class Pump:
             batch = await follower.catch_up()
         now_us = self._clock.now_us()
         for stored in batch:
-            if listen.full or listen.name not in self._running:
+            if listen.full or self._running.get(listen.name) is not running:
                 break
             follower.took(stored)
             if listen.filter.wants(stored, now_us):
