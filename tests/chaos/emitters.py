@@ -1,0 +1,191 @@
+"""Emitters over HTTP at an offered rate that does not wait for the hub: what fell due while it was
+away is sent when it is back.
+
+They tell the journal what they tried, what they were promised, and how each attempt failed.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import aiohttp
+import orjson
+
+from eventhub.client.remote import HubClient
+from eventhub.client.types import HubProblem
+from tests.chaos.events import Name, event_of
+from tests.chaos.journal import Answer, Failure, Journal
+
+PERSISTENCE_S = 90.0  # a hub that does not take an event for so long has failed
+REQUEST_TIMEOUT_S = 30.0
+PACE_S = 0.004  # how finely the offered rate is cut
+PAUSE_S_MAX = 0.3  # between two attempts, unless the hub says otherwise
+STORED_NOTHING = ("database_unavailable", "overloaded", "unavailable")
+
+
+class Habit(NamedTuple):
+    """How an emitter goes about it. `share`: of the whole rate; `in_flight`: requests at once."""
+
+    stream: str
+    share: float
+    batch_max: int
+    in_flight: int
+    repeats: bool = True  # with a producer id, until it is stored; else one attempt without
+    lives_s: float = 0.0  # a new incarnation about so often
+    by_client: bool = False  # by the client library's own retry
+
+
+class Clock:
+    """Counts the seconds in which events are offered."""
+
+    def __init__(self) -> None:
+        self.running = asyncio.Event()
+        self._counted_s = 0.0
+        self._since = 0.0
+
+    def start(self) -> None:
+        self._since = time.monotonic()
+        self.running.set()
+
+    def pause(self) -> None:
+        self._counted_s = self.elapsed_s()
+        self.running.clear()
+
+    def elapsed_s(self) -> float:
+        return self._counted_s + (time.monotonic() - self._since if self.running.is_set() else 0)
+
+
+class Target(NamedTuple):
+    """What all emitters of a run share. `rate`: events a second, of all."""
+
+    url: str
+    key: str
+    journal: Journal
+    clock: Clock
+    rate: float
+
+
+class Emitter:
+    """One producer on one stream. `run` goes on until cancelled."""
+
+    def __init__(self, name: str, habit: Habit, target: Target, dice: random.Random) -> None:
+        self.name = name
+        self.habit = habit
+        self._target = target
+        self._dice = dice
+        self._made = 0
+        self._number = 0
+        self._incarnation = time.time_ns() // 1000
+        self._born = time.monotonic()
+        self._slots = asyncio.Semaphore(habit.in_flight)
+        self._sending: set[asyncio.Task[None]] = set()
+
+    @property
+    def idle(self) -> bool:
+        """True when everything that fell due has been tried and answered."""
+        return not self._sending and self._due() <= 0
+
+    def _due(self) -> int:
+        rate = self._target.rate * self.habit.share
+        return int(rate * self._target.clock.elapsed_s()) - self._made
+
+    async def run(self) -> None:
+        connector = aiohttp.TCPConnector(limit=self.habit.in_flight)
+        headers = {"Authorization": f"Bearer {self._target.key}"}
+        timeout = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S)
+        async with (
+            aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as http,
+            HubClient(self._target.url, self._target.key) as client,
+            asyncio.TaskGroup() as group,
+        ):
+            while True:
+                due = self._due()
+                if due <= 0:
+                    await asyncio.sleep(PACE_S)
+                    continue
+                await self._slots.acquire()
+                names = self._take(min(due, self._dice.randint(1, self.habit.batch_max)))
+                sending = group.create_task(self._send(http, client, names))
+                self._sending.add(sending)
+                sending.add_done_callback(self._sent)
+
+    def _sent(self, task: "asyncio.Task[None]") -> None:
+        self._sending.discard(task)
+        self._slots.release()
+
+    def _take(self, count: int) -> list[Name]:
+        """The next names; sometimes of a new life, as a producer that was started again."""
+        lives_s = self.habit.lives_s
+        if lives_s and time.monotonic() - self._born > lives_s * self._dice.uniform(0.5, 1.5):
+            self._incarnation, self._number = time.time_ns() // 1000, 0
+            self._born = time.monotonic()
+        first = self._number + 1
+        self._number += count
+        self._made += count
+        return [Name(self.name, self._incarnation, first + index) for index in range(count)]
+
+    async def _send(
+        self, http: aiohttp.ClientSession, client: HubClient, names: list[Name]
+    ) -> None:
+        habit, now = self.habit, time.monotonic()
+        self._target.journal.tried(habit.stream, names)
+        events = [event_of(name, at=now, with_id=habit.repeats) for name in names]
+        if habit.by_client:
+            await self._send_by_client(client, names, events)
+            return
+        body = orjson.dumps(events[0] if len(events) == 1 else events)
+        while not await self._attempt(http, names, body):
+            if not habit.repeats:
+                return
+            if time.monotonic() - now > PERSISTENCE_S:
+                self._target.journal.problem(f"{names[0]} not taken within {PERSISTENCE_S} s")
+                self._target.journal.gave_up(names, stored=None)
+                return
+
+    async def _send_by_client(
+        self, client: HubClient, names: list[Name], events: list[dict[str, object]]
+    ) -> None:
+        journal, sent_at = self._target.journal, time.monotonic()
+        try:
+            receipt = await client.emit(self.habit.stream, events, retry_for_s=PERSISTENCE_S)
+        except (HubProblem, aiohttp.ClientError, TimeoutError) as error:
+            journal.problem(f"the client gave up {names[0]} after {PERSISTENCE_S} s: {error!r}")
+            journal.gave_up(names, stored=None)
+        else:
+            answer = Answer(
+                [list(r) for r in receipt.ranges], [list(d) for d in receipt.duplicates]
+            )
+            journal.promise(self.habit.stream, names, answer, sent_at)
+
+    async def _attempt(
+        self, http: aiohttp.ClientSession, names: Sequence[Name], body: bytes
+    ) -> bool:
+        """One request; True when the hub promised. After a failure it pauses as the hub says."""
+        journal, began = self._target.journal, time.monotonic()
+        journal.attempts += 1
+        url = f"{self._target.url}/v1/streams/{self.habit.stream}/events"
+        headers = {"Content-Type": "application/json"}
+        status, code, retry_after = 0, "", None
+        try:
+            async with http.post(url, data=body, headers=headers) as response:
+                text = await response.read()
+                status, retry_after = response.status, response.headers.get("Retry-After")
+            answer = orjson.loads(text)
+            if status == 200:
+                journal.promise(self.habit.stream, names, Answer.of_door(answer), began)
+                return True
+            code = str(answer.get("code"))
+        except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as error:
+            code = repr(error)
+        took_s = time.monotonic() - began
+        journal.failed(
+            Failure(time.monotonic(), self.name, status, code, retry_after is not None, took_s)
+        )
+        if not self.habit.repeats:
+            journal.gave_up(names, stored=False if code in STORED_NOTHING else None)
+            return False
+        pause_s = float(retry_after) if retry_after else PAUSE_S_MAX
+        await asyncio.sleep(pause_s * self._dice.uniform(0.3, 1.0))
+        return False

@@ -1,0 +1,71 @@
+"""The events of a fault run: everything about one follows from its name, so a judge needs no copy.
+
+A name is `emitter.incarnation.number`. Plain.
+"""
+
+from typing import Any, NamedTuple
+
+COLORS = ("red", "green", "blue")
+DOMAIN = "chaos"
+PADDING = "x" * 160
+
+
+class Name(NamedTuple):
+    """Who made an event, in which life, and its number there, from 1."""
+
+    emitter: str
+    incarnation: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.emitter}.{self.incarnation}.{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Name":
+        emitter, incarnation, number = text.split(".")
+        return cls(emitter, int(incarnation), int(number))
+
+
+def mask_of(number: int) -> int:
+    """One of four channel bits."""
+    return 1 << number % 4
+
+
+def color_of(number: int) -> str:
+    return COLORS[number % len(COLORS)]
+
+
+def event_of(name: Name, *, at: float, with_id: bool) -> dict[str, Any]:
+    """The event as the emit door takes it. `at`: when it was first tried, by this process's clock;
+    `with_id`: as a producer that may repeat it."""
+    event: dict[str, Any] = {
+        "domain": DOMAIN,
+        "type": "tick",
+        "mask": str(mask_of(name.number)),
+        "attributes": {"name": str(name), "color": color_of(name.number), "at": at},
+        "body": PADDING,
+    }
+    if with_id:
+        event["id"] = {"incarnation": name.incarnation, "sequence": name.number}
+    return event
+
+
+class Interest(NamedTuple):
+    """What a reader wants of a stream; None: all."""
+
+    mask: int | None = None
+    color: str | None = None
+
+    def wants(self, number: int) -> bool:
+        if self.mask is not None and not self.mask & mask_of(number):
+            return False
+        return self.color is None or self.color == color_of(number)
+
+    def fields(self) -> dict[str, Any]:
+        """As fields of a listen message."""
+        fields: dict[str, Any] = {}
+        if self.mask is not None:
+            fields["mask"] = str(self.mask)
+        if self.color is not None:
+            fields["attributes"] = {"color": self.color}
+        return fields

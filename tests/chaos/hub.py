@@ -1,0 +1,122 @@
+"""The hub under test: `manage.py up` with its own data, its processes by name, and its tables by
+raw SQL."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psutil
+import psycopg
+
+from eventhub.up.postgres import Postgres
+from eventhub.up.redisserver import Redis
+from tests.chaos.until import until
+from tests.integration.up_process import HOME, Hub
+
+WEB_PARTS = ("web-1", "web-2")
+RESTARTS_PER_MINUTE = 1_000  # faults come faster than a hub that fails by itself would
+PART_PATIENCE_S = 60.0
+SQL_TIMEOUT_S = 30.0
+
+
+class HubUnderTest:
+    """One `manage.py up --web 2`, started in the constructor."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        words = ("--web", str(len(WEB_PARTS)), "--restarts", str(RESTARTS_PER_MINUTE))
+        self._hub = Hub(data, *words, script=HOME / "manage.py")
+        self._database = Postgres(data / "postgres", data / "run").url()
+
+    @property
+    def url(self) -> str:
+        return self._hub.url
+
+    @property
+    def supervisor(self) -> int:
+        return self._hub.process.pid
+
+    def output(self) -> str:
+        """Everything the hub has printed."""
+        return self._hub.text
+
+    def lines(self) -> list[str]:
+        """The same, line by line."""
+        return self._hub.lines
+
+    async def ready(self) -> None:
+        await asyncio.to_thread(self._hub.wait_ready)
+
+    def stop(self) -> None:
+        """Ctrl-C, and wait for the end; the output is kept beside the journal."""
+        if self._hub.process.poll() is None:
+            self._hub.interrupt()
+            self._hub.wait_end()
+        (self.data / "hub.log").write_text(self.output())
+
+    def create_key(self, client: str) -> str:
+        """A client with every grant, made by the hub's own command."""
+        env = {
+            **os.environ,
+            "DATABASE_URL": self._database,
+            "DATABASE_DIRECT_URL": self._database,
+            "REDIS_URL": Redis(self.data / "run").url(),
+            "EVENTHUB_DATA": str(self.data),
+            "EVENTHUB_SECRET_KEY": (self.data / "secret_key").read_text().strip(),
+        }
+        grants = [w for action in ("emit", "listen", "manage") for w in ("--grant", f"{action}:*")]
+        command = [sys.executable, str(HOME / "manage.py"), "createkey", client, *grants]
+        done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+        return done.stdout.split()[-1]
+
+    # --- processes ---
+
+    def pid(self, part: str) -> int | None:
+        """The process of a part; None while it is being started again."""
+        with contextlib.suppress(AssertionError, IndexError, psutil.Error):
+            return int(self._hub.part(part).pid)
+        return None
+
+    def pids(self, parts: Iterable[str]) -> list[int]:
+        return [pid for part in parts if (pid := self.pid(part)) is not None]
+
+    def backends(self) -> list[int]:
+        """The children of the postmaster."""
+        postmaster = self.pid("postgres")
+        if postmaster is None:
+            return []
+        with contextlib.suppress(psutil.Error):
+            return [child.pid for child in psutil.Process(postmaster).children()]
+        return []
+
+    def readiness(self, part: str) -> int:
+        """How often the supervisor has said that a part is ready."""
+        return self.output().count(f"{part} is ready")
+
+    async def part_ready(self, part: str, times: int) -> None:
+        await until(lambda: self.readiness(part) >= times, f"{part} to be ready", PART_PATIENCE_S)
+
+    # --- tables ---
+
+    async def connect(self) -> psycopg.AsyncConnection[Any]:
+        """A connection of the judge's own, in autocommit mode."""
+        return await psycopg.AsyncConnection.connect(
+            self._database, autocommit=True, connect_timeout=5, application_name="chaos"
+        )
+
+    async def rows(self, sql: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
+        async with asyncio.timeout(SQL_TIMEOUT_S), await self.connect() as connection:
+            return await (await connection.execute(sql, values)).fetchall()
+
+
+def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
+    """To each process that is still there."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

@@ -1,0 +1,112 @@
+"""Watches the private memory of every process of a hub, and says how fast it grows."""
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import psutil
+
+MIB = 1024 * 1024
+BARS = "▁▂▃▄▅▆▇█"
+COVERED_MIN = 0.9  # a process must live through so much of the window to be judged
+
+
+class Sample(NamedTuple):
+    """Bytes at a time in seconds since the beginning."""
+
+    at_s: float
+    uss: int
+
+
+class Growth(NamedTuple):
+    """What the samples of one process say. `slope`: MiB a minute; None: it did not live long."""
+
+    name: str
+    samples: list[Sample]
+    slope: float | None
+
+
+class Watch:
+    """Samples by process; call `sample` every few seconds."""
+
+    def __init__(self, supervisor: int) -> None:
+        self._supervisor = psutil.Process(supervisor)
+        self._began = time.monotonic()
+        self._names: dict[int, str] = {}
+        self._samples: dict[int, list[Sample]] = {}
+
+    def sample(self) -> None:
+        """Look at all processes now."""
+        at_s = time.monotonic() - self._began
+        self._look(self._supervisor, "supervisor", at_s)
+        for guardian in self._supervisor.children():
+            with suppress(psutil.Error, ValueError, KeyError):
+                part = json.loads(guardian.cmdline()[4])["name"]
+                self._look(guardian, f"guardian of {part}", at_s)
+                for process in guardian.children(recursive=True):
+                    self._look(process, part, at_s)
+
+    def _look(self, process: psutil.Process, part: str, at_s: float) -> None:
+        with suppress(psutil.Error):
+            uss = private_bytes(process, shares=part == "postgres")
+            self._names.setdefault(process.pid, _name(process, part))
+            self._samples.setdefault(process.pid, []).append(Sample(at_s, uss))
+
+    def growth(self, after_s: float) -> list[Growth]:
+        """How each process grew since then, the fastest first."""
+        found = [
+            Growth(self._names[pid], samples, _slope(samples, after_s, self._last_s()))
+            for pid, samples in self._samples.items()
+        ]
+        return sorted(found, key=lambda growth: -(growth.slope or 0))
+
+    def _last_s(self) -> float:
+        return max(samples[-1].at_s for samples in self._samples.values())
+
+
+def private_bytes(process: psutil.Process, *, shares: bool) -> int:
+    """The unique set size. Of a process that shares memory (PostgreSQL's buffers), a page of it
+    that only one process has touched so far is not counted: it is the server's, and bounded."""
+    uss = int(process.memory_full_info().uss)
+    if not shares:
+        return uss
+    maps = process.memory_maps(grouped=False)
+    shared = [area for area in maps if area.perms.endswith("s")]
+    return uss - sum(area.private_clean + area.private_dirty for area in shared)
+
+
+def _name(process: psutil.Process, part: str) -> str:
+    if part != "postgres":
+        return f"{part} [{process.pid}]"
+    words = " ".join(process.cmdline()).split()
+    title = " ".join(words[1:3]) if words[0] == "postgres:" else "postmaster"
+    with suppress(psutil.Error):
+        return f"postgres {title} [{process.pid}]"
+    return part
+
+
+def _slope(samples: Sequence[Sample], after_s: float, until_s: float) -> float | None:
+    """Linear regression over the samples since then, in MiB a minute."""
+    window = [sample for sample in samples if sample.at_s >= after_s]
+    if len(window) < 3 or window[-1].at_s - window[0].at_s < COVERED_MIN * (until_s - after_s):
+        return None
+    mean_at = sum(sample.at_s for sample in window) / len(window)
+    mean_uss = sum(sample.uss for sample in window) / len(window)
+    above = sum((s.at_s - mean_at) * (s.uss - mean_uss) for s in window)
+    below = sum((s.at_s - mean_at) ** 2 for s in window)
+    return above / below * 60 / MIB
+
+
+def plot(growth: Growth, width: int = 50) -> str:
+    """A line of text: the slope, the smallest and the largest size, and the curve."""
+    sizes = [sample.uss for sample in growth.samples]
+    low, high = min(sizes), max(sizes)
+    step = max(1, len(sizes) // width)
+    span = max(high - low, MIB)  # so that noise looks flat
+    curve = "".join(
+        BARS[min(int((size - low) / span * len(BARS)), len(BARS) - 1)] for size in sizes[::step]
+    )
+    slope = "      " if growth.slope is None else f"{growth.slope:+6.2f}"
+    return f"{slope} MiB/min {low / MIB:>6.1f} to {high / MIB:>6.1f} MiB  {curve}  {growth.name}"

@@ -1,0 +1,109 @@
+"""The short version of `python -m tests.chaos`: one hub under load, a round of each kind of fault,
+the same judge.
+
+The rounds share the hub and go on from each other, as in the long run; each is judged by itself.
+"""
+
+import random
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from tests.chaos.events import Name, event_of
+from tests.chaos.faults import FAULTS, Done, Fault, stop_part, stop_postgres
+from tests.chaos.hub import HubUnderTest, send_signal
+from tests.chaos.journal import Answer
+from tests.chaos.judge import last_judgement
+from tests.chaos.rounds import Plan, Round, run_round
+from tests.chaos.world import STREAMS, Load, World
+
+RATE = 1_050.0
+OFFERED_PER_S = 1_000
+SECONDS = 2.5
+PATIENCE = pytest.mark.timeout(240)
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    data = Path(tmp_path_factory.mktemp("c", numbered=True))
+    async with World.open(data, Load(RATE), random.Random(7)) as world:
+        yield world
+
+
+async def run(world: World, name: str, fault: Fault) -> Round:
+    """A round that must show nothing wrong, at the offered rate."""
+    found = await run_round(world, Plan(0, name, fault, SECONDS), random.Random(name))
+    assert found.problems == []
+    assert found.offered_per_s >= OFFERED_PER_S
+    return found
+
+
+@pytest.mark.parametrize("name", ["kill-web", "kill-redis", "kill-postgres", "kill-backend"])
+async def test_a_kill_loses_and_doubles_nothing(world: World, name: str) -> None:
+    await run(world, name, FAULTS[name])
+
+
+async def test_events_committed_without_a_reply_are_found_by_their_repeat(world: World) -> None:
+    found = await run(world, "commit-without-reply", FAULTS["commit-without-reply"])
+    assert found.found_again > 0
+
+
+async def test_a_stopped_web_process_does_not_hold_up_the_other(world: World) -> None:
+    """Emitters whose connection is with the stopped process wait for it; a new connection is the
+    other process's, and none of its streams is locked."""
+    took_s: list[float] = []
+
+    async def stop_and_ask(hub: HubUnderTest, _dice: random.Random) -> Done:
+        stopped = hub.pids(["web-1"])
+        send_signal(stopped, SIGSTOP)
+        try:
+            took_s.extend([await emit_anew(world, stream) for stream in STREAMS])
+        finally:
+            send_signal(stopped, SIGCONT)
+        return Done("web-1")
+
+    await run(world, "stop-web", Fault(stop_and_ask, refuses=False))
+    assert len(took_s) == len(STREAMS)
+    assert max(took_s) < 1.5
+
+
+async def emit_anew(world: World, stream: str) -> float:
+    """Emit one event on a connection of its own; returns the seconds until it was acknowledged."""
+    name = Name("anew", time.time_ns() // 1000, 1)
+    began = time.monotonic()
+    world.journal.tried(stream, [name])
+    event = event_of(name, at=began, with_id=True)
+    async with (
+        aiohttp.ClientSession(headers=world.headers) as http,
+        http.post(f"{world.hub.url}/v1/streams/{stream}/events", json=event) as response,
+    ):
+        assert response.status == 200
+        answer = Answer.of_door(await response.json())
+    world.journal.promise(stream, [name], answer, began)
+    return time.monotonic() - began
+
+
+async def test_emit_and_listen_go_on_without_redis(world: World) -> None:
+    found = await run(world, "stop-redis", stop_part("redis", 2.5))
+    assert found.refused == 0
+    assert found.silence_s < 2.0
+
+
+async def test_while_postgres_is_away_callers_and_sockets_are_told_and_all_resumes(
+    world: World,
+) -> None:
+    """Emits are answered 503 with Retry-After in time; open sockets stay open and get the states
+    `waiting` (database_unavailable) and `resumed`: the round asserts it."""
+    found = await run(world, "stop-postgres", stop_postgres(8.0))
+    assert found.refused > 0
+
+
+async def test_the_whole_log_is_as_promised_after_all_faults(world: World) -> None:
+    assert await last_judgement(world.hub, world.key, world.journal) == []
