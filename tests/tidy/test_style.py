@@ -20,7 +20,7 @@ CATCH_ALL = {"utils.py", "common.py", "helpers.py", "util.py", "misc.py"}
 DECISIONS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 # A task that runs for ever is `while: try: async with: async for`, and reads well: one more of all.
 BLOCKS = (*DECISIONS, ast.Try, ast.With, ast.AsyncWith)
-PRAGMA = re.compile(r"  # noqa: .*$")
+PRAGMA = re.compile(r"  # (?:noqa|type): .*$")
 
 each_module = pytest.mark.parametrize("file", modules(), ids=str)
 each_product_module = pytest.mark.parametrize("file", product(), ids=str)

@@ -1,0 +1,164 @@
+"""What an operator or a caller sees is documented, and what is documented is there."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.metrics import MetricWrapperBase
+
+from eventhub import limits, metrics
+from eventhub.doors.table import DOORS, EMIT_REFUSES
+from eventhub.env import Env
+from eventhub.openapi import all_errors, document
+from tests.tidy.source import HOME, PACKAGES, module_name, product, tracked
+
+# Bounds whose reason is not written beside them. The set may only shrink.
+WITHOUT_REASON = {
+    "APPEND_WAITING_BYTES_MAX",
+    "CLIENTS_PER_ZONE_MAX",
+    "CONNECTIONS_PER_PROCESS_MAX",
+    "CONNECTION_TOKEN_S_DEFAULT",
+    "CONNECTION_TOKEN_S_MAX",
+    "GRANTS_PER_KEY_MAX",
+    "KEYS_PER_CLIENT_MAX",
+    "LISTENS_PER_SOCKET_MAX",
+    "MANAGE_BODY_BYTES_MAX",
+    "PAGE_ITEMS_DEFAULT",
+    "PAGE_ITEMS_MAX",
+    "READY_TIMEOUT_S_MAX",
+    "READ_TIMEOUT_S_MAX",
+    "RESTARTS_PER_MINUTE_MAX",
+    "SEGMENT_BYTES_DEFAULT",
+    "SEGMENT_BYTES_MAX",
+    "SEGMENT_EVENTS_DEFAULT",
+    "SEGMENT_EVENTS_MAX",
+    "SOCKETS_PER_PROCESS_MAX",
+    "STOP_TIMEOUT_S_MAX",
+    "STREAMS_PER_ZONE_MAX",
+    "TOKEN_BYTES_MAX",
+}
+UNUSED = {"CHANNELS_PER_ZONE_MAX"}  # the table's constraint on bits keeps it
+
+
+def page(name: str) -> str:
+    return (HOME / name).read_text()
+
+
+def rows(name: str) -> set[str]:
+    """The code words in the first column of a page's tables, several in a cell too."""
+    cells = re.findall(r"^\| (`[^|]*) \|", page(name), re.M)
+    return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+
+
+def read_variables() -> set[str]:
+    """The environment variables that eventhub/env.py asks for."""
+    calls = [node for node in ast.walk(ast.parse(page("eventhub/env.py")))
+             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+             and node.func.id == "get"]  # fmt: skip
+    return {str(call.args[0].value) for call in calls if isinstance(call.args[0], ast.Constant)}
+
+
+def test_every_setting_is_documented() -> None:
+    assert len(read_variables()) == len(Env._fields)
+    assert read_variables() - rows("docs/settings.md") == set()
+
+
+def test_every_documented_setting_is_read_somewhere() -> None:
+    source = "".join(page(str(file)) for file in (*product(), Path("manage.py")))
+    assert [
+        name for name in rows("docs/settings.md") if name.isupper() and name not in source
+    ] == []
+
+
+def test_only_env_reads_the_hubs_own_variables() -> None:
+    own = re.compile(r"environ[^\n]*EVENTHUB_|getenv\(")
+    found = [file for file in product() if own.search(page(str(file)))]
+    assert [str(file) for file in found if str(file) != "eventhub/env.py"] == []
+
+
+def test_every_metric_is_documented_and_the_other_way_round() -> None:
+    found = {value._name for value in vars(metrics).values()
+             if isinstance(value, MetricWrapperBase)}  # fmt: skip
+    assert found == {name for name in rows("docs/metrics.md") if name.startswith("eventhub_")}
+
+
+def test_codes_of_errors_are_unique_and_each_says_what_to_do() -> None:
+    errors = all_errors()
+    assert len({error.code for error in errors}) == len(errors)
+    for error in errors:
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", error.code), error
+        assert 400 <= error.status < 600, error
+        docstring = error.__dict__.get("__doc__") or ""
+        assert len(docstring.split()) >= 5, f"{error.__name__} says too little"
+
+
+def test_every_error_of_the_emit_door_is_documented() -> None:
+    text = page("docs/api.md").partition("## Errors")[2].partition("## From")[0]
+    documented = set(re.findall(r"^\| \d+ \| `(\w+)` \|", text, re.M))
+    assert documented == {error.code for error in EMIT_REFUSES} | {"method_not_allowed"}
+
+
+def test_every_bound_says_why() -> None:
+    lines = page("eventhub/limits.py").splitlines()
+    silent = set()
+    for number, line in enumerate(lines):
+        name = re.match(r"([A-Z][A-Z0-9_]+) = ", line)
+        above = lines[number - 1]
+        if name and "#" not in line and (not above.startswith("#") or above.startswith("# ---")):
+            silent.add(name[1])
+    assert silent == WITHOUT_REASON
+
+
+def test_every_bound_is_used() -> None:
+    names = [name for name in vars(limits) if name.isupper()]
+    source = "".join(page(str(file)) for file in product() if file.name != "limits.py")
+    assert [name for name in names if f"limits.{name}" not in source] == [*UNUSED]
+
+
+def test_the_api_document_has_every_door() -> None:
+    paths: dict[str, Any] = document()["paths"]
+    assert [door for door in DOORS if door.method.lower() not in paths.get(door.path, {})] == []
+
+
+def test_architecture_names_every_package_and_no_file_that_is_not_there() -> None:
+    text = page("ARCHITECTURE.md")
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z_0-9]+)*(?:\.(?:py|sql|md|toml|proto))?)`", text))
+    paths = {name for name in named if "/" in name or name in PACKAGES}
+    assert [name for name in paths if not (HOME / name).exists()] == []
+    packages = {str(file.parent) for file in product() if file.name == "__init__.py"}
+    inner = re.compile(r"/(migrations|commands|tests)$")
+    missing = {name for name in packages if not inner.search(name)} - paths - {"eventhub"}
+    assert missing == set()
+
+
+def test_architecture_places_every_module_of_the_root() -> None:
+    text = page("ARCHITECTURE.md")
+    root = [file for file in product() if len(file.parts) == 2 and file.name != "__init__.py"]
+    root = [file for file in root if file.parts[0] == "eventhub"]
+    assert [str(file) for file in root if f"`{file}`" not in text] == []
+
+
+def test_import_contract_places_every_module_of_the_root() -> None:
+    text = page("pyproject.toml").partition("[tool.importlinter]")[2]
+    tops = {".".join(module_name(file).split(".")[:2]) for file in product()}
+    named = set(re.findall(r"eventhub\.\w+", text.partition("layers = [")[2].partition("]")[0]))
+    assert {top for top in tops if top.startswith("eventhub.")} - named == set()
+
+
+def test_links_of_the_pages_lead_somewhere() -> None:
+    for file in (file for file in tracked() if file.suffix == ".md"):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page(str(file))):
+            if "://" not in target and not target.startswith("/"):
+                assert (HOME / file.parent / target).exists(), f"{file}: {target}"
+
+
+@pytest.mark.parametrize("file", tracked(), ids=str)
+def test_no_file_names_a_path_of_the_machine_it_was_written_on(file: Path) -> None:
+    try:
+        text = page(str(file))
+    except UnicodeDecodeError:
+        return
+    assert str(HOME.parent) + "/" not in text or HOME.parent == Path("/")
+    assert not re.search(r"/(home|Users)/[a-z]\w*/", text)
