@@ -48,9 +48,7 @@ class LocalHub:
             require_listen(self._principal, stream)
             stream_id = await self._gate.stream_id(self._principal, stream)
             zone = self._principal.zone if stream == "system" else None
-            wanted = Filter(
-                mask=_mask(mask), pairs=parse_pairs(pairs), zone=zone
-            )
+            wanted = Filter(mask=_mask(mask), pairs=parse_pairs(pairs), zone=zone)
             begin = log_types.Cursor(*start) if isinstance(start, Cursor) else start
             async with self._log.follow(stream_id, begin) as follower:
                 told = follower.cursor.sequence

@@ -25,8 +25,7 @@ class EventId(NamedTuple):
         return (self.timestamp_us, self.sequence)
 
     def wire(self) -> dict[str, Any]:
-        """The id as it goes into an emit request; the client is the key's, never the caller's word.
-        """
+        """The id as it goes into an emit request; the hub adds the key's client."""
         return {
             "timestamp": self.timestamp_us,
             "sequence": self.sequence,
