@@ -92,26 +92,48 @@ def _arguments(drafts: Request) -> tuple[Any, ...]:
 def _refusals(
     rows: Rows, requests: Sequence[Request], refused: dict[int, EventHubError]
 ) -> dict[int, EventHubError]:
-    """The requests that the function refused, with the first error of each."""
+    """The requests that the function refused, with the first error of each; always one at least, if
+    there is any.
+    """
     bad = {row[1]: row for row in rows if row[0] in ("unknown_stream", "producer_window")}
     if not bad:
         return {}
     found: dict[int, EventHubError] = {}
+    unstored: dict[tuple[int, int, int], int] = {}  # producers' highest numbers in bad requests
     start = 0
     for at, request in enumerate(requests):
         if at in refused:
             continue
-        for index in range(len(request)):
-            row = bad.get(start + index)
-            if row is None:
-                continue
-            if row[0] == "unknown_stream":
-                found[at] = UnknownStream(index=index)
-            else:
-                found[at] = ProducerWindow(index=index, field="id.sequence", highest=row[4])
-            break
+        own = [(index, bad[start + index]) for index in range(len(request)) if start + index in bad]
         start += len(request)
+        if own:
+            error = _refusal(request, *own[0], unstored)
+            if error is not None:
+                found[at] = error
+            _add_numbers(unstored, request)
     return found
+
+
+def _refusal(
+    request: Request, index: int, row: tuple[Any, ...], unstored: dict[tuple[int, int, int], int]
+) -> EventHubError | None:
+    """The error of a bad draft; None when its window may have been moved only by a request that is
+    itself refused: then it is asked again.
+    """
+    stream_id, _, _, producer = request[index]
+    if row[0] == "unknown_stream" or producer is None:
+        return UnknownStream(index=index)
+    highest = row[4]
+    if highest <= unstored.get((stream_id, *producer[:2]), 0):
+        return None
+    return ProducerWindow(index=index, field="id.sequence", highest=highest)
+
+
+def _add_numbers(highest: dict[tuple[int, int, int], int], request: Request) -> None:
+    for stream_id, _, _, producer in request:
+        if producer is not None:
+            key = (stream_id, *producer[:2])
+            highest[key] = max(highest.get(key, 0), producer.number)
 
 
 def _batch(
