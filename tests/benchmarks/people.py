@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.people STREAM...`: a zone, a client, its key and streams, printed as
-JSON. Runs once, in a process of its own, on a migrated database.
+"""`python -m tests.benchmarks.people STREAM...`: migrate, then make a zone, a client, its key and
+streams, printed as JSON. Runs once, in a process of its own.
 """
 
 import json
@@ -7,6 +7,7 @@ import os
 import sys
 
 import django
+from django.core.management import call_command
 
 
 def main(names: list[str]) -> None:
@@ -22,6 +23,7 @@ def make(names: list[str]) -> dict[str, object]:
     from eventhub.streams.services import PolicyChange, put_stream
     from tests.benchmarks.events import CLIENT
 
+    call_command("migrate", interactive=False, verbosity=0)
     zone = services.create_zone(name="bench")
     client = services.create_client(zone_id=zone.pk, name=CLIENT)
     grants = (Grant("emit", "*"), Grant("listen", "*"))

@@ -105,7 +105,6 @@ class World:
         self._env = {**os.environ, **env, "PROMETHEUS_MULTIPROC_DIR": str(data / "bench-metrics")}
         self._servers: dict[str, Server] = {}
         (data / "bench-metrics").mkdir()
-        self._run("manage.py", "migrate", "--no-input", "-v", "0")
         made = json.loads(self._run("-m", "tests.benchmarks.people", *STREAMS))
         self.key: str = made["key"]
         self.streams: dict[str, int] = made["streams"]
