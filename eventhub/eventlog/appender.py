@@ -72,7 +72,7 @@ class Appender:
         try:
             while True:
                 await self._some.wait()
-                await self._append_some(self._take())
+                await self._append_or_answer(self._take())
                 if not self._waiting:
                     self._some.clear()
         finally:
@@ -104,6 +104,14 @@ class Appender:
         self._waiting.clear()
         self._waiting_events = self._waiting_bytes = 0
         return taken
+
+    async def _append_or_answer(self, taken: list[_Waiting]) -> None:
+        """Append; whatever goes wrong, nobody is left waiting, and the next requests are served."""
+        try:
+            await self._append_some(taken)
+        except Exception:
+            log.exception("append_failed", requests=len(taken))
+            _answer_all(taken, OutcomeUnknown())
 
     async def _append_some(self, taken: list[_Waiting]) -> None:
         if not taken:

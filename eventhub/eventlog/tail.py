@@ -19,6 +19,7 @@ from eventhub.errors import EventHubError
 from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.database import AWAY, Connection, answered_within, connect, reading
 from eventhub.eventlog.drafts import NewRow
+from eventhub.eventlog.endless import endless
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import Stored
@@ -78,9 +79,9 @@ class Tail:
     async def run(self) -> None:
         """Follow until cancelled, through every absence of the database."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._listen())
-            group.create_task(self._poll())
-            group.create_task(self._tell())
+            group.create_task(endless("tail listen", self._listen))
+            group.create_task(endless("tail poll", self._poll))
+            group.create_task(endless("tail tell", self._tell))
 
     async def _poll(self) -> None:
         """Look at the heads on a connection of its own, so that busy readers cannot delay it."""

@@ -1,0 +1,22 @@
+"""Keeps a background task going: an error that nobody foresaw is logged, and the work begins anew.
+
+Plain. A task that ended silently would leave a process that answers and hears nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from eventhub import limits
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+
+async def endless(name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Run the work until cancelled. What it foresees, it handles itself."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("background_task_failed", task=name)
+        await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
