@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -71,6 +72,7 @@ async def chaos(options: argparse.Namespace, data: Path) -> int:
 def main() -> int:
     options = arguments()
     data = options.data or Path(tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the hub is stopped too
     status = 1
     try:
         status = asyncio.run(soak(options, data) if options.soak else chaos(options, data))

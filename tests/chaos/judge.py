@@ -56,14 +56,20 @@ class Judge:
         for stream in self.streams.values():
             known = stream.head
             problems += await stream.read_on(self._hub)
-            for sequence, name in enumerate(stream.names[known:], known + 1):
-                before = self._places.setdefault(name, (stream.name, sequence))
-                if before != (stream.name, sequence):
-                    problems.append(f"{name} is stored twice: {before}, {stream.name} {sequence}")
+            problems += self.note_places(stream.name, known)
         [(strays,)] = await self._hub.rows(STRAYS)
         if strays:
             problems.append(f"{strays} rows of events belong to no segment")
         return problems
+
+    def note_places(self, stream: str, known: int) -> list[str]:
+        """Remember where the events after the first `known` are; says which were there before."""
+        problems = []
+        for sequence, name in enumerate(self.streams[stream].names[known:], known + 1):
+            before = self._places.setdefault(name, (stream, sequence))
+            if before != (stream, sequence):
+                problems.append(f"{name} is stored twice: {before}, {stream} {sequence}")
+        return shorten(problems)
 
     def promises_wrong(self, promised: dict[str, Promise]) -> list[str]:
         """Every promised event is in the log, with the place that the answer named."""
@@ -105,7 +111,7 @@ class Judge:
         late = await _await_count(seen, len(wanted))
         found, seen.unjudged = seen.unjudged, []
         self._judged[seen.name] = stream.head
-        return [*late, *_taken(seen.problems), *_difference(seen.name, wanted, found)]
+        return [*late, *_taken(seen.problems), *differs(seen.name, wanted, found)]
 
     async def fresh_reader_wrong(self, *, whole: bool = False) -> list[str]:
         """A reader that nobody knew before sees the log as the tables have it: from `oldest` while
@@ -130,7 +136,7 @@ class Judge:
                     Sight(stream.segments[n - 1], n, stream.names[n - 1])
                     for n in range(known + 1, stream.head + 1)
                 ]
-                problems += [*late, *seen.problems, *_difference(seen.name, wanted, seen.unjudged)]
+                problems += [*late, *seen.problems, *differs(seen.name, wanted, seen.unjudged)]
                 self._judged[seen.name] = stream.head
         return problems
 
@@ -168,7 +174,7 @@ async def _await_count(seen: Seen, count: int) -> list[str]:
     return []
 
 
-def _difference(who: str, wanted: list[Sight], found: list[Sight]) -> list[str]:
+def differs(who: str, wanted: list[Sight], found: list[Sight]) -> list[str]:
     """The first place where a reader saw something else than it had to."""
     if wanted == found:
         return []

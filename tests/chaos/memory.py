@@ -57,7 +57,7 @@ class Watch:
     def growth(self, after_s: float) -> list[Growth]:
         """How each process grew since then, the fastest first."""
         found = [
-            Growth(self._names[pid], samples, _slope(samples, after_s, self._last_s()))
+            Growth(self._names[pid], samples, slope_of(samples, after_s, self._last_s()))
             for pid, samples in self._samples.items()
         ]
         return sorted(found, key=lambda growth: -(growth.slope or 0))
@@ -87,7 +87,7 @@ def _name(process: psutil.Process, part: str) -> str:
     return part
 
 
-def _slope(samples: Sequence[Sample], after_s: float, until_s: float) -> float | None:
+def slope_of(samples: Sequence[Sample], after_s: float, until_s: float) -> float | None:
     """Linear regression over the samples since then, in MiB a minute."""
     window = [sample for sample in samples if sample.at_s >= after_s]
     if len(window) < 3 or window[-1].at_s - window[0].at_s < COVERED_MIN * (until_s - after_s):

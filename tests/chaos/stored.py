@@ -54,7 +54,7 @@ class StoredStream:
         segments = await hub.rows(SEGMENTS, stream_id)
         [head] = await hub.rows(HEAD, stream_id)
         self.segment_count = len(segments)
-        problems = [*_segments_wrong(segments, events_max), *_head_wrong(segments, head)]
+        problems = [*segments_wrong(segments, events_max), *_head_wrong(segments, head)]
         spans = {uuid: (first, last) for _, uuid, first, last in segments}
         while rows := await hub.rows(EVENTS, stream_id, self.head):
             problems += await asyncio.to_thread(self._take, rows, spans)
@@ -95,7 +95,8 @@ def _event_wrong(event: event_pb2.Event, mask: int, name: Name) -> str:
     return ""
 
 
-def _segments_wrong(segments: list[tuple[Any, ...]], events_max: int) -> list[str]:
+def segments_wrong(segments: list[tuple[Any, ...]], events_max: int) -> list[str]:
+    """Where the rows (id, uuid, first, last) of a stream do not join."""
     problems = []
     for (_, uuid, first, last), following in itertools.pairwise(segments):
         if last is None:
