@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.errors import Gone, LogHole, SegmentMismatch
+from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.eventlog import queries
 from eventhub.eventlog.stored import Cursor, Stored
 
@@ -42,25 +42,44 @@ async def read(connection: Connection, stream_id: int, after: int) -> list[Store
     )
     found: list[Stored] = []
     bytes_left = limits.READ_BYTES_MAX
-    for segment_id, uuid, group_id, first, last, tier in await cursor.fetchall():
-        if tier == "dropped":
+    for segment_id, uuid, group_id, last, tier in await cursor.fetchall():
+        rows: list[tuple[Any, ...]] = []
+        if tier != "dropped":
+            events_left = limits.READ_EVENTS_MAX - len(found)
+            where = (segment_id, group_id)
+            rows = await _segment_rows(connection, where, after, events_left, bytes_left)
+        for sequence, mask, appended_at_us, payload in _without_hole(rows, after):
+            found.append(Stored(uuid, sequence, mask & _UNSIGNED, appended_at_us, payload))
+            bytes_left -= len(payload)
+            after = sequence
+        if len(found) >= limits.READ_EVENTS_MAX or bytes_left <= 0:
             break
-        rows = await _segment_rows(
-            connection,
-            (segment_id, group_id),
-            after,
-            limits.READ_EVENTS_MAX - len(found),
-            bytes_left,
-        )
-        found += [Stored(uuid, row[0], row[1] & _UNSIGNED, row[2], row[3]) for row in rows]
-        bytes_left -= sum(len(row[3]) for row in rows)
-        _assert_continuous(stream_id, max(after + 1, first), rows)
-        after = found[-1].sequence if found else after
-        if last is None or after < last or len(found) >= limits.READ_EVENTS_MAX or bytes_left <= 0:
-            if last is not None and not rows:
-                raise LogHole(stream_id=stream_id, expected=after + 1, segment=uuid)
-            break
+        if after < last:
+            if not found:
+                raise await _missing(connection, Cursor(uuid, after + 1), stream_id)
+            break  # what is before the hole first
     return found
+
+
+def _without_hole(rows: list[tuple[Any, ...]], after: int) -> list[tuple[Any, ...]]:
+    """The rows that follow a sequence and each other."""
+    if not rows or rows[-1][0] == after + len(rows):  # ordered, and no number twice
+        return rows
+    return [row for at, row in enumerate(rows, after + 1) if row[0] == at]
+
+
+async def _missing(connection: Connection, wanted: Cursor, stream_id: int) -> EventHubError:
+    """Why an event is not there: its segment is dropped, perhaps since a moment, or it is lost."""
+    query = await connection.execute(SQL["segment_by_uuid"], (stream_id, wanted.segment))
+    row = await query.fetchone()
+    if row is not None and row[3] == "dropped":
+        return await _gone(connection, stream_id)
+    return LogHole(stream_id=stream_id, expected=wanted.sequence, segment=wanted.segment)
+
+
+async def _gone(connection: Connection, stream_id: int) -> Gone:
+    oldest = (await resolve(connection, stream_id, "oldest")).cursor
+    return Gone(first_available={"segment": oldest.segment, "sequence": oldest.sequence + 1})
 
 
 _UNSIGNED = (1 << 64) - 1
@@ -82,13 +101,6 @@ async def _segment_rows(
         binary=True,
     )
     return await cursor.fetchall()
-
-
-def _assert_continuous(stream_id: int, expected: int, rows: list[tuple[Any, ...]]) -> None:
-    for row in rows:
-        if row[0] != expected:
-            raise LogHole(stream_id=stream_id, expected=expected, found=row[0])
-        expected += 1
 
 
 async def resolve(connection: Connection, stream_id: int, start: Start) -> Position:
@@ -118,13 +130,7 @@ async def _resolve_cursor(
     if row is None or not row[1] - 1 <= cursor.sequence <= (row[2] if row[2] is not None else head):
         raise SegmentMismatch(current={"segment": segment, "first": first, "last": head})
     if row[3] == "dropped" and cursor.sequence < row[2]:
-        oldest = await resolve(connection, stream_id, "oldest")
-        raise Gone(
-            first_available={
-                "segment": oldest.cursor.segment,
-                "sequence": oldest.cursor.sequence + 1,
-            }
-        )
+        raise await _gone(connection, stream_id)
     return Position(cursor, head)
 
 

@@ -60,6 +60,14 @@ class Ring:
         slots = self._slots
         return [stored for at in range(start, stop) if (stored := slots[at & _SLOT]) is not None]
 
+    def skip_to(self, sequence: int) -> None:
+        """Go on from a sequence, empty: readers of what is before it must read from the log."""
+        self._slots = [None] * _SIZE
+        self._bytes = 0
+        self.first = self.next = sequence
+        for waker in self.wakers:
+            waker.set()
+
     def _put(self, stored: Stored) -> None:
         if self.next - self.first == _SIZE:
             self._evict()

@@ -15,7 +15,7 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub import limits
-from eventhub.errors import EventHubError
+from eventhub.errors import EventHubError, Gone, LogHole
 from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.database import AWAY, Connection, answered_within, connect, reading
 from eventhub.eventlog.drafts import NewRow
@@ -112,14 +112,23 @@ class Tail:
 
     async def _fill(self, connection: Connection, stream_id: int, head: int) -> None:
         """Read until the ring has reached a head. Rows that came by another way meanwhile are
-        dropped by the ring."""
+        dropped by the ring.
+
+        What can no longer be read is left out: who wants it reads the log, and is told why.
+        """
         async with self._filling.setdefault(stream_id, asyncio.Lock()):
             while (ring := self._rings.get(stream_id)) is not None and ring.next <= head:
-                with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-                    rows = await read(connection, stream_id, ring.next - 1)
-                if not rows or not ring.push(rows):
-                    log.error("tail_hole", stream_id=stream_id, next=ring.next, head=head)
+                try:
+                    with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
+                        rows = await read(connection, stream_id, ring.next - 1)
+                except (Gone, LogHole) as error:
+                    reason = {"reason": error.code, **error.details}
+                    log.error("tail_skips", next=ring.next, head=head, **reason)
+                    ring.skip_to(max(head + 1, ring.next))
                     return
+                if not rows:
+                    return
+                ring.push(rows)
 
     async def _listen(self) -> None:
         """NOTIFY from the other processes, on a connection of its own."""

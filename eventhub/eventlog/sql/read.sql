@@ -1,9 +1,10 @@
 -- name: covering_segments
--- The segments from the one that holds `after + 1` on.
-SELECT id, uuid::text, group_id, first, last, tier
-  FROM segments
- WHERE stream_id = %(stream_id)s AND (last IS NULL OR last > %(after)s)
- ORDER BY first
+-- The segments from the one that holds `after + 1` on, each with the last sequence that must be there: of the open one,
+-- what the head said at the same moment.
+SELECT s.id, s.uuid::text, s.group_id, COALESCE(s.last, h.sequence), s.tier
+  FROM segments s JOIN heads h USING (stream_id)
+ WHERE stream_id = %(stream_id)s AND (s.last IS NULL OR s.last > %(after)s)
+ ORDER BY s.first
  LIMIT %(segments_max)s
 
 -- name: events_after
