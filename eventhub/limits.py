@@ -9,6 +9,7 @@ BODY_BYTES_MAX = 8 * 1024 * 1024  # one request; 1,000 events of 8 KiB
 BATCH_EVENTS_MAX = 1_000
 EVENT_BYTES_MAX = 1024 * 1024  # stored bytes; a ring of 32 MiB still holds 32 of the largest
 BODY_TIMEOUT_S_MAX = 20  # a body that trickles holds a connection, not a worker; still it ends
+HEADERS_TIMEOUT_S_MAX = 20  # also for a connection that says nothing at all
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level

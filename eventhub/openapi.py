@@ -5,17 +5,18 @@ The pages are plain HTML without scripts and load nothing from elsewhere.
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.generators import SchemaGenerator
 
 from eventhub import errors
+from eventhub.access.problems import problem_response
 from eventhub.doors.table import DOORS, component_schemas
 
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -57,20 +58,35 @@ def _document_json() -> bytes:
     return orjson.dumps(document(), option=orjson.OPT_NON_STR_KEYS)
 
 
-@require_safe
+def _only_read(view: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+    """Another method is a problem like everywhere, not Django's page about CSRF."""
+
+    @csrf_exempt
+    @functools.wraps(view)
+    def checked(request: HttpRequest) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request)
+        response = problem_response(errors.MethodNotAllowed())
+        response["Allow"] = "GET, HEAD"
+        return response
+
+    return checked
+
+
+@_only_read
 def openapi_json(request: HttpRequest) -> HttpResponse:
     """`/docs/openapi.json`"""
     return HttpResponse(_document_json(), content_type="application/json")
 
 
-@require_safe
+@_only_read
 def api_page(request: HttpRequest) -> HttpResponse:
     """`/docs/api`: every operation with its errors, readable."""
     parts = [_operation_html(*found) for found in _operations(document())]
     return HttpResponse(_page("EventHub API", [_INTRO, *parts]))
 
 
-@require_safe
+@_only_read
 def errors_page(request: HttpRequest) -> HttpResponse:
     """`/docs/errors`: every error with its code, status, and what to do; each code is an anchor."""
     rows = format_html_join(

@@ -1,4 +1,5 @@
-"""uvicorn's websocket protocol with one thing more: a reader that takes nothing can be given up.
+"""uvicorn's websocket protocol with two things more: a reader that takes nothing can be given up,
+and a handshake that is none is refused with a problem document.
 
 Composition root.
 
@@ -7,15 +8,41 @@ ASGI offers no way to close a socket whose buffer is full: the close would wait 
 
 from typing import Any
 
+import orjson
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Response
 
 from eventhub import limits
+from eventhub.errors import BadRequest, EventHubError
 
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
     """Puts `eventhub.abandon` and `eventhub.unsent_bytes` into the scope's extensions."""
 
     CLOSE_RESUME = 4408
+
+    def __init__(self, *parts: Any, **more: Any) -> None:
+        super().__init__(*parts, **more)
+        self._plain_refusal = self.conn.reject
+        self.conn.reject = self._refusal  # type: ignore[method-assign]
+
+    def handle_parser_exception(self) -> None:
+        """Before the handshake there is nobody to send a close frame to."""
+        if self.handshake_initiated:
+            super().handle_parser_exception()
+            return
+        self.conn.send_response(self._refusal(400, "Not a websocket handshake."))
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.handshake_complete = self.close_sent = True
+        self.transport.close()
+
+    def _refusal(self, status: int, text: str) -> Response:
+        error = BadRequest(text.strip()) if status < 500 else EventHubError()
+        body = orjson.dumps({**error.problem(), "status": int(status)})
+        response = self._plain_refusal(status, body.decode())
+        del response.headers["Content-Type"]
+        response.headers["Content-Type"] = "application/problem+json"
+        return response
 
     async def run_asgi(self) -> None:
         extensions: dict[str, Any] = self.scope["extensions"]  # type: ignore[assignment]

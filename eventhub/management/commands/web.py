@@ -7,6 +7,7 @@ import uvicorn
 from django.core.management.base import BaseCommand, CommandParser
 
 from eventhub import limits
+from eventhub.server import HubHttpProtocol
 from eventhub.websocket import HubWebSocketProtocol
 
 
@@ -27,7 +28,7 @@ class Command(BaseCommand):
             port=options["port"],
             fd=options["fd"],
             loop="uvloop",
-            http="httptools",
+            http=HubHttpProtocol,
             ws=HubWebSocketProtocol,
             ws_max_size=limits.MESSAGE_BYTES_MAX,
             lifespan="on",
