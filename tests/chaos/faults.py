@@ -38,11 +38,14 @@ class Done(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """`cuts`: connections of emitters break. `refuses`: they may be answered 503. `away_s_min`:
-    the database is away for at least so long, which open sockets must be told."""
+    """`cuts`: connections break. `resets`: requests may get no answer, but sockets stay: a process
+    that wakes up takes connections for idle whose next request it has not read yet, and closes
+    them. `refuses`: emitters may be answered 503. `away_s_min`: the database is away for at least
+    so long, which open sockets must be told."""
 
     run: Callable[[HubUnderTest, random.Random], Awaitable[Done]]
     cuts: bool = False
+    resets: bool = False
     refuses: bool = True
     away_s_min: float = 0.0
     weight: int = 2
@@ -181,8 +184,8 @@ async def _commit_without_reply(hub: HubUnderTest, _dice: random.Random) -> Done
 FAULTS: dict[str, Fault] = {
     "kill-web": Fault(_kill_web, cuts=True),
     "kill-webs": Fault(_kill_webs, cuts=True),
-    "stop-web": Fault(_stop_web),
-    "stop-webs": Fault(_stop_webs),
+    "stop-web": Fault(_stop_web, resets=True),
+    "stop-webs": Fault(_stop_webs, resets=True),
     "kill-redis": Fault(_kill_redis, refuses=False),
     "stop-redis": Fault(_stop_redis, refuses=False),
     "kill-postgres": Fault(_kill_postgres),

@@ -145,7 +145,7 @@ def misbehaved(world: World, marks: Marks, fault: Fault, done: Done) -> list[str
     problems = [journal.problems.pop() for _ in range(len(journal.problems))]
     for failure in failures:
         refused = failure.status == 503 and failure.retry_after and fault.refuses
-        cut = failure.status == 0 and fault.cuts
+        cut = failure.status == 0 and (fault.cuts or fault.resets)
         if not refused and not cut:
             problems.append(f"an emit failed as it must not: {failure}")
         elif not fault.cuts and failure.took_s > ANSWER_S_MAX:
