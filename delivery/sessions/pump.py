@@ -175,25 +175,30 @@ class Pump:
         except DatabaseUnavailable:
             return
         self._changes = changes
-        for name, running in list(self._running.items()):
+        for running in list(self._running.values()):
             try:
                 require_listen(self.principal, running.listen.stream)
             except EventHubError as error:
-                await self._end(name)
-                await self._say(refusal(error, name))
+                await self._refuse(running, error)
+
+    async def _refuse(self, running: _Running, error: EventHubError) -> None:
+        """End a listen with its error, unless its reader has stopped it meanwhile."""
+        name = running.listen.name
+        if self._running.get(name) is running:
+            await self._end(name)
+            await self._say(refusal(error, name))
 
     async def _turn(self) -> bool:
         """One turn for each listen; False when there was nothing to do."""
         busy = False
-        for name, running in list(self._running.items()):
+        for running in list(self._running.values()):
             try:
                 busy |= await self._serve(running)
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 busy = True
             except EventHubError as error:
-                await self._end(name)
-                await self._say(refusal(error, name))
+                await self._refuse(running, error)
         if self._pings != self.pings_due:
             self._pings = self.pings_due
             await self._ping()

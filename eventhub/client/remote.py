@@ -69,8 +69,9 @@ class HubClient:
         url = f"{self._base_url}/v1/streams/{stream}/events"
         headers = {"Content-Type": "application/json"}
         async with self._session.post(url, data=body, headers=headers) as response:
-            answer = orjson.loads(await response.read())
+            answer = _json(await response.read())
             if response.status != 200:
+                answer.setdefault("status", response.status)
                 retry_after = response.headers.get("Retry-After")
                 raise HubProblem(answer, retry_after_s=float(retry_after) if retry_after else None)
             return Receipt.of(answer)
@@ -91,6 +92,9 @@ class HubClient:
                 async for delivered in self._listen_once(place):
                     attempt = 0
                     yield delivered
+            except aiohttp.WSServerHandshakeError as error:
+                if error.status not in _RETRY:
+                    raise HubProblem(_handshake_problem(error)) from error
             except (aiohttp.ClientError, ConnectionError, TimeoutError):
                 pass
             except HubProblem as error:
@@ -177,6 +181,21 @@ class _Place:
     def _follows(self, prev: int) -> None:
         if isinstance(self._start, Cursor) and prev != self._start.sequence:
             raise LossDetected(known=self._start.sequence, prev=prev)
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    """What the hub says; nothing if somebody else answered, such as a proxy in front of it."""
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _handshake_problem(error: aiohttp.WSServerHandshakeError) -> dict[str, Any]:
+    """The body of a refused handshake is not read, so its status has to do."""
+    code = "invalid_credentials" if error.status == 401 else "refused"
+    return {"code": code, "status": error.status, "detail": error.message}
 
 
 def _pause_s(error: Exception, attempt: int) -> float | None:
