@@ -99,15 +99,6 @@ def postgres_pids(hub: HubUnderTest) -> list[int]:
     return [*hub.pids(["postgres"]), *hub.backends()]
 
 
-def stop_postgres(for_s: float) -> Fault:
-    """All of PostgreSQL stopped for exactly so long; open sockets must be told."""
-
-    async def run(hub: HubUnderTest, _dice: random.Random) -> Done:
-        return await _stop("all of postgres", postgres_pids(hub), for_s)
-
-    return Fault(run, away_s_min=for_s)
-
-
 def stop_part(part: str, for_s: float) -> Fault:
     """One part stopped for exactly so long."""
 

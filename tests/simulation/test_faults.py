@@ -17,16 +17,18 @@ import pytest
 import pytest_asyncio
 
 from tests.chaos.events import Name, event_of
-from tests.chaos.faults import FAULTS, Done, Fault, stop_part, stop_postgres
+from tests.chaos.faults import FAULTS, Done, Fault, postgres_pids, stop_part
 from tests.chaos.hub import HubUnderTest, send_signal
-from tests.chaos.journal import Answer
+from tests.chaos.journal import Answer, Failure
 from tests.chaos.judge import Judge, last_judgement
-from tests.chaos.rounds import Plan, Round, run_round
+from tests.chaos.rounds import ANSWER_S_MAX, Plan, Round, run_round
+from tests.chaos.until import until
 from tests.chaos.world import STREAMS, Load, World
 
 RATE = 1_050.0
 OFFERED_PER_S = 1_000
 SECONDS = 2.5
+TOLD_S_MAX = 5.0
 PATIENCE = pytest.mark.timeout(240)
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
@@ -104,10 +106,46 @@ async def test_emit_and_listen_go_on_without_redis(world: World) -> None:
 async def test_while_postgres_is_away_callers_and_sockets_are_told_and_all_resumes(
     world: World,
 ) -> None:
-    """Emits are answered 503 with Retry-After in time; open sockets stay open and get the states
-    `waiting` (database_unavailable) and `resumed`: the round asserts it."""
-    found = await run(world, "stop-postgres", stop_postgres(8.0))
-    assert found.refused > 0
+    """Open sockets stay open and get the states `waiting` (database_unavailable) and `resumed`,
+    which the round asserts; a caller gets 503 with Retry-After in time."""
+    asked: list[Failure] = []
+
+    async def stop_and_ask(hub: HubUnderTest, _dice: random.Random) -> Done:
+        stopped = postgres_pids(hub)
+        told = {seen.name: len(seen.statuses) for seen in world.stayers}
+        send_signal(stopped, SIGSTOP)
+        try:
+            for seen in world.stayers:
+                await until(lambda s=seen: len(s.statuses) > told[s.name], seen.name, TOLD_S_MAX)  # type: ignore[misc]
+            asked.append(await emit_in_vain(world))
+        finally:
+            send_signal(reversed(stopped), SIGCONT)
+        return Done("postgres")
+
+    await run(world, "stop-postgres", Fault(stop_and_ask, away_s_min=TOLD_S_MAX))
+    [failure] = asked
+    assert (failure.status, failure.code) == (503, "database_unavailable")
+    assert failure.retry_after
+    assert failure.took_s < ANSWER_S_MAX
+
+
+async def emit_in_vain(world: World) -> Failure:
+    """Emit one event that must be refused; the judge sees that it was not stored."""
+    name = Name("vain", time.time_ns() // 1000, 1)
+    began = time.monotonic()
+    world.journal.tried("alpha", [name])
+    async with (
+        aiohttp.ClientSession(headers=world.headers) as http,
+        http.post(
+            f"{world.hub.url}/v1/streams/alpha/events",
+            json=event_of(name, at=began, with_id=True),
+        ) as response,
+    ):
+        answer = await response.json(content_type=None)
+    world.journal.gave_up([name], stored=False)
+    took_s = time.monotonic() - began
+    told = "Retry-After" in response.headers
+    return Failure(time.monotonic(), "vain", response.status, answer["code"], told, took_s)
 
 
 async def test_the_whole_log_is_as_promised_after_all_faults(world: World) -> None:
