@@ -110,7 +110,6 @@ class Pump:
             began = listen.began(follower.position)
             await self._say(began)
             follower.ring.wakers.add(self.waker)
-            stack.callback(follower.ring.wakers.discard, self.waker)
             self._running[message.listen] = _Running(listen, follower, stack.pop_all())
         self.session.listens[message.listen] = listen
         metrics.LISTENS.inc()
@@ -139,6 +138,9 @@ class Pump:
         running = self._running.pop(name)
         del self.session.listens[name]
         metrics.LISTENS.dec()
+        ring = running.follower.ring
+        if all(other.follower.ring is not ring for other in self._running.values()):
+            ring.wakers.discard(self.waker)  # no other listen of this socket is on that stream
         await running.until_stopped.aclose()
 
     async def _may_send(self) -> bool:
