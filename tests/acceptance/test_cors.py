@@ -1,0 +1,54 @@
+"""Browsers of other origins: nothing by default, the origins of the setting otherwise."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.wire import EVENT
+from tests.live import Answer, LiveHub, LiveZone, live_hub
+
+OURS, STRANGE = "https://console.example.org", "https://evil.example.org"
+PATHS = ("/v1/streams/orders/events", "/v1/streams")
+
+
+def preflight(hub: LiveHub, path: str, origin: str) -> Answer:
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,content-type",
+    }
+    return hub.call("OPTIONS", path, headers=headers)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_by_default_no_origin_is_allowed(hub: LiveHub, zone: LiveZone, path: str) -> None:
+    zone.create_stream("orders")
+    answer = preflight(hub, path, OURS)
+    assert "access-control-allow-origin" not in answer.headers
+    real = zone.emit("orders", EVENT, headers={"Origin": OURS})
+    assert real.status == 200
+    assert "access-control-allow-origin" not in real.headers
+
+
+def test_the_origins_of_the_setting_are_allowed_at_all_doors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENTHUB_CORS_ORIGINS", f"https://other.example.org, {OURS}")
+    with live_hub(tmp_path) as hub:
+        zone = hub.new_zone()
+        zone.create_stream("orders")
+        for path in PATHS:
+            answer = preflight(hub, path, OURS)
+            assert answer.status == 200
+            assert answer.headers["access-control-allow-origin"] == OURS
+            assert "POST" in answer.headers["access-control-allow-methods"]
+            assert "authorization" in answer.headers["access-control-allow-headers"].lower()
+            strange = preflight(hub, path, STRANGE)
+            assert strange.status == 400
+            assert "access-control-allow-origin" not in strange.headers
+        real = zone.emit("orders", EVENT, headers={"Origin": OURS})
+        assert (real.status, real.headers["access-control-allow-origin"]) == (200, OURS)
+        refused = zone.emit("orders", {}, headers={"Origin": OURS})
+        assert (refused.status, refused.headers["access-control-allow-origin"]) == (400, OURS)
+        strange = zone.emit("orders", EVENT, headers={"Origin": STRANGE})
+        assert "access-control-allow-origin" not in strange.headers
