@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tests.benchmarks import append, emit, push, report
 from tests.benchmarks.baselines.rows import make_table
+from tests.benchmarks.load.start import LoadFailed
 from tests.benchmarks.machine import fsync_rate
 from tests.benchmarks.runner import run_case
-from tests.benchmarks.shape import QUICK, Case, Pace
+from tests.benchmarks.shape import QUICK, Case, Pace, Result
 from tests.benchmarks.world import World, world
 
 BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
             for case in cases(made, pace)
             if not options.only or case.name in options.only
         ]
-        results = [run_case(case, pace) for case in wanted]
+        results, failures = run_cases(wanted, pace)
         machine = {
             "noop_requests_per_s": emit.noop(made, pace)().value,
             **fsync_rate(made.data, seconds=pace.seconds),
@@ -67,6 +68,21 @@ def run(options: argparse.Namespace) -> None:
     if options.json is not None:
         text = json.dumps(report.as_json(results, machine), indent=2)
         options.json.write_text(text + "\n")
+    if failures:
+        sys.exit("\n".join(failures))
+
+
+def run_cases(wanted: list[Case], pace: Pace) -> tuple[list[Result], list[str]]:
+    """All cases; one that fails does not keep the others from their figures."""
+    results: list[Result] = []
+    failures: list[str] = []
+    for case in wanted:
+        try:
+            results.append(run_case(case, pace))
+        except LoadFailed as error:
+            failures.append(f"{case.name} FAILED: {error}")
+            print(failures[-1], file=sys.stderr, flush=True)
+    return results, failures
 
 
 def main() -> None:

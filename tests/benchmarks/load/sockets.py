@@ -17,6 +17,7 @@ from tests.benchmarks.load.jobs import SocketsJob
 from tests.benchmarks.load.wire import Socket
 
 READY_TIMEOUT_S = 30.0
+OPENING_MAX = 50  # sockets that shake hands at once
 DRAIN_TIMEOUT_S = 10.0
 
 
@@ -46,6 +47,8 @@ class Fanout:
                 lambda: Socket(job.target, job.listen, job.mark, received), HOST, job.target.port
             )
             self.sockets.append(socket)
+            if len(self.sockets) % OPENING_MAX == 0:
+                await _all_ready(self.sockets[-OPENING_MAX:])
         await _all_ready(self.sockets)
         for socket in self.sockets:
             socket.failed.add_done_callback(self._give_up)
