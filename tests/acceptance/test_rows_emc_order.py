@@ -110,6 +110,15 @@ async def test_emit_and_listen_give_the_same_output_in_process_and_over_the_netw
         await caller.emit("orders", EVENT)
         assert [(d.sequence, d.prev) for d in await live] == [(7, 6)]
 
+
+@pytest.mark.req("EMC-01")
+@pytest.mark.parametrize("opened", [in_process, over_the_network])
+async def test_refusals_are_the_same_in_process_and_over_the_network(
+    hub: LiveHub, zone: LiveZone, opened: OpenHub
+) -> None:
+    zone.create_stream("orders", segment_events_max=3)
+    async with opened(hub, zone) as caller:
+        ahead = (await caller.emit("orders", numbered(1, 4))).ranges[0].segment
         codes = [
             await refused(caller.emit("orders", [])),
             await refused(caller.emit("orders", [EVENT, {**EVENT, "colour": "red"}])),
@@ -120,7 +129,7 @@ async def test_emit_and_listen_give_the_same_output_in_process_and_over_the_netw
             await refused(take(caller, "orders", 1, body_base64="b3BhcXVl")),
             await refused(take(caller, "orders", 1, colour="red")),
             await refused(take(caller, "orders", 1, mask=0)),
-            await refused(take(caller, "orders", 1, start=Cursor(everything[0].segment, 4))),
+            await refused(take(caller, "orders", 1, start=Cursor(ahead, 4))),
         ]
         assert codes == [
             "empty_batch",

@@ -28,8 +28,8 @@ TIMEOUT_S = 10.0
 LISTENING = """
     SELECT FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'eventhub listen'
-       AND query LIKE 'LISTEN%' AND state = 'idle'
-    HAVING count(*) >= 2
+       AND query LIKE 'LISTEN%' AND state = 'idle' AND backend_start > '{since}'
+    HAVING count(*) = 2
 """
 LOST = "DELETE FROM events e USING segments s WHERE e.segment_id = s.id AND s.stream_id = %s"
 
@@ -90,15 +90,16 @@ async def test_a_notify_alone_brings_the_events_of_another_process(
 ) -> None:
     monkeypatch.setattr(limits, "HEAD_POLL_INTERVAL_S", 3600.0)
     stream = new_stream(database)
-    async with (
-        Log.open(database_url=database) as log,
-        Log.open(database_url=database) as other,
-    ):
-        follower = await reader(log, stream)
-        with psycopg.connect(database, autocommit=True) as connection:
-            await found(connection, LISTENING)
-        await other.append([draft(stream)])
-        assert await follower.has(1) == [1]
+    with psycopg.connect(database, autocommit=True) as connection:
+        [(since,)] = connection.execute("SELECT clock_timestamp()").fetchall()
+        async with (
+            Log.open(database_url=database) as log,
+            Log.open(database_url=database) as other,
+        ):
+            follower = await reader(log, stream)
+            await found(connection, LISTENING.format(since=since))
+            await other.append([draft(stream)])
+            assert await follower.has(1) == [1]
 
 
 async def test_two_processes_appending_at_once_show_every_reader_the_same_numbers(
