@@ -81,10 +81,8 @@ def _name(process: psutil.Process, part: str) -> str:
     if part != "postgres":
         return f"{part} [{process.pid}]"
     words = " ".join(process.cmdline()).split()
-    title = " ".join(words[1:3]) if words[0] == "postgres:" else "postmaster"
-    with suppress(psutil.Error):
-        return f"postgres {title} [{process.pid}]"
-    return part
+    is_child = words[:1] == ["postgres:"]
+    return f"postgres {' '.join(words[1:3]) if is_child else 'postmaster'} [{process.pid}]"
 
 
 def slope_of(samples: Sequence[Sample], after_s: float, until_s: float) -> float | None:
