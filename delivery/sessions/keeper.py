@@ -87,16 +87,14 @@ class Keeper:
 
     async def run(self) -> None:
         """Look after the sockets until cancelled."""
-        was_fresh = True
         while True:
             await asyncio.sleep(limits.KEEPER_INTERVAL_S)
             fresh = self._gate.fresh()
             now_s = asyncio.get_running_loop().time()
             for kept in list(self._kept.values()):
                 self._look(kept, now_s)
-                if fresh != was_fresh:
+                if fresh == kept.pump.waiting:
                     kept.pump.waker.set()
-            was_fresh = fresh
             metrics.SENT.flush()
 
     def _look(self, kept: Kept, now_s: float) -> None:

@@ -59,7 +59,7 @@ class Pump:
         self._pings = 0
         self._running: dict[str, _Running] = {}
         self._changes = self._gate.changes
-        self._waiting = False
+        self.waiting = False
 
     async def run(self) -> None:
         """Serve until cancelled; raises Unauthenticated when the credential is no longer valid."""
@@ -148,14 +148,14 @@ class Pump:
         event.
         """
         if not self._gate.fresh():
-            if not self._waiting:
-                self._waiting = True
+            if not self.waiting:
+                self.waiting = True
                 await self._say(
                     {"op": "status", "state": "waiting", **DatabaseUnavailable().problem()}
                 )
             return False
-        if self._waiting:
-            self._waiting = False
+        if self.waiting:
+            self.waiting = False
             await self._say({"op": "status", "state": "resumed"})
         if self._changes != self._gate.changes or self.expired():
             await self._authorise_again()

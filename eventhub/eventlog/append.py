@@ -15,7 +15,7 @@ import psycopg
 from eventhub import limits
 from eventhub.errors import EventHubError, ProducerWindow, UnknownStream
 from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import bytea_array, int8_array
+from eventhub.eventlog.arrays import adapt, bytea_array, int8_array
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
 
 SQL = queries.load("append.sql")
@@ -35,7 +35,9 @@ async def append_batch(connection: psycopg.AsyncConnection[Any], requests: list[
         drafts = list(chain.from_iterable(asked))
         rows: Rows = []
         if drafts:
-            cursor = await connection.execute(SQL["append"], _arguments(drafts), binary=True)
+            cursor = connection.cursor(binary=True)
+            adapt(cursor)
+            await cursor.execute(SQL["append"], _arguments(drafts))
             rows = await cursor.fetchall()
         problems = _refusals(rows, requests, refused)
         if not problems:
@@ -52,6 +54,7 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("append_in needs the caller's open transaction")
     cursor = psycopg.Cursor(connection)  # server-side parameters, whatever the caller prefers
+    adapt(cursor)
     rows = cursor.execute(SQL["append"], _arguments(drafts)).fetchall()
     for error in _refusals(rows, [drafts], {}).values():
         raise error

@@ -5,7 +5,7 @@ element, which is a third of a batch's time. Sql module; one dimension, numbers 
 import struct
 from collections.abc import Sequence
 
-import psycopg
+from psycopg.abc import AdaptContext
 from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
 
@@ -65,5 +65,9 @@ class _ByteaArrayDumper(_AsItIs):
     oid = _BYTEA_ARRAY
 
 
-psycopg.adapters.register_dumper(Int8Array, _Int8ArrayDumper)
-psycopg.adapters.register_dumper(ByteaArray, _ByteaArrayDumper)
+def adapt(connection: AdaptContext) -> None:
+    """Teach a cursor the arrays. Not globally: connections copy what is known when
+    they are made, and a caller's own may be older than this module.
+    """
+    connection.adapters.register_dumper(Int8Array, _Int8ArrayDumper)
+    connection.adapters.register_dumper(ByteaArray, _ByteaArrayDumper)

@@ -18,18 +18,19 @@ CREATE OR REPLACE FUNCTION append_events(
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
-    locked     bigint[];           -- the streams of the batch, in order ...
-    heads_were bigint[];           -- ... and their last sequences before it
-    at         timestamptz;
-    skipped    bigint[] := '{}';   -- drafts that are there already
-    refusals   integer;
-    rolling    bigint[];           -- streams whose open segment may be filled
-    head       record;
-    filled     boolean;
-    taken      bigint;
-    size       bigint;
-    fill_count bigint;
-    placed     bigint;
+    locked      bigint[];           -- the streams of the batch, in order ...
+    heads_were  bigint[];           -- ... and their last sequences before it
+    batch_bytes bigint;
+    at          timestamptz;
+    skipped     bigint[] := '{}';   -- drafts that are there already
+    refusals    integer;
+    rolling     bigint[];           -- streams whose open segment may be filled
+    head        record;
+    size        bigint;
+    in_segment  bigint;
+    in_group    integer;
+    in_segments bigint[];           -- of each event of a rolling stream
+    in_groups   integer[];
 BEGIN
     -- The one lock, in stream order: an UPDATE joined to unnest would lock in hash order and deadlock.
     -- `system` is stream 1 and comes first. Statements below see what was committed before the lock was given.
@@ -41,9 +42,10 @@ BEGIN
         SELECT * FROM heads WHERE stream_id = ANY (streams) ORDER BY stream_id FOR NO KEY UPDATE
     )
     SELECT array_agg(h.stream_id), array_agg(h.sequence), count(*) FILTER (WHERE h.stream_id IS NULL),
+           sum(b.bytes),
            array_agg(h.stream_id) FILTER (WHERE h.sequence - h.first + 1 + b.count >= s.segment_events_max
                                              OR h.bytes + b.bytes >= s.segment_bytes_max)
-      INTO locked, heads_were, refusals, rolling
+      INTO locked, heads_were, refusals, batch_bytes, rolling
       FROM batch b
       LEFT JOIN h USING (stream_id)
       LEFT JOIN streams s ON s.id = h.stream_id;
@@ -101,80 +103,101 @@ BEGIN
         END IF;
     END IF;
 
-    -- Most streams stay in their open segment.
-    INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
-    SELECT h.segment_id, h.sequence + row_number() OVER (PARTITION BY v.stream_id ORDER BY v.n),
-           v.mask, h.group_id, v.payload, at
-      FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
-      JOIN heads h USING (stream_id)
-     WHERE v.n <> ALL (skipped) AND (rolling IS NULL OR v.stream_id <> ALL (rolling));
+    -- The common case, spared the sort and the join: one stream, nothing to skip, no segment to fill.
+    IF cardinality(locked) = 1 AND rolling IS NULL AND skipped = '{}' THEN
+        size := heads_were[1];
+        UPDATE heads h SET sequence = h.sequence + cardinality(streams), bytes = h.bytes + batch_bytes
+         WHERE h.stream_id = locked[1]
+        RETURNING 'run', h.stream_id, h.segment, size + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint,
+                  h.segment_id, h.group_id
+             INTO outcome, stream, segment, first, last, appended_at_us, in_segment, in_group;
+        IF cardinality(streams) = 1 THEN
+            INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+            VALUES (in_segment, last, masks[1], in_group, payloads[1], at);
+        ELSE
+            INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+            SELECT in_segment, size + v.n, v.mask, in_group, v.payload, at
+              FROM unnest(masks, payloads) WITH ORDINALITY AS v (mask, payload, n);
+        END IF;
+        RETURN NEXT;
+        IF numbers IS NULL THEN
+            RETURN;
+        END IF;
+    ELSE
+        -- Most streams stay in their open segment.
+        INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+        SELECT h.segment_id, h.sequence + row_number() OVER (PARTITION BY v.stream_id ORDER BY v.n),
+               v.mask, h.group_id, v.payload, at
+          FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
+          JOIN heads h USING (stream_id)
+         WHERE v.n <> ALL (skipped) AND (rolling IS NULL OR v.stream_id <> ALL (rolling));
 
-    RETURN QUERY
-        UPDATE heads h
-           SET sequence = h.sequence + t.count, bytes = h.bytes + t.bytes
-          FROM (SELECT v.stream_id, count(*) AS count, sum(octet_length(v.payload)) AS bytes
-                  FROM unnest(streams, payloads) WITH ORDINALITY AS v (stream_id, payload, n)
-                 WHERE v.n <> ALL (skipped) AND (rolling IS NULL OR v.stream_id <> ALL (rolling))
-                 GROUP BY v.stream_id) AS t
-         WHERE h.stream_id = t.stream_id
-        RETURNING 'run', NULL::integer, h.stream_id, h.segment,
-                  h.sequence - t.count + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint;
+        RETURN QUERY
+            UPDATE heads h
+               SET sequence = h.sequence + t.count, bytes = h.bytes + t.bytes
+              FROM (SELECT v.stream_id, count(*) AS count, sum(octet_length(v.payload)) AS bytes
+                      FROM unnest(streams, payloads) WITH ORDINALITY AS v (stream_id, payload, n)
+                     WHERE v.n <> ALL (skipped) AND (rolling IS NULL OR v.stream_id <> ALL (rolling))
+                     GROUP BY v.stream_id) AS t
+             WHERE h.stream_id = t.stream_id
+            RETURNING 'run', NULL::integer, h.stream_id, h.segment,
+                      h.sequence - t.count + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint;
 
-    -- A stream that fills its segment: the event that fills it seals it, and the next one is opened at once, so that
-    -- the head always names where the next event goes. Partitions are made elsewhere, ahead of need.
-    FOR head IN
-        SELECT h.*, s.segment_events_max, s.segment_bytes_max
-          FROM heads h JOIN streams s ON s.id = h.stream_id
-         WHERE h.stream_id = ANY (rolling) ORDER BY h.stream_id
-    LOOP
-        taken := 0;
+        -- A stream that fills its segment: the event that fills it seals it, and the next one is opened at once, so
+        -- that the head always names where the next event goes. Partitions are made elsewhere, ahead of need.
+        -- One pass, however small the segments are: nobody else may wait long for these locks.
+        FOR head IN
+            SELECT h.*, h.sequence AS was, s.segment_events_max, s.segment_bytes_max
+              FROM heads h JOIN streams s ON s.id = h.stream_id
+             WHERE h.stream_id = ANY (rolling) ORDER BY h.stream_id
         LOOP
-            -- the event that fills the segment, if any of those left does
-            SELECT min(f.place) FILTER (WHERE head.sequence - head.first + 1 + f.place >= head.segment_events_max
-                                           OR head.bytes + f.bytes >= head.segment_bytes_max),
-                   max(f.place), max(f.bytes)
-              INTO fill_count, placed, size
-              FROM (SELECT row_number() OVER (ORDER BY v.n) AS place, sum(octet_length(v.payload)) OVER (ORDER BY v.n) AS bytes
-                      FROM (SELECT * FROM unnest(streams, payloads) WITH ORDINALITY AS u (stream_id, payload, n)
-                             WHERE u.stream_id = head.stream_id AND u.n <> ALL (skipped)
-                             ORDER BY u.n OFFSET taken) AS v) AS f;
-            EXIT WHEN placed IS NULL;
-            filled := fill_count IS NOT NULL;
-            placed := coalesce(fill_count, placed);
-            WITH mine AS (
-                INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
-                SELECT head.segment_id, head.sequence + row_number() OVER (ORDER BY v.n),
-                       v.mask, head.group_id, v.payload, at
-                  FROM (SELECT * FROM unnest(streams, masks, payloads) WITH ORDINALITY AS u (stream_id, mask, payload, n)
-                         WHERE u.stream_id = head.stream_id AND u.n <> ALL (skipped)
-                         ORDER BY u.n OFFSET taken LIMIT placed) AS v
-                RETURNING octet_length(payload) AS bytes
-            ) SELECT sum(bytes) INTO size FROM mine;
+            stream := head.stream_id;
+            appended_at_us := (extract(epoch FROM at) * 1000000)::bigint;
             outcome := 'run';
             draft := NULL;
-            stream := head.stream_id;
-            segment := head.segment;
             first := head.sequence + 1;
-            last := head.sequence + placed;
-            appended_at_us := (extract(epoch FROM at) * 1000000)::bigint;
-            RETURN NEXT;
-            taken := taken + placed;
-            head.sequence := head.sequence + placed;
-            head.bytes := head.bytes + size;
-            IF filled THEN
+            in_segments := '{}';
+            in_groups := '{}';
+            FOR size IN
+                SELECT octet_length(v.payload)
+                  FROM unnest(streams, payloads) WITH ORDINALITY AS v (stream_id, payload, n)
+                 WHERE v.stream_id = head.stream_id AND v.n <> ALL (skipped)
+                 ORDER BY v.n
+            LOOP
+                in_segments := array_append(in_segments, head.segment_id);
+                in_groups := array_append(in_groups, head.group_id);
+                head.sequence := head.sequence + 1;
+                head.bytes := head.bytes + size;
+                CONTINUE WHEN head.sequence - head.first + 1 < head.segment_events_max
+                          AND head.bytes < head.segment_bytes_max;
+                segment := head.segment;
+                last := head.sequence;
+                RETURN NEXT;
+                first := last + 1;
                 UPDATE segments s SET last = head.sequence, bytes = head.bytes, sealed_at = at
                  WHERE s.id = head.segment_id;
                 INSERT INTO segments (uuid, stream_id, group_id, first)
                 SELECT gen_random_uuid(), head.stream_id, current_group, head.sequence + 1 FROM log_state
-                RETURNING id, uuid, group_id, segments.first INTO head.segment_id, head.segment, head.group_id, head.first;
+                RETURNING id, uuid, group_id, segments.first
+                     INTO head.segment_id, head.segment, head.group_id, head.first;
                 head.bytes := 0;
+            END LOOP;
+            IF first <= head.sequence THEN
+                segment := head.segment;
+                last := head.sequence;
+                RETURN NEXT;
             END IF;
+            INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+            SELECT in_segments[p.place], head.was + p.place, p.mask, in_groups[p.place], p.payload, at
+              FROM (SELECT v.mask, v.payload, row_number() OVER (ORDER BY v.n) AS place
+                      FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
+                     WHERE v.stream_id = head.stream_id AND v.n <> ALL (skipped)) AS p;
+            UPDATE heads h
+               SET segment_id = head.segment_id, segment = head.segment, group_id = head.group_id,
+                   first = head.first, sequence = head.sequence, bytes = head.bytes
+             WHERE h.stream_id = head.stream_id;
         END LOOP;
-        UPDATE heads h
-           SET segment_id = head.segment_id, segment = head.segment, group_id = head.group_id,
-               first = head.first, sequence = head.sequence, bytes = head.bytes
-         WHERE h.stream_id = head.stream_id;
-    END LOOP;
+    END IF;
 
     -- Remember where the producers' numbers went. Slots are written again and again; of two numbers for one slot the
     -- higher one stays.
