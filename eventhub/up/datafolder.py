@@ -4,11 +4,14 @@ short enough names."""
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +20,21 @@ from eventhub.up.postgres import SOCKET
 
 SOCKET_PATH_BYTES_MAX = 107  # sun_path of Linux, without its final NUL
 LOCK_POLL_S = 0.1
+MARKS = frozenset({"lock", "secret_key", "postgres"})  # two of them make a folder a hub's
+FIRST_MARKS = frozenset({"lock", "secret_key", "postgres.new"})  # of a first start cut short
+OTHER_NAMES = frozenset(
+    {"credentials.json", "metrics", "probe", "run", "secret_key.new", "servers.log"}
+)
+NAMES = MARKS | FIRST_MARKS | OTHER_NAMES
+NAMES_OF_OTHERS = frozenset({"lost+found"})  # in the root of a file system
+COUNTERS = re.compile(r"(counter|gauge_[a-z]+|histogram|summary)_[0-9]+\.db")  # Prometheus's names
 
 
-class FolderInUse(Exception):
+class FolderUnusable(Exception):
+    """The data folder cannot be had; the message has its path and the reason."""
+
+
+class FolderInUse(FolderUnusable):
     """Another hub runs on this data folder."""
 
 
@@ -49,23 +64,63 @@ class Folder(NamedTuple):
         return self.root / "metrics"
 
 
+@contextmanager
+def usable(root: Path) -> Iterator[None]:
+    """What the system refuses below `root` becomes FolderUnusable."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError) as error:
+        raise FolderUnusable(
+            f"cannot use {root} as data folder: {error.filename or root} is not a folder"
+        ) from error
+    except OSError as error:
+        raise FolderUnusable(
+            f"cannot use {root} as data folder: {error.filename or root}: {error.strerror}"
+        ) from error
+
+
 def open_folder(path: Path) -> Folder:
-    """Make the folder, private, if it is not there. Nothing above it changes its permissions."""
+    """Make the folder, private, if it is not there. Nothing above it changes its permissions, and
+    one that holds something else than a hub is left as it is. Raises FolderUnusable."""
     root = path.absolute()
-    root.parent.mkdir(parents=True, exist_ok=True)
-    root.mkdir(mode=0o700, exist_ok=True)
-    return Folder(root.resolve())
+    with usable(root):
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, exist_ok=True)
+        root = root.resolve()
+        names = {entry.name for entry in root.iterdir()} - NAMES_OF_OTHERS
+    if names and not _is_hubs(names):
+        raise FolderUnusable(
+            f"{root} is not empty and not a hub's data folder (of lock, secret_key and postgres "
+            "two are there in a hub's); nothing was touched. "
+            "Choose a new or empty folder: make run DATA=…"
+        )
+    return Folder(root)
+
+
+def _is_hubs(names: set[str]) -> bool:
+    """Two marks, or, where a first start was cut short, one and nothing foreign. A folder of a
+    name as common as `postgres` alone is no mark: it may be another server's data."""
+    return len(names & MARKS) >= 2 or bool(names & FIRST_MARKS and names <= NAMES)
 
 
 def acquire_lock(folder: Folder) -> int:
     """Lock the folder for as long as the descriptor, or a copy in a guardian, is open. A hub that
-    was killed is still stopping its parts: it is waited for; one that runs raises FolderInUse."""
-    fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    was killed is still stopping its parts: it is waited for; one that runs raises FolderInUse, and
+    what the system refuses FolderUnusable."""
+    with usable(folder.root):
+        fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        _await_lock(fd, folder)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
+
+
+def _await_lock(fd: int, folder: Folder) -> None:
     until = time.monotonic() + limits.STOP_TIMEOUT_S_MAX
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
+            return
         except BlockingIOError:
             holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
             if _runs(holder) or time.monotonic() >= until:
@@ -75,9 +130,6 @@ def acquire_lock(folder: Folder) -> int:
                     "stop it first, or choose another folder: make run DATA=… PORT=…"
                 ) from None
             time.sleep(LOCK_POLL_S)
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-    return fd
 
 
 def _runs(pid: str) -> bool:
@@ -105,9 +157,12 @@ def read_secret_key(folder: Folder) -> str:
 
 
 def wipe_metrics(folder: Folder) -> Path:
-    """Counters of processes that have ended would count for ever: start with none."""
-    shutil.rmtree(folder.metrics, ignore_errors=True)
-    folder.metrics.mkdir(mode=0o700)
+    """Counters of processes that have ended would count for ever: start with none. What is no
+    counter stays."""
+    folder.metrics.mkdir(mode=0o700, exist_ok=True)
+    for path in folder.metrics.iterdir():
+        if COUNTERS.fullmatch(path.name) and not path.is_dir():
+            path.unlink()
     return folder.metrics
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from eventhub import limits
 from eventhub.env import read_env
 from eventhub.up import banner, datafolder, identity, listener
-from eventhub.up.datafolder import Folder, FolderInUse
+from eventhub.up.datafolder import Folder, FolderUnusable
 from eventhub.up.guarded import Command, Identity
 from eventhub.up.identity import NoIdentity
 from eventhub.up.listener import PortBusy
@@ -86,26 +86,28 @@ class Place(NamedTuple):
 
     @classmethod
     def take(cls, data: Path) -> "Place":
-        """Raises FolderInUse, NoIdentity, OSError."""
+        """Raises FolderUnusable, NoIdentity."""
         folder = datafolder.open_folder(data)
         lock = datafolder.acquire_lock(folder)
-        who = identity.choose(folder, HOME)
-        sockets = datafolder.socket_folder(folder, who.owner)
+        with datafolder.usable(folder.root):
+            who = identity.choose(folder, HOME)
+            sockets = datafolder.socket_folder(folder, who.owner)
         return cls(folder, lock, who, sockets)
 
     def environment(self, servers: Servers) -> dict[str, str]:
         """What every part gets. The folder and its new files belong to the parts' identity
-        afterwards."""
+        afterwards. Raises FolderUnusable."""
         env = dict(os.environ)
         env.update(servers.environment())
-        if not env.get("EVENTHUB_SECRET_KEY"):
-            env["EVENTHUB_SECRET_KEY"] = datafolder.read_secret_key(self.folder)
         env["EVENTHUB_DATA"] = str(self.folder.root)
-        env["PROMETHEUS_MULTIPROC_DIR"] = str(datafolder.wipe_metrics(self.folder))
         env["PYTHONUNBUFFERED"] = "1"
-        if os.geteuid() == 0:
-            datafolder.give(self.folder.root, self.identity.owner)
-            datafolder.give(self.sockets, self.identity.owner)
+        with datafolder.usable(self.folder.root):
+            if not env.get("EVENTHUB_SECRET_KEY"):
+                env["EVENTHUB_SECRET_KEY"] = datafolder.read_secret_key(self.folder)
+            env["PROMETHEUS_MULTIPROC_DIR"] = str(datafolder.wipe_metrics(self.folder))
+            if os.geteuid() == 0:
+                datafolder.give(self.folder.root, self.identity.owner)
+                datafolder.give(self.sockets, self.identity.owner)
         return env
 
     def leave(self) -> None:
@@ -123,7 +125,7 @@ def run(options: Options) -> int:
                 return _run(options, output, place, port)
             finally:
                 place.leave()
-    except (PortBusy, FolderInUse, NoIdentity, HubFailed) as error:
+    except (PortBusy, FolderUnusable, NoIdentity, HubFailed) as error:
         output.say(str(error))
         return 1
     except KeyboardInterrupt:
