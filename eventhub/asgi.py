@@ -17,10 +17,13 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from eventhub.doors.app import AsgiApp, Doors
 from eventhub.doors.http import Receive, Scope, Send
 from eventhub.env import read_env
+from eventhub.eventlog.endless import endless
 from eventhub.hub import Hub, open_hub
 
-# Django looks at the caller's address; a proxy on this machine may say whose it is
-_django = ProxyHeadersMiddleware(get_asgi_application())  # type: ignore[arg-type]
+_django = get_asgi_application()
+_proxies = read_env().trusted_proxies
+if _proxies:  # whose word about the caller's address is taken; nobody's by default
+    _django = ProxyHeadersMiddleware(_django, list(_proxies))  # type: ignore[arg-type]
 
 from delivery.sessions.consumer import SocketDoor  # noqa: E402 - needs Django set up
 from delivery.sessions.keeper import Keeper  # noqa: E402
@@ -53,7 +56,7 @@ class Application:
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
         keeper = Keeper(hub.gate)
-        keeping = asyncio.create_task(keeper.run())
+        keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
         self._http = _with_cors(
             Doors(_django, hub_log=hub.log, gate=hub.gate, redis_url=hub.env.redis_url), hub

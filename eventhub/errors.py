@@ -327,6 +327,13 @@ class EventTooLarge(EventHubError):
     status = 413
 
 
+class HeadersTooLarge(EventHubError):
+    """The request's headers, or what follows its last chunk, are larger than the hub takes."""
+
+    code = "headers_too_large"
+    status = 431
+
+
 class UnsupportedMediaType(EventHubError):
     """The Content-Type is not taken here; use application/json or application/x-ndjson."""
 

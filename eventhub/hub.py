@@ -5,11 +5,13 @@ Composition root.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NamedTuple
 
 from eventhub.access.gate import Gate
 from eventhub.clock import SystemClock
 from eventhub.env import Env
+from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintain import maintain
 
@@ -29,7 +31,10 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
     """
     async with Log.open(database_url=env.database_url, direct_url=env.database_direct_url) as log:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
-        tasks = [asyncio.create_task(gate.run()), asyncio.create_task(maintain(log.pool))]
+        tasks = [
+            asyncio.create_task(endless("gate", gate.run)),
+            asyncio.create_task(endless("maintain", partial(maintain, log.pool))),
+        ]
         try:
             yield Hub(log, gate, env)
         finally:

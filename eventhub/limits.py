@@ -9,7 +9,8 @@ BODY_BYTES_MAX = 8 * 1024 * 1024  # one request; 1,000 events of 8 KiB
 BATCH_EVENTS_MAX = 1_000
 EVENT_BYTES_MAX = 1024 * 1024  # stored bytes; a ring of 32 MiB still holds 32 of the largest
 BODY_TIMEOUT_S_MAX = 20  # a body that trickles holds a connection, not a worker; still it ends
-HEADERS_TIMEOUT_S_MAX = 20  # also for a connection that says nothing at all
+HEAD_BYTES_MAX = 64 * 1024  # request line and headers, or what follows the last chunk
+HEADERS_TIMEOUT_S_MAX = 10  # also for a connection that says nothing at all
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
@@ -24,7 +25,8 @@ APPEND_BYTES_MAX = 16 * 1024 * 1024  # one transaction; bounds the memory of the
 # waiting in one process; beyond it emit answers 503 `overloaded`
 APPEND_WAITING_EVENTS_MAX = 50_000
 APPEND_WAITING_BYTES_MAX = 128 * 1024 * 1024
-APPEND_TIMEOUT_S_MAX = 10  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
+STATEMENT_TIMEOUT_S_MAX = 4  # the server gives up before we do: then nothing was stored
+APPEND_TIMEOUT_S_MAX = 5  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
 PRODUCER_WINDOW = 4_096  # recent numbers kept per producer; at least four times BATCH_EVENTS_MAX
 # incarnations held at once; the least recently seen expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
@@ -52,6 +54,7 @@ HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 READ_EVENTS_MAX = 512  # one read from the database
 READ_BYTES_MAX = 4 * 1024 * 1024  # one read from the database
 READ_TIMEOUT_S_MAX = 5
+LOOKUPS_PER_PROCESS_MAX = 2  # database connections for who-may-what alone
 READERS_PER_PROCESS_MAX = 4  # database connections that serve catch-up reads in one process
 
 # --- sockets ---
@@ -61,12 +64,14 @@ LISTENS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; its largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events a listen may ask for
+UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as taking something
 SEND_STALL_S_MAX = 10.0  # a reader whose socket takes nothing for so long is told to resume
 KEEPER_INTERVAL_S = 0.25  # how often all sockets of a process are looked after
 ABANDON_S = 2.0  # from a last frame to a slow reader until its connection is dropped
 # a position is sent at least this often, so a filtered reader's cursor moves on
 PING_INTERVAL_S = 15.0
+TURN_BYTES_MAX = 64 * 1024  # frames to one socket in one write
 FRAMES_PER_TURN_MAX = 64  # frames to one socket before others get their turn
 UNSENT_TCP_TIMEOUT_MS = 30_000  # the kernel drops a connection whose peer takes nothing for so long
 PAIRS_MAX = 64  # pairs of one listen
@@ -98,5 +103,7 @@ STOP_TIMEOUT_S_MAX = 10.0
 READY_TIMEOUT_S_MAX = 60.0
 READY_CHECK_S_MAX = 2  # one check of /readyz
 GRACEFUL_S_MAX = 3  # a stopping web process waits so long for requests under way
+KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
+DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
 CONNECTIONS_PER_PROCESS_MAX = 20_000
 RECOVERY_TIMEOUT_S_MAX = 600.0  # PostgreSQL replaying its log after a crash, or a long migration

@@ -56,8 +56,8 @@ class SentTally:
         self._events = 0
         self._bytes = 0
 
-    def add(self, size: int) -> None:
-        self._events += 1
+    def add(self, events: int, size: int) -> None:
+        self._events += events
         self._bytes += size
 
     def flush(self) -> None:

@@ -1,5 +1,5 @@
-"""uvicorn's HTTP protocol with three things more: what is no HTTP is refused with a problem
-document, headers must arrive in time, and only a GET can become a websocket.
+"""uvicorn's HTTP protocol with four things more: what is no HTTP is refused with a problem
+document, headers must arrive in time and are bounded, and only a GET can become a websocket.
 
 Composition root.
 """
@@ -11,13 +11,16 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eventhub import limits
-from eventhub.errors import BadRequest, EventHubError, RequestTimeout
+from eventhub.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
 
 
 class HubHttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     _late: asyncio.TimerHandle | None = None
+    _refused = False
+    _moved = False
+    _fruitless_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -27,7 +30,27 @@ class HubHttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._await_headers()
 
+    def data_received(self, data: bytes) -> None:
+        """Bytes that bring neither the end of the headers nor a piece of the body are bounded."""
+        if self._refused:
+            return
+        self._moved = False
+        super().data_received(data)
+        self._fruitless_bytes = 0 if self._moved else self._fruitless_bytes + len(data)
+        if self._fruitless_bytes > limits.HEAD_BYTES_MAX:
+            error = HeadersTooLarge(bytes_max=limits.HEAD_BYTES_MAX)
+            self._refuse(error, b"431 Request Header Fields Too Large")
+
+    def on_body(self, body: bytes) -> None:
+        self._moved = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._moved = True
+        super().on_message_complete()
+
     def on_headers_complete(self) -> None:
+        self._moved = True
         self._stop_waiting()
         super().on_headers_complete()
 
@@ -55,12 +78,18 @@ class HubHttpProtocol(HttpToolsProtocol):
         self._refuse(error, b"408 Request Timeout")
 
     def _refuse(self, error: EventHubError, status: bytes) -> None:
-        if self.transport.is_closing():
+        """Answer, and take what still comes for a moment: closing at once would reset the
+        connection, and the answer would be lost.
+        """
+        if self._refused or self.transport.is_closing():
             return
+        self._refused = True
+        self._stop_waiting()
         body = orjson.dumps(error.problem())
         head = (
             b"HTTP/1.1 %s\r\ncontent-type: application/problem+json\r\n"
             b"content-length: %d\r\nconnection: close\r\n\r\n" % (status, len(body))
         )
         self.transport.write(head + body)
-        self.transport.close()
+        self.transport.write_eof()
+        self.loop.call_later(limits.ABANDON_S, self.transport.close)

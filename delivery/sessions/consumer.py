@@ -71,7 +71,7 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._pump.run()
         except Unauthenticated as error:
             frames = frames_for(chosen_subprotocol(self.scope))
-            await self._send(frames.message({"op": "error", **error.problem()}))
+            await self._send([frames.message({"op": "error", **error.problem()})])
             await self.close(CLOSE_UNAUTHENTICATED, error.code)
         except OSError:
             pass  # the reader went away while a frame was being sent
@@ -79,9 +79,15 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             log.exception("socket_failed")
             await self.close(CLOSE_FAILED, "internal")
 
-    async def _send(self, frame: Frame) -> None:
-        kind = "text" if isinstance(frame, str) else "bytes"
-        await self.base_send({"type": "websocket.send", kind: frame})
+    async def _send(self, frames: list[Frame]) -> None:
+        """All at once where the server can (eventhub/websocket.py)."""
+        at_once = self.scope.get("extensions", {}).get("eventhub.send_frames")
+        if at_once is not None:
+            await at_once(frames)
+            return
+        for frame in frames:
+            kind = "text" if isinstance(frame, str) else "bytes"
+            await self.base_send({"type": "websocket.send", kind: frame})
 
     def _abandon(self, frame: Frame) -> None:
         """Say a last word without waiting for room, and drop the connection."""

@@ -55,6 +55,10 @@ class Kept:
         self.unsent = max(self.unsent, unsent)  # a frame came on top
         return now_s - self.took_s
 
+    def overfull(self) -> bool:
+        """True if more waits for the reader than frames can explain: it pings, and never reads."""
+        return self.socket.unsent_bytes() > limits.UNSENT_BYTES_MAX
+
 
 class Keeper:
     """The sockets of one process."""
@@ -100,14 +104,12 @@ class Keeper:
     def _look(self, kept: Kept, now_s: float) -> None:
         pump = kept.pump
         stalled_s = kept.stalled_s(now_s)
-        if stalled_s > limits.SEND_STALL_S_MAX:
+        if stalled_s > limits.SEND_STALL_S_MAX or kept.overfull():
             log.info("slow_reader_told_to_resume", client=pump.principal.client)
             metrics.SLOW_READERS.inc()
             self.remove(pump)
             kept.socket.abandon(pump.resume_message())
             return
-        if stalled_s > limits.KEEPER_INTERVAL_S:
-            pump.delayed = True
         pings = int((now_s - kept.since_s) / limits.PING_INTERVAL_S)
         if pings != pump.pings_due or pump.expired():
             pump.pings_due = pings

@@ -20,8 +20,9 @@ from eventhub.clock import Clock
 from eventhub.errors import DatabaseUnavailable, EventHubError, UnknownChannel
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.stored import Stored
 
-SendFrame = Callable[[Frame], Awaitable[None]]
+SendFrames = Callable[[list[Frame]], Awaitable[None]]
 
 
 class Parts(NamedTuple):
@@ -31,7 +32,7 @@ class Parts(NamedTuple):
     gate: Gate
     clock: Clock
     frames: Frames
-    send: SendFrame
+    send: SendFrames
 
 
 class _Running(NamedTuple):
@@ -47,14 +48,13 @@ class Pump:
     """
 
     def __init__(self, parts: Parts, credential: str, principal: Principal) -> None:
-        self._log, self._gate, self._clock, self._frames, self._send_frame = parts
+        self._log, self._gate, self._clock, self._frames, self._send_frames = parts
         self._credential = credential
         self.principal = principal
         self.session = Session()
         self.waker = asyncio.Event()
         self.sending = False  # a frame waits until the socket takes it
         self.frames_taken = 0
-        self.delayed = False  # set by the keeper when a frame has waited
         self.pings_due = 0  # raised by the keeper
         self._pings = 0
         self._running: dict[str, _Running] = {}
@@ -154,11 +154,11 @@ class Pump:
                     {"op": "status", "state": "waiting", **DatabaseUnavailable().problem()}
                 )
             return False
+        if (self._changes != self._gate.changes or self.expired()) and not await self._confirmed():
+            return False  # the keeper wakes us to ask again
         if self.waiting:
             self.waiting = False
             await self._say({"op": "status", "state": "resumed"})
-        if self._changes != self._gate.changes or self.expired():
-            await self._authorise_again()
         return True
 
     def expired(self) -> bool:
@@ -166,8 +166,8 @@ class Pump:
         expires_at_us = self.principal.expires_at_us
         return expires_at_us is not None and expires_at_us <= self._clock.now_us()
 
-    async def _authorise_again(self) -> None:
-        """A key changed, or the token ended: ask again.
+    async def _confirmed(self) -> bool:
+        """A key changed, or the token ended: ask again; False while nobody can be asked.
 
         Raises Unauthenticated when this one is no longer valid.
         """
@@ -175,13 +175,15 @@ class Pump:
         try:
             self.principal = await self._gate.authorise(self._credential)
         except DatabaseUnavailable:
-            return
+            self.waiting = True
+            return False
         self._changes = changes
         for running in list(self._running.values()):
             try:
                 require_listen(self.principal, running.listen.stream)
             except EventHubError as error:
                 await self._refuse(running, error)
+        return True
 
     async def _refuse(self, running: _Running, error: EventHubError) -> None:
         """End a listen with its error, unless its reader has stopped it meanwhile."""
@@ -209,28 +211,36 @@ class Pump:
         return busy
 
     async def _serve(self, running: _Running) -> bool:
+        """Send what one listen is owed, in one write; the next turn looks at the grants first."""
         listen, follower, _ = running
         if listen.full:
             return False
         batch = follower.ready(limits.FRAMES_PER_TURN_MAX)
         if batch is None:
             batch = await follower.catch_up()
+            if self._running.get(listen.name) is not running or self._changes != self._gate.changes:
+                return True
+        frames = self._frames_of(running, batch)
+        if frames:
+            metrics.SENT.add(len(frames), sum(map(len, frames)))
+            await self._send(frames)
+        return bool(batch)
+
+    def _frames_of(self, running: _Running, batch: list[Stored]) -> list[Frame]:
+        """The frames of what the listen wants of a batch, as far as a turn may go."""
+        listen, follower, _ = running
         now_us = self._clock.now_us()
-        for stored in batch:
-            if listen.full or self._running.get(listen.name) is not running:
+        frames: list[Frame] = []
+        size = 0
+        for stored in batch[: limits.FRAMES_PER_TURN_MAX]:
+            if listen.full or size > limits.TURN_BYTES_MAX:
                 break
             follower.took(stored)
             if listen.filter.wants(stored, now_us):
                 frame = listen.event(stored, self._frames)
-                metrics.SENT.add(len(frame))
-                self.sending = True
-                await self._send_frame(frame)
-                self.sending = False
-                self.frames_taken += 1
-                if self.delayed:  # the grants may have gone stale while the reader took its time
-                    self.delayed = False
-                    break
-        return bool(batch)
+                frames.append(frame)
+                size += len(frame)
+        return frames
 
     async def _ping(self) -> None:
         """Tell where each listen stands, so that a filtered reader's cursor moves on too."""
@@ -247,10 +257,10 @@ class Pump:
         return self._frames.message({"op": "resume", "reason": "slow_reader", "sent": cursors})
 
     async def _say(self, fields: dict[str, Any]) -> None:
-        await self._send(self._frames.message(fields))
+        await self._send([self._frames.message(fields)])
 
-    async def _send(self, frame: Frame) -> None:
+    async def _send(self, frames: list[Frame]) -> None:
         self.sending = True
-        await self._send_frame(frame)
+        await self._send_frames(frames)
         self.sending = False
-        self.frames_taken += 1
+        self.frames_taken += len(frames)

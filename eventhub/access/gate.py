@@ -85,7 +85,7 @@ class Gate:
             return SYSTEM_STREAM_ID
         found = self._streams.get((principal.zone_id, name))
         if found is None:
-            async with reading(self._log.pool) as connection:
+            async with reading(self._log.lookups) as connection:
                 found = await find_stream(connection, principal.zone_id, name)
             if found is None:
                 raise UnknownStream(stream=name[: limits.NAME_CHARS_MAX])
@@ -146,7 +146,7 @@ class Gate:
         return principal
 
     async def _find(self, digest: bytes, claims: TokenClaims | None) -> Principal:
-        async with reading(self._log.pool) as connection:
+        async with reading(self._log.lookups) as connection:
             query, value = (
                 (FIND_BY_DIGEST, digest)
                 if claims is None
@@ -159,7 +159,7 @@ class Gate:
         return principal_of(row) if claims is None else narrow(principal_of(row), claims)
 
     async def _load_channels(self, zone_id: int) -> dict[str, int]:
-        async with reading(self._log.pool) as connection:
+        async with reading(self._log.lookups) as connection:
             cursor = await connection.execute(_CHANNELS, (zone_id,))
             bits = dict(await cursor.fetchall())
         self._channels[zone_id] = bits

@@ -295,6 +295,9 @@ def _microseconds(moment: datetime, field: str) -> int:
     time_us = (moment - _EPOCH) // _MICROSECOND
     if not _TIME_US_MIN <= time_us <= _TIME_US_MAX:
         raise errors.InvalidField("A time lies in the years 1 to 9999 of UTC.", field=field)
+    if time_us == 0:
+        message = "The first moment of 1970 stands for `not given`; leave the field out."
+        raise errors.InvalidField(message, field=field)
     return time_us
 
 

@@ -34,6 +34,7 @@ async def connect(url: str, *, name: str) -> Connection:
             prepare_threshold=0,
             application_name=name,
             connect_timeout=limits.CONNECT_TIMEOUT_S,
+            options=f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s",
         )
     except AWAY as error:
         raise DatabaseUnavailable() from error
@@ -70,23 +71,23 @@ def _sever(connection: Connection) -> None:
             same.shutdown(socket.SHUT_RDWR)
 
 
-def reading_pool(url: str) -> AsyncConnectionPool[Connection]:
-    """The pool of catch-up reads; opened by its user. It reconnects by itself when the database
-    comes back.
+def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connection]:
+    """A pool of short reads; opened by its user. It reconnects by itself when the database comes
+    back.
     """
     return AsyncConnectionPool(
         url,
         min_size=1,
-        max_size=limits.READERS_PER_PROCESS_MAX,
+        max_size=size,
         kwargs={
             "autocommit": True,
-            "application_name": "eventhub read",
+            "application_name": f"eventhub {name}",
             "connect_timeout": limits.CONNECT_TIMEOUT_S,
         },
         open=False,
-        timeout=limits.READ_TIMEOUT_S_MAX / 2,
+        timeout=limits.READ_TIMEOUT_S_MAX,
         reconnect_timeout=5,
-        name="read",
+        name=name,
     )
 
 

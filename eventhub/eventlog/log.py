@@ -22,7 +22,9 @@ class Log:
     """Open it for the life of a process: `async with Log.open(...) as log`."""
 
     def __init__(self, *, database_url: str, direct_url: str) -> None:
-        self.pool = reading_pool(database_url)
+        self.pool = reading_pool(database_url, "read", limits.READERS_PER_PROCESS_MAX)
+        # for who-may-what alone: readers that catch up cannot delay it
+        self.lookups = reading_pool(database_url, "lookup", limits.LOOKUPS_PER_PROCESS_MAX)
         self.tail = Tail(url=database_url, direct_url=direct_url, pool=self.pool)
         self._appender = Appender(database_url, self.tail.committed)
 
@@ -32,6 +34,7 @@ class Log:
         """The log of a database; the database may be away at first."""
         log = cls(database_url=database_url, direct_url=direct_url or database_url)
         await log.pool.open()
+        await log.lookups.open()
         tasks = [asyncio.create_task(log._appender.run()), asyncio.create_task(log.tail.run())]
         try:
             yield log
@@ -40,6 +43,7 @@ class Log:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await log.pool.close(timeout=2)
+            await log.lookups.close(timeout=2)
 
     async def append(self, drafts: list[Draft]) -> list[Appended]:
         """Store the drafts of one request, all or none: see Appender.append."""

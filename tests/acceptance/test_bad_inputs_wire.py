@@ -72,6 +72,13 @@ REFUSED = (
         401, "invalid_credentials"),
     Raw("HTTP/1.0", EMIT, request(EMIT_LINE.replace(b"1.1", b"1.0"), WRONG, LENGTH, body=BODY),
         401, "invalid_credentials"),
+    Raw("one long header", "GET /healthz", b"GET /healthz HTTP/1.1\r\nX-A: " + b"a" * 400_000, 431,
+        "headers_too_large"),
+    Raw("many headers", "GET /healthz", b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 60_000, 431,
+        "headers_too_large"),
+    Raw("a long URL", "GET /healthz", b"GET /" + b"u" * 400_000, 431, "headers_too_large"),
+    Raw("long trailers", EMIT, request(EMIT_LINE, KEY, CHUNKS, body=b"2\r\n[]\r\n0\r\nX: ")
+        + b"t" * 400_000, 431, "headers_too_large"),
     Raw("upgrade of a post", EMIT, request(EMIT_LINE, KEY, LENGTH, b"Connection: Upgrade",
         b"Upgrade: websocket", body=BODY), 400, "malformed_json"),
     Raw("foreign host", "GET /v1/streams", FOREIGN,

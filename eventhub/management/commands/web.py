@@ -1,6 +1,7 @@
 """`manage.py web`: one web process, on a port or on a socket inherited from the supervisor."""
 
 import logging
+import resource
 from typing import Any
 
 import uvicorn
@@ -36,10 +37,18 @@ class Command(BaseCommand):
             log_config=None,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=limits.CONNECTIONS_PER_PROCESS_MAX,
+            limit_concurrency=_connections_max(),
+            timeout_keep_alive=limits.KEEP_ALIVE_S,
             timeout_graceful_shutdown=limits.GRACEFUL_S_MAX,
         )
         server = uvicorn.Server(config)
         server.run()
         if not server.started:
             raise SystemExit(3)
+
+
+def _connections_max() -> int:
+    """As many connections as the system gives this process descriptors for, some kept back."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return min(limits.CONNECTIONS_PER_PROCESS_MAX, hard - limits.DESCRIPTORS_RESERVED)
