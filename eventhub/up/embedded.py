@@ -24,8 +24,8 @@ POLL_S = 0.01
 @contextmanager
 def embedded(data: Path) -> Iterator[dict[str, str]]:
     """Start what DATABASE_URL and REDIS_URL do not replace; yields the variables that every process
-    of a hub needs. Output goes to `<data>/servers.log`. Raises HubFailed, FolderUnusable, NoIdentity.
-    """
+    of a hub needs. Output goes to `<data>/servers.log`. Raises HubFailed, FolderUnusable,
+    NoIdentity."""
     place = Place.take(data)
     with ExitStack() as stack:
         stack.callback(place.leave)

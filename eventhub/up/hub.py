@@ -147,7 +147,7 @@ def _run(options: Options, output: Output, place: Place, port: socket.socket) ->
     )
     url = listener.local_url(port)
     ready = banner.text(url, place.folder, servers.environment(), demo=options.demo)
-    supervisor.run(lambda: output.say(ready))
+    supervisor.run(lambda: output.show(ready))
     return 0
 
 

@@ -25,10 +25,17 @@ class Output:
         for line in text.splitlines() or [""]:
             self.line(_HUB, line)
 
+    def show(self, text: str) -> None:
+        """Whole lines as they are, with nothing in front: what is there to be copied."""
+        self._write(f"{text}\n")
+
     def line(self, name: str, text: str) -> None:
+        self._write(f"{self._prefix(name)}{text}\n")
+
+    def _write(self, text: str) -> None:
         with self._lock:
             try:
-                self._stream.write(f"{self._prefix(name)}{text}\n")
+                self._stream.write(text)
                 self._stream.flush()
             except (OSError, ValueError):
                 return
