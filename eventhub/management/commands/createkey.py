@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from eventhub import limits
 from eventhub.access import key_services, selectors, services
@@ -12,6 +13,7 @@ from eventhub.access.grants import Grant, parse_grants
 from eventhub.access.models import Client
 from eventhub.access.names import valid_name
 from eventhub.errors import EventHubError
+from eventhub.up.beside import NoDatabaseUrl, require_database
 
 
 class Command(BaseCommand):
@@ -31,9 +33,16 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            require_database()
             text = _create(options)
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
         except EventHubError as error:
             raise CommandError(error.message) from error
+        except OperationalError as error:
+            raise CommandError(
+                "The database of DATABASE_URL does not answer; is the hub running?"
+            ) from error
         self.stdout.write(text)
 
 

@@ -5,11 +5,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from eventhub.access.services import ensure_demo
 from eventhub.demo.feeder import feed
 from eventhub.env import read_env
+from eventhub.up.beside import NoDatabaseUrl, require_database
 
 
 class Command(BaseCommand):
@@ -19,6 +20,10 @@ class Command(BaseCommand):
         parser.add_argument("--url", default="http://127.0.0.1:8000", help="the hub's base URL")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            require_database()
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
         access = ensure_demo(Path(read_env().data) / "credentials.json")
         asyncio.run(feed(options["url"], access.key, self._say))
 

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand
 
 from eventhub import limits
 from eventhub.env import read_env
+from eventhub.up.arguments import PORT_MAX, whole
 from eventhub.up.hub import Options, run
 
 
@@ -22,11 +23,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--data", type=Path, default=Path(read_env().data), metavar="DIR")
         parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
-        parser.add_argument("--web", type=int, default=2, metavar="N", help="web processes")
+        parser.add_argument(
+            "--port", type=whole(0, PORT_MAX), default=8000, help="0 takes a free one"
+        )
+        parser.add_argument("--web", type=whole(1), default=2, metavar="N", help="web processes")
         parser.add_argument(
             "--restarts",
-            type=int,
+            type=whole(0),
             default=limits.RESTARTS_PER_MINUTE_MAX,
             metavar="N",
             help="restarts of one part within a minute before the hub gives up",

@@ -1,0 +1,17 @@
+"""What a command beside a running hub needs of its environment."""
+
+from eventhub.env import read_env
+
+
+class NoDatabaseUrl(Exception):
+    """DATABASE_URL is not set. `manage.py up` prints the line that sets it."""
+
+
+def require_database() -> None:
+    """Raises NoDatabaseUrl, at once: without a URL the driver would look for a server somewhere,
+    for seconds."""
+    if not read_env().database_url:
+        raise NoDatabaseUrl(
+            "DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
+            "the running hub (manage.py up)."
+        )
