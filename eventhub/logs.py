@@ -9,6 +9,22 @@ import sys
 import structlog
 from structlog.types import Processor
 
+HANDSHAKE_REFUSED = "ASGI callable returned without completing handshake."
+LINE_CHARS_MAX = 300
+
+
+def _strangers(record: logging.LogRecord) -> bool:
+    """A filter: what any stranger can cause is no error of ours. Requests that Django refuses (a
+    wrong Host) become one warning line; uvicorn's word for a refused websocket is dropped."""
+    if record.name == "uvicorn.error" and record.msg == HANDSHAKE_REFUSED:
+        return False
+    if record.name.startswith("django.security.") and record.levelno > logging.WARNING:
+        record.msg, record.args = record.getMessage()[:LINE_CHARS_MAX], None
+        record.exc_info = record.exc_text = None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return logging.getLogger().isEnabledFor(logging.WARNING)
+    return True
+
 
 def configure(log_format: str, level: str) -> None:
     """Send structlog and the standard library's loggers to stderr, as `text` or `json`."""
@@ -23,6 +39,7 @@ def configure(log_format: str, level: str) -> None:
     if log_format == "json":
         last = structlog.processors.JSONRenderer()
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_strangers)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
