@@ -1,4 +1,6 @@
-"""What `django-admin startproject` gives, with DEBUG off and PostgreSQL; channels in memory."""
+"""What `django-admin startproject` gives, but no middleware; DEBUG off, PostgreSQL, channels in
+memory.
+"""
 
 from psycopg.conninfo import conninfo_to_dict
 
@@ -21,15 +23,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
 ]
-MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-]
+MIDDLEWARE: list[str] = []  # startproject's seven cost two thirds of it: harder to beat without
 STATIC_URL = "static/"
 DATABASES = {
     "default": {

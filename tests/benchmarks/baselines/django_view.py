@@ -37,4 +37,6 @@ async def emit(request: HttpRequest, stream_id: int) -> JsonResponse:
         mask=MASK,
     ).SerializeToString()
     [placed] = await _log.append([Draft(stream_id, MASK, payload)])
-    return JsonResponse({"segment": placed.segment, "sequence": placed.sequence})
+    response = JsonResponse({"segment": placed.segment, "sequence": placed.sequence})
+    response["Content-Length"] = str(len(response.content))  # CommonMiddleware's work, if absent
+    return response
