@@ -1,0 +1,113 @@
+"""The commands of the pages, run as somebody would copy them, beside a hub with its demo."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
+
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    """Its folder stands for the checkout's root: .venv, manage.py and var are there."""
+    root = tmp_path_factory.mktemp("docs")
+    (root / ".venv").symlink_to(sys.prefix)
+    (root / "manage.py").symlink_to(HOME / "manage.py")
+    (root / ".curlrc").write_text("fail-with-body\nsilent\n")
+    hub = Hub(root / "var", "--demo", "--web", "1", script=HOME / "manage.py")
+    try:
+        yield hub.wait_ready()
+    finally:
+        hub.process.send_signal(signal.SIGINT)
+        hub.wait_end()
+
+
+def run(hub: Hub, script: str) -> str:
+    """By a shell without anything set; a command or a request that fails ends it."""
+    inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
+    done = subprocess.run(
+        ["/bin/bash", "-euo", "pipefail", "-c", script.replace("http://127.0.0.1:8000", hub.url)],
+        cwd=hub.data.parent,
+        env={**inherited, "CURL_HOME": str(hub.data.parent), "no_proxy": "*"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def commands(page: str, about: str = "") -> str:
+    """The page's commands, in turn; only the blocks that hold `about`."""
+    blocks = BLOCK.findall((HOME / "docs" / page).read_text())
+    found = [block for block in blocks if about in block]
+    assert found
+    return "".join(found)
+
+
+def test_every_command_of_the_page_about_access_works(hub: Hub) -> None:
+    """Its first one did not even find manage.py, and others named variables nobody had set."""
+    said = run(hub, commands("access.md"))
+    assert "ehk_" in said
+    assert '"plant"' in said
+
+
+def test_every_command_of_the_page_about_the_api_works(hub: Hub) -> None:
+    assert '"ranges"' in run(hub, commands("api.md"))
+
+
+def test_backup_of_the_page_about_operations_works(hub: Hub) -> None:
+    run(hub, commands("operations.md", "pg_dump"))
+    assert (hub.data.parent / "hub.dump").stat().st_size > 0
+
+
+def test_url_of_the_page_about_operations_is_right(hub: Hub) -> None:
+    export = commands("operations.md", "export DATABASE_URL=").splitlines()[0]
+    assert "ehk_" in run(hub, f"{export}\n.venv/bin/python manage.py createkey anybody\n")
+
+
+def test_no_page_names_manage_py_in_a_block_without_its_interpreter() -> None:
+    for page in (HOME / "README.md", *(HOME / "docs").glob("*.md")):
+        for block in BLOCK.findall(page.read_text()):
+            assert not re.search(r"(?<!\.venv/bin/python )manage\.py", block), page
+
+
+SENT = """
+KEY=$(.venv/bin/python -c \
+'import json; print(json.load(open("var/credentials.json"))["client"]["key"])')
+curl http://127.0.0.1:8000/v1/streams/host/events -H "Authorization: Bearer $KEY" --json '%s' \
+| .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["ranges"][0]["first"])' > at
+curl "http://127.0.0.1:8000/v1/streams/host/events/$(cat at)" -H "Authorization: Bearer $KEY"
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ('"body": {"a": 1, "a": 2.50}', {"body": {"a": 2.5}}),
+        ('"body": 0.10000000000000000555', {"body": 0.1}),
+        ('"body": 18446744073709551615', {"body": 2**64 - 1}),
+        ('"body": 1, "body": 2', {"body": 2}),
+        ('"type": "first", "type": "last"', {"type": "last"}),
+        (
+            '"body_base64": "eyJhIjogMi41MH0=", "content_type": "text/json"',
+            {"body_base64": "eyJhIjogMi41MH0="},
+        ),
+    ],
+)
+def test_bodies_come_back_as_the_page_about_events_says(
+    hub: Hub, sent: str, shown: dict[str, Any]
+) -> None:
+    said = run(hub, SENT % f'{{"domain": "d", "type": "t", {sent}}}')
+    event = json.loads(said)
+    assert {name: event[name] for name in shown} == shown
