@@ -102,6 +102,7 @@ RESTARTS_PER_MINUTE_MAX = 5
 STOP_TIMEOUT_S_MAX = 10.0
 READY_TIMEOUT_S_MAX = 60.0
 READY_CHECK_S_MAX = 2  # one check of /readyz
+GC_THRESHOLD = 10_000  # new objects between two collections of the youngest
 GRACEFUL_S_MAX = 3  # a stopping web process waits so long for requests under way
 KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
