@@ -4,11 +4,21 @@
 import os
 import sys
 
+# Django's own commands that would look for a server somewhere, for seconds, before they fail.
+NEED_DATABASE = ("changepassword", "createsuperuser", "dbshell", "migrate", "shell")
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     from django.core.management import execute_from_command_line
 
+    from eventhub.up.beside import NoDatabaseUrl, require_database
+
+    try:
+        if sys.argv[1:2] and sys.argv[1] in NEED_DATABASE and "--help" not in sys.argv:
+            require_database()
+    except NoDatabaseUrl as error:
+        sys.exit(f"manage.py {sys.argv[1]}: {error}")
     execute_from_command_line(sys.argv)
 
 

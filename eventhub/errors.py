@@ -205,7 +205,7 @@ class TokenExpired(Unauthenticated):
 
 
 class InvalidLogin(Unauthenticated):
-    """The username or the password is wrong; `manage.py changepassword USERNAME` sets a new one."""
+    """The username or the password is wrong; `manage.py changepassword USERNAME` sets another."""
 
     code = "invalid_login"
 

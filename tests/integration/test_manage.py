@@ -1,0 +1,26 @@
+"""`manage.py` beside no hub: the commands that need its database say so in one line, at once."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MANAGE = Path(__file__).parents[2] / "manage.py"
+
+
+@pytest.mark.parametrize("command", ["changepassword", "createsuperuser", "migrate", "createkey"])
+def test_a_command_without_database_url_says_what_to_set(command: str) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    arguments = ["shop"] if command == "createkey" else []
+    done = subprocess.run(
+        [sys.executable, str(MANAGE), command, *arguments],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 1
+    assert "DATABASE_URL is not set" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
