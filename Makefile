@@ -72,7 +72,7 @@ bench: setup $(VENV)/.stamp-dev ## measure against baselines: make bench ARGS="e
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
 chaos: setup $(VENV)/.stamp-dev ## long fault runs
-	$(BIN)/python -m tests.chaos $(ARGS)
+	$(BIN)/python -u -m tests.chaos $(ARGS)
 
 requirements: setup $(VENV)/.stamp-dev ## which requirement is shown by which test
 	$(BIN)/python -m tests.requirements $(ARGS)
