@@ -31,6 +31,15 @@ def cases(world: World, pace: Pace) -> list[Case]:
             goal=2.5,
             lower_is_better=True,
         ),
+        Case(
+            name="latency_1_library",
+            unit="ms",
+            product=_by_library(world, pace),
+            baselines={"plain_asgi_broadcast": _plain_latency(world, pace, library=True)},
+            floor=5.0,
+            goal=2.5,
+            lower_is_better=True,
+        ),
         Case(name="latency_100", unit="ms", product=_latency(world, _fewer(pace, 5), 100)),
         Case(
             name="fanout_1000",
@@ -106,10 +115,14 @@ def _latency(world: World, pace: Pace, sockets: int) -> Measure:
     return _timed(world, lambda: _product_job(world, pace, sockets))
 
 
-def _plain_latency(world: World, pace: Pace) -> Measure:
+def _by_library(world: World, pace: Pace) -> Measure:
+    return _timed(world, lambda: _product_job(world, pace, 1)._replace(library=True))
+
+
+def _plain_latency(world: World, pace: Pace, *, library: bool = False) -> Measure:
     def job() -> SocketsJob:
         made = _baseline_job(world.baseline_target("plain:broadcast"), pace, sockets=1)
-        return made._replace(samples=pace.latency_samples)
+        return made._replace(samples=pace.latency_samples, library=library)
 
     return _timed(world, job)
 

@@ -28,6 +28,7 @@ class Marks(NamedTuple):
     promised: int
     failures: int
     duplicates: int
+    unknown: int
     attempts: int
     lost: dict[str, int]
     statuses: dict[str, int]
@@ -114,6 +115,7 @@ def mark(world: World) -> Marks:
         promised=len(journal.promised),
         failures=len(journal.failures),
         duplicates=journal.duplicates,
+        unknown=len(journal.unknown),
         attempts=journal.attempts,
         lost={seen.name: seen.lost_connections for seen in world.stayers},
         statuses={seen.name: len(seen.statuses) for seen in world.stayers},
@@ -151,7 +153,8 @@ def misbehaved(world: World, marks: Marks, fault: Fault, done: Done) -> list[str
         elif not fault.cuts and failure.took_s > ANSWER_S_MAX:
             problems.append(f"an emit was left hanging: {failure}")
     problems = shorten(problems)
-    if done.unanswered and journal.duplicates == marks.duplicates:
+    given_up = len(journal.unknown) - marks.unknown  # by the emitter that never asks again
+    if done.unanswered > given_up and journal.duplicates == marks.duplicates:
         problems.append(f"{done.unanswered} events were unanswered, but no repeat found any")
     if done.unanswered == 0 and "unanswered" in done.victim:
         problems.append("nothing was committed: the fault missed")

@@ -7,7 +7,7 @@ import sys
 
 import uvloop
 
-from tests.benchmarks.load import http, sockets
+from tests.benchmarks.load import http, library, sockets
 from tests.benchmarks.load.jobs import HttpJob, SocketsJob, Target
 
 
@@ -19,7 +19,8 @@ def main() -> None:
         if kind == "http":
             figures = runner.run(http.run(HttpJob(**fields)))
         else:
-            figures = runner.run(sockets.run(SocketsJob(**fields)))
+            job = SocketsJob(**fields)
+            figures = runner.run(library.run(job) if job.library else sockets.run(job))
     json.dump(figures, sys.stdout)
 
 

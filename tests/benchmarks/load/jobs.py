@@ -29,7 +29,8 @@ class SocketsJob(NamedTuple):
     """Listen on sockets, post to the target, and count event frames.
 
     `samples`: post one event at a time until so many were timed; 0: post for `seconds`, with at
-    most `ahead` events that not all sockets have received yet.
+    most `ahead` events that not all sockets have received yet. `library`: by an ordinary client
+    library, one socket, timed.
     """
 
     target: Target
@@ -43,3 +44,4 @@ class SocketsJob(NamedTuple):
     seconds: float
     warmup_s: float
     samples: int = 0
+    library: bool = False
