@@ -49,7 +49,7 @@ STREAMS_PER_ZONE_MAX = 10_000
 
 # --- tail and read ---
 RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
-RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally
+RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally; in memory
 HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 READ_EVENTS_MAX = 512  # one read from the database
 READ_BYTES_MAX = 4 * 1024 * 1024  # one read from the database

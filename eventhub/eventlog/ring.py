@@ -73,7 +73,7 @@ class Ring:
             self._evict()
         self._slots[stored.sequence & _SLOT] = stored
         self.next = stored.sequence + 1
-        self._bytes += len(stored.payload)
+        self._bytes += memory_bytes(stored)
         while self._bytes > self.bytes_max and self.next - self.first > 1:
             self._evict()
 
@@ -81,6 +81,11 @@ class Ring:
         slot = self.first & _SLOT
         oldest = self._slots[slot]
         if oldest is not None:
-            self._bytes -= len(oldest.payload)
+            self._bytes -= memory_bytes(oldest)
         self._slots[slot] = None
         self.first += 1
+
+
+def memory_bytes(stored: Stored) -> int:
+    """About what an event costs in memory once it was read: stored bytes, decoded, and as JSON."""
+    return 4 * len(stored.payload) + 1024

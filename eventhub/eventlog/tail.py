@@ -172,9 +172,7 @@ class Tail:
 
     def _share_bytes(self) -> None:
         for ring in self._rings.values():
-            ring.bytes_max = max(
-                limits.RING_BYTES_TOTAL_MAX // len(self._rings), limits.EVENT_BYTES_MAX
-            )
+            ring.bytes_max = limits.RING_BYTES_TOTAL_MAX // len(self._rings)
 
 
 def _payloads(told: dict[int, int], *, size: int = 200) -> list[str]:

@@ -7,11 +7,12 @@ import time
 import pytest
 
 from eventhub import limits
-from eventhub.eventlog.ring import Ring
+from eventhub.eventlog.ring import Ring, memory_bytes
 from eventhub.eventlog.stored import Stored
 
 SIZE = limits.RING_EVENTS_MAX
 NO_LIMIT = 1 << 40
+THREE = 3 * memory_bytes(Stored("s", 1, 1, 0, b"x" * 30))  # events of 30 bytes
 
 
 def rows(first: int, last: int, *, size: int = 1) -> list[Stored]:
@@ -58,7 +59,7 @@ def test_the_oldest_leave_by_count_and_their_readers_are_sent_to_the_log() -> No
 
 
 def test_the_oldest_leave_by_bytes_but_the_newest_stays() -> None:
-    ring = Ring(1, bytes_max=100)
+    ring = Ring(1, bytes_max=THREE)
     ring.push(rows(1, 4, size=30))
     assert held(ring, 1) == [2, 3, 4]
     ring.push(rows(5, 5, size=500))
@@ -68,7 +69,7 @@ def test_the_oldest_leave_by_bytes_but_the_newest_stays() -> None:
 
 
 def test_it_goes_on_empty_after_a_place_that_cannot_be_read() -> None:
-    ring = Ring(1, bytes_max=100)
+    ring = Ring(1, bytes_max=THREE)
     ring.push(rows(1, 3, size=30))
     ring.skip_to(10)
     assert (held(ring, 3), held(ring, 8), held(ring, 9)) == (None, None, [])
