@@ -37,6 +37,8 @@ INSTALLED_APPS = [
     "eventhub.eventlog",
     "eventhub.access",
     "eventhub.streams",
+    "registrations",
+    "delivery",
     "eventhub",
 ]
 

@@ -1,0 +1,77 @@
+-- What is owed to endpoints, and how far each stream has been matched for them.
+
+-- One row per stream that has ever had a callback: the lease and the checkpoint together, so that one conditional UPDATE
+-- checks the epoch and moves the position in the transaction that writes the deliveries.
+CREATE TABLE forwarding (
+    stream_id   bigint PRIMARY KEY REFERENCES streams,
+    owner       uuid,                         -- the forwarder that holds the lease, if it has not expired
+    epoch       bigint NOT NULL DEFAULT 0,    -- rises with every change of the owner
+    expires_at  timestamptz NOT NULL DEFAULT '-infinity',
+    segment     uuid NOT NULL,                -- events up to this cursor are matched, and their deliveries written ...
+    sequence    bigint NOT NULL,
+    endpoint_id bigint NOT NULL DEFAULT 0     -- ... and of the next event those up to this endpoint (0: none)
+) WITH (fillfactor = 40);
+
+-- One event owed to one endpoint. Partitioned by the events' groups, so that this key is unique, and retired with them.
+CREATE TABLE deliveries (
+    group_id        integer NOT NULL,
+    endpoint_id     bigint NOT NULL,
+    segment_id      bigint NOT NULL,
+    sequence        bigint NOT NULL,
+    run             integer NOT NULL DEFAULT 0, -- 0: live
+    stream_id       bigint NOT NULL,
+    ordered         boolean NOT NULL DEFAULT false, -- the endpoint's setting when the row was written
+    registrations   bigint[] NOT NULL,        -- those that matched, ascending
+    state           text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead', 'cancelled')),
+    attempts        integer NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT now(), -- while claimed: when the claim ends
+    claim           uuid,                     -- results are written only by whoever still holds it
+    payload         bytea,                    -- the event's stored bytes, once the delivery has outlived its group
+    created_at      timestamptz NOT NULL DEFAULT now(),
+    finished_at     timestamptz,
+    PRIMARY KEY (group_id, endpoint_id, segment_id, sequence, run)
+) PARTITION BY LIST (group_id);
+CREATE INDEX deliveries_parallel ON deliveries (endpoint_id, next_attempt_at)
+    WHERE state = 'pending' AND NOT ordered;
+CREATE INDEX deliveries_ordered ON deliveries (endpoint_id, stream_id, run, sequence)
+    WHERE state = 'pending' AND ordered;
+
+-- An ordered lane in work: only who holds the token posts its oldest delivery.
+CREATE TABLE lanes (
+    endpoint_id bigint NOT NULL,
+    stream_id   bigint NOT NULL,
+    run         integer NOT NULL,
+    token       uuid NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    PRIMARY KEY (endpoint_id, stream_id, run)
+) WITH (fillfactor = 60);
+
+-- An event that matched so many endpoints that its deliveries are written in pieces, beside the stream's other events.
+CREATE TABLE fanouts (
+    group_id      integer NOT NULL,
+    stream_id     bigint NOT NULL,
+    segment_id    bigint NOT NULL,
+    sequence      bigint NOT NULL,
+    endpoints     bigint[] NOT NULL,          -- ascending
+    registrations json NOT NULL,              -- for each endpoint, the registrations that matched
+    done          integer NOT NULL DEFAULT 0, -- so many endpoints have their delivery
+    PRIMARY KEY (stream_id, sequence)
+);
+
+-- One try of one delivery.
+CREATE TABLE attempts (
+    at            timestamptz NOT NULL,       -- when the request was sent
+    group_id      integer NOT NULL,
+    endpoint_id   bigint NOT NULL,
+    segment_id    bigint NOT NULL,
+    sequence      bigint NOT NULL,
+    run           integer NOT NULL,
+    number        integer NOT NULL,           -- 1, 2, 3, ...
+    outcome       text NOT NULL,              -- `delivered`, or why not: `status`, `timeout`, `refused_address`, ...
+    status        integer,                    -- of the answer, if there was one
+    duration_ms   integer NOT NULL,
+    url           text NOT NULL,
+    request       text NOT NULL,              -- the request's headers, without the signature
+    response      text NOT NULL               -- the answer's headers and the beginning of its body, or the error
+) PARTITION BY RANGE (at);
+CREATE INDEX attempts_by_delivery ON attempts (endpoint_id, segment_id, sequence, run, at);

@@ -1,0 +1,8 @@
+"""Registrations as a Django app; it has no models, its tables are plain SQL."""
+
+from django.apps import AppConfig
+
+
+class RegistrationsConfig(AppConfig):
+    name = "registrations"
+    label = "registrations"
