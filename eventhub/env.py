@@ -26,6 +26,9 @@ class Env(NamedTuple):
         str, ...
     ]  # EVENTHUB_CORS_ORIGINS: comma-separated origins, or *; default none
     trusted_proxies: tuple[str, ...]  # EVENTHUB_TRUSTED_PROXIES: addresses; default none
+    callback_allow: tuple[
+        str, ...
+    ]  # EVENTHUB_CALLBACK_ALLOW: host-or-CIDR[:port], comma-separated; default none
     log_format: str  # EVENTHUB_LOG_FORMAT: text or json; default text
     log_level: str  # EVENTHUB_LOG_LEVEL: default info
     debug: bool  # EVENTHUB_DEBUG: 1 for Django's debug pages
@@ -48,6 +51,7 @@ def read_env() -> Env:
         allowed_hosts=_list(get("EVENTHUB_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")),
         cors_origins=_list(get("EVENTHUB_CORS_ORIGINS", "")),
         trusted_proxies=_list(get("EVENTHUB_TRUSTED_PROXIES", "")),
+        callback_allow=_list(get("EVENTHUB_CALLBACK_ALLOW", "")),
         log_format=get("EVENTHUB_LOG_FORMAT", "text"),
         log_level=get("EVENTHUB_LOG_LEVEL", "info"),
         debug=get("EVENTHUB_DEBUG", "") == "1",
