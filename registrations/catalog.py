@@ -1,0 +1,145 @@
+"""Registrations as matchers want them: the versions of a stream, with their bounds as that stream's
+sequences. Sql module, no Django.
+
+A version holds for the event of a sequence q if `since < q` and, if it has ended, `q <= until`. To
+follow along: note the head of `system`, load the versions, then for each later `registration.*`
+event load the versions of its barrier; adding what is there already changes nothing.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import psycopg
+
+from eventhub.eventlog import queries
+from registrations.lang.pairs import parse_pairs
+from registrations.match.spec import Spec
+from registrations.match.spec import spec_of as spec_of_pairs
+
+SQL = queries.load("catalog.sql", Path(__file__).parent / "sql")
+
+_ROWS_PER_FETCH = 2_000  # about 5 ms of the event loop
+
+Connection = psycopg.AsyncConnection[Any]
+
+
+class Version(NamedTuple):
+    """One version of a registration, as one stream sees it. `id` is the matcher's id."""
+
+    id: int
+    registration: int
+    client_id: int
+    endpoint_id: int | None
+    ordered: bool  # of the endpoint, when it was loaded
+    spec: Spec
+    since: int  # exclusive: the stream's last sequence when the version began
+    until: int | None  # inclusive; None: it has not ended
+
+    def holds(self, sequence: int) -> bool:
+        """True if the event of that sequence lies within the bounds."""
+        return self.since < sequence and (self.until is None or sequence <= self.until)
+
+
+class CallbackStream(NamedTuple):
+    """A stream with versions that name an endpoint, and the place below which none holds."""
+
+    stream_id: int
+    segment: str  # UUID
+    sequence: int
+
+
+class LiveRegistration(NamedTuple):
+    """A registration that has not ended, and the streams its current version names."""
+
+    id: int
+    streams: tuple[int, ...]  # ascending
+
+
+async def versions_of_stream(connection: Connection, stream_id: int, after: int) -> list[Version]:
+    """All versions with an endpoint that can hold for an event after that sequence."""
+    return await _load(connection, "versions_of_stream", {"stream_id": stream_id, "after": after})
+
+
+async def versions_of_barrier(
+    connection: Connection, barrier: int, stream_id: int
+) -> list[Version]:
+    """The versions with an endpoint that begin or end at the barrier of a change."""
+    return await _load(
+        connection, "versions_of_barrier", {"stream_id": stream_id, "barrier": barrier}
+    )
+
+
+async def versions_of_registrations(
+    connection: Connection, ids: Sequence[int], stream_id: int, after: int
+) -> list[Version]:
+    """The versions of some registrations that can hold for an event after that sequence, with an
+    endpoint or without.
+    """
+    values = {"stream_id": stream_id, "after": after, "registrations": list(ids)}
+    return await _load(connection, "versions_of_registrations", values)
+
+
+async def streams_with_callbacks(
+    connection: Connection, known: Sequence[int] = ()
+) -> list[CallbackStream]:
+    """The streams that have, or had, versions with an endpoint, without the known ones."""
+    cursor = await connection.execute(SQL["streams_with_callbacks"], {"known": list(known)})
+    return [CallbackStream(*row) for row in await cursor.fetchall()]
+
+
+async def live_registrations(
+    connection: Connection, client_id: int, ids: Sequence[int]
+) -> list[LiveRegistration]:
+    """Those of the ids that are live registrations of the client, ascending."""
+    values = {"client_id": client_id, "registrations": list(ids)}
+    cursor = await connection.execute(SQL["live_registrations"], values)
+    return [LiveRegistration(id, tuple(streams)) for id, streams in await cursor.fetchall()]
+
+
+def spec_of(language: str, filter_json: str, zone_if_system: str | None) -> Spec:
+    """The compiled form of a stored filter.
+
+    `zone_if_system`: of the stream `system` only the events of that zone are wanted.
+    """
+    if language != "pairs":
+        raise ValueError(f"no such language: {language}")
+    spec = spec_of_pairs(parse_pairs(orjson.loads(filter_json)))
+    if zone_if_system is None:
+        return spec
+    return spec._replace(pairs=(*spec.pairs, ("zone", zone_if_system)))
+
+
+async def _load(connection: Connection, query: str, values: dict[str, Any]) -> list[Version]:
+    """Versions, a piece at a time, so that 100,000 do not stop the event loop."""
+    shared = _shared_specs()
+    found: list[Version] = []
+    async for row in _rows(connection, query, values):
+        id, registration, client, endpoint, ordered, since, until, *filter_columns = row
+        spec = shared(*filter_columns)
+        found.append(Version(id, registration, client, endpoint, ordered, spec, since, until))
+    return found
+
+
+async def _rows(
+    connection: Connection, query: str, values: dict[str, Any]
+) -> AsyncIterator[tuple[Any, ...]]:
+    async with connection.transaction(), connection.cursor("catalog") as cursor:
+        cursor.itersize = _ROWS_PER_FETCH
+        await cursor.execute(SQL[query], values)
+        async for row in cursor:
+            yield row
+
+
+def _shared_specs() -> Callable[[str, str, str | None], Spec]:
+    """`spec_of`, once for each filter."""
+    specs: dict[tuple[str, str, str | None], Spec] = {}
+
+    def shared(*key: Any) -> Spec:
+        found = specs.get(key)
+        if found is None:
+            found = specs[key] = spec_of(*key)
+        return found
+
+    return shared
