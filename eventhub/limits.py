@@ -75,6 +75,7 @@ TURN_BYTES_MAX = 64 * 1024  # frames to one socket in one write
 FRAMES_PER_TURN_MAX = 64  # frames to one socket before others get their turn
 UNSENT_TCP_TIMEOUT_MS = 30_000  # the kernel drops a connection whose peer takes nothing for so long
 PAIRS_MAX = 64  # pairs of one listen
+LISTEN_REGISTRATIONS_MAX = 1_000  # that one listen names; each of them costs a look at every change
 
 # --- access ---
 # a cached grant counts while the tail of `system` was confirmed within this
@@ -88,6 +89,8 @@ CONNECTION_TOKEN_S_MAX = 24 * 3600
 TOKEN_BYTES_MAX = 4_096
 CHANNELS_PER_ZONE_MAX = 63  # bits 0 to 62; bit 63 is `default`
 CONNECTION_TOKEN_GRANTS_MAX = 10  # so that a token stays within TOKEN_BYTES_MAX and a URL
+# an operator's login behind a token: nothing announces its end, so it is looked up again this often
+LOGIN_CONFIRMED_MS_MAX = 1_000
 LOGIN_WINDOW_S = 60  # the time over which login attempts are counted
 LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from one address
 LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
@@ -108,3 +111,64 @@ KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that their
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
 CONNECTIONS_PER_PROCESS_MAX = 20_000
 RECOVERY_TIMEOUT_S_MAX = 600.0  # PostgreSQL replaying its log after a crash, or a long migration
+
+# --- forward ---
+# until another forwarder takes over; with the look for free streams below 3 s in all
+FORWARD_LEASE_S = 2.5
+FORWARD_RENEW_INTERVAL_S = 0.8  # a third of the lease: two renewals may fail
+FORWARD_ACQUIRE_INTERVAL_S = 0.25  # how often free streams are looked for
+FORWARD_ACQUIRE_STREAMS_MAX = 100  # in one look, so that forwarders that start together share
+FORWARD_RELEASE_STREAMS_MAX = 50  # in one renewal, by one that holds more than its share
+FORWARD_STREAMS_PER_PROCESS_MAX = 2_000  # a ring's slots take 64 KiB each
+FORWARD_STREAMS_LOOK_S = 10.0  # for streams with callbacks; a change of registrations looks at once
+FORWARD_WRITERS_PER_PROCESS_MAX = 4  # database connections; a statement takes some ms
+DELIVERIES_PER_STATEMENT_MAX = 5_000  # about 40 ms and 2 MB of WAL
+# of one event; beyond it a row of `fanouts` spares the stream's next events the wait
+FANOUT_ENDPOINTS_MIN = 10_000
+FANOUT_LOOK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
+CHECKPOINT_INTERVAL_S = 1.0  # of a stream without matches: what is matched twice after a crash
+FORWARD_TURN_S = 0.02  # of matching without a pause, so that leases are renewed in time
+FORWARD_STOP_S_MAX = 2.0  # for the statements under way when the process is told to stop
+FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the others share one label
+WAKE_INTERVAL_S = 0.05  # between two hints that deliveries wait
+DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed
+ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
+PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for
+RETIRE_INTERVAL_S = 600.0  # how often those that are due to go are looked for
+DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
+
+# --- callbacks ---
+CALLBACK_SLOTS_MAX = 256  # requests under way in one worker; one loop serves 10,000 a second so
+CALLBACK_SLOTS_PER_ENDPOINT_MAX = 32  # so that no endpoint takes more than an eighth of them
+# all endpoints that are new or in trouble share so many, and the healthy always have the rest
+CALLBACK_SLOTS_UNPROVEN_MAX = 64
+CALLBACK_SLOTS_NEW_ENDPOINT_MAX = 4  # until the first good answer; then twice as many each time
+CALLBACK_SLOW_S = 2.0  # an endpoint that keeps a request longer gets one slot until it answers
+CALLBACK_ENDPOINTS_REMEMBERED_MAX = 20_000  # how they did lately, in one worker; about 10 MB
+CALLBACK_TIMEOUT_S_MAX = 12.0  # one try, from the look-up of the name to the end of the answer
+CALLBACK_CONNECT_TIMEOUT_S_MAX = 4.0
+CALLBACK_HEADERS_BYTES_MAX = 16 * 1024  # of an answer
+CALLBACK_HEADERS_COUNT_MAX = 100  # of an answer
+CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a longer body the rest is not taken
+CALLBACK_ANSWER_CHARS_KEPT_MAX = 1_024  # of an answer's headers, and of its body, in an attempt
+CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
+CALLBACK_DNS_S_MAX = 10  # how long an address that was looked up is used again
+# look-ups at a time: as many as there may be unproven endpoints, so that dead names delay nobody
+CALLBACK_DNS_THREADS_MAX = 64
+CALLBACK_CLAIM_S = 45.0  # what a worker that died held is due again after this; three tries' time
+CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
+CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
+CALLBACK_SCAN_INTERVAL_S = 1.0  # due deliveries are looked for so often when nobody says a word
+CALLBACK_SCAN_ENDPOINTS_MAX = 500  # one look; 10 µs each, and the next look begins behind them
+CALLBACK_FLUSH_INTERVAL_S = 0.02  # results wait at most so long for others
+CALLBACK_FLUSH_RESULTS_MAX = 200  # results in one statement
+CALLBACK_EVENT_BYTES_CACHED_MAX = 32 * 1024 * 1024  # events that are owed to many endpoints
+CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names
+CALLBACK_STOP_S_MAX = 4.0  # a stopping worker waits so long for answers, then gives back the rest
+CALLBACK_TRIES_MAX = 15  # about two hours in the mean; then the delivery is dead
+CALLBACK_RETRY_S_BASE = 1.0  # the first pause is from 0 to this; each next bound is twice as long
+CALLBACK_RETRY_S_MAX = 3_600.0  # also of what Retry-After asks for
+CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
+CALLBACK_WAKE_INTERVAL_S = 0.05  # a worker is told of new deliveries at most so often
+CALLBACK_WAKE_TIMEOUT_S = 0.5  # of Redis; a lost word costs CALLBACK_SCAN_INTERVAL_S
+CALLBACK_LANE_KEPT_S = 3_600.0  # a lane that nobody holds is forgotten after this

@@ -10,12 +10,14 @@ within a second in every process. Concurrency contract: one event loop; `run` is
 import asyncio
 import hashlib
 from collections.abc import Iterable
+from typing import Any, LiteralString
 
 from eventhub import limits, metrics
 from eventhub.access.keys import is_key
 from eventhub.access.keys_sql import FIND_BY_DIGEST, FIND_BY_PUBLIC_ID, principal_of
+from eventhub.access.operators_sql import FIND_LOGIN, operator_of
 from eventhub.access.principal import Principal, narrow
-from eventhub.access.tokens import TokenClaims, read_token
+from eventhub.access.tokens import Claims, LoginClaims, TokenClaims, read_token
 from eventhub.clock import Clock
 from eventhub.errors import (
     EventHubError,
@@ -70,11 +72,16 @@ class Gate:
         """
         digest = hashlib.sha256(credential.encode()).digest()
         principal = self._keys.get(digest)
-        if principal is None or not self.fresh():
+        if principal is None or not self.fresh() or self._over(principal):
             principal = await self._look_up(credential, digest)
-        if principal.expires_at_us is not None and principal.expires_at_us <= self._clock.now_us():
+        if self._over(principal):
             raise InvalidCredentials if is_key(credential) else TokenExpired
         return principal
+
+    def _over(self, principal: Principal) -> bool:
+        """True when what was found no longer counts; an operator's login every second."""
+        expires_at_us = principal.expires_at_us
+        return expires_at_us is not None and expires_at_us <= self._clock.now_us()
 
     async def stream_id(self, principal: Principal, name: str) -> int:
         """The stream of that name in the principal's zone;
@@ -145,18 +152,18 @@ class Gate:
         metrics.KEY_LOOKUPS.inc()
         return principal
 
-    async def _find(self, digest: bytes, claims: TokenClaims | None) -> Principal:
+    async def _find(self, digest: bytes, claims: Claims | None) -> Principal:
+        query, values = _search(digest, claims)
         async with reading(self._log.lookups) as connection:
-            query, value = (
-                (FIND_BY_DIGEST, digest)
-                if claims is None
-                else (FIND_BY_PUBLIC_ID, claims.public_id)
-            )
-            cursor = await connection.execute(query, (value,))
+            cursor = await connection.execute(query, values)
             row = await cursor.fetchone()
         if row is None:
             raise InvalidCredentials
-        return principal_of(row) if claims is None else narrow(principal_of(row), claims)
+        if claims is None:
+            return principal_of(row)
+        if isinstance(claims, TokenClaims):
+            return narrow(principal_of(row), claims)
+        return narrow(operator_of(row, self._clock), claims)
 
     async def _load_channels(self, zone_id: int) -> dict[str, int]:
         async with reading(self._log.lookups) as connection:
@@ -164,3 +171,12 @@ class Gate:
             bits = dict(await cursor.fetchall())
         self._channels[zone_id] = bits
         return bits
+
+
+def _search(digest: bytes, claims: Claims | None) -> tuple[LiteralString, tuple[Any, ...]]:
+    """The query, with its values, for what an API key or a token stands for."""
+    if claims is None:
+        return FIND_BY_DIGEST, (digest,)
+    if isinstance(claims, LoginClaims):
+        return FIND_LOGIN, (claims.zone_id, claims.user_id, claims.login, claims.login)
+    return FIND_BY_PUBLIC_ID, (claims.public_id,)

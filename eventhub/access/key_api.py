@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
-from eventhub.access import key_services, login, selectors
+from eventhub.access import key_services, login, selectors, token_services
 from eventhub.access.api import NAMED, PAGED
 from eventhub.access.keys import is_public_id
 from eventhub.access.names import valid_name
@@ -111,24 +111,28 @@ class OneKey(ManagementView):
 
 
 class ConnectionTokens(ManagementView):
-    """Short-lived tokens for pages that cannot send headers."""
+    """Short-lived tokens for pages that cannot send headers: a key's, or an operator's login's to
+    listen in one zone.
+    """
 
     @documented(
         Operation(
             "Mint a connection token",
             {201: TokenSerializer},
-            (errors.WiderGrant, errors.MissingField, errors.FieldTooLong),
+            (*NAMED, errors.WiderGrant, errors.MissingField),
             TokenRequestSerializer,
-            (),
         )
     )
     def post(self, request: Request) -> Response:
-        principal = request.auth
-        if not isinstance(principal, Principal):
-            raise errors.Forbidden("A connection token stands for an API key; use one here.")
-        actor_of(request)
+        actor = actor_of(request)
         body = read_body(request, TokenRequestSerializer)
-        minted = key_services.mint(principal=principal, **body)
+        if actor.principal is None:
+            claims = login.claims_of(
+                request=request._request, zone_id=actor.zone_id, grants=body["grants"]
+            )
+            minted = token_services.mint_for_login(login=claims, lifetime_s=body["lifetime_s"])
+        else:
+            minted = token_services.mint(principal=actor.principal, **body)
         return Response(minted._asdict(), 201, headers={"Cache-Control": "no-store"})
 
 

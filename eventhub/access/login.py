@@ -8,6 +8,9 @@ from django.db import connection
 from django.http import HttpRequest
 
 from eventhub import limits
+from eventhub.access.grants import Grant
+from eventhub.access.operators_sql import login_digest
+from eventhub.access.tokens import LoginClaims
 from eventhub.errors import InvalidLogin, TooManyRequests
 
 # One more attempt of the subject in the running window, or the first of a new one.
@@ -36,6 +39,15 @@ def log_in(*, request: HttpRequest, username: str, password: str) -> AbstractBas
         raise InvalidLogin
     login(request, user)
     return user
+
+
+def claims_of(
+    *, request: HttpRequest, zone_id: int, grants: tuple[Grant, ...] | None
+) -> LoginClaims:
+    """What a connection token says of the operator who asks for it."""
+    user = request.user
+    digest = login_digest(session_key=request.session.session_key, password=user.password)
+    return LoginClaims(user.pk, zone_id, digest, grants)
 
 
 def _count_attempt(subject: str, most: int) -> None:

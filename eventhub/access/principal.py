@@ -6,12 +6,15 @@ Plain, and cached by the hot doors as it is.
 from typing import NamedTuple
 
 from eventhub.access.grants import Grant, allows
-from eventhub.access.tokens import TokenClaims
+from eventhub.access.tokens import Claims
 from eventhub.errors import Forbidden
 
 
 class Principal(NamedTuple):
-    """A live key. `expires_at_us` is the key's or the token's end, None for never."""
+    """A live key, or the login that an operator's connection token stands for (operators_sql.py).
+
+    `expires_at_us` is the key's or the token's end, None for never.
+    """
 
     key_id: int
     public_id: str
@@ -40,9 +43,9 @@ class Principal(NamedTuple):
             )
 
 
-def narrow(principal: Principal, claims: TokenClaims) -> Principal:
-    """The principal of a connection token: its key's, until the token ends, with the token's grants
-    on top.
+def narrow(principal: Principal, claims: Claims) -> Principal:
+    """The principal of a connection token: what it stands for, until the token ends, with the
+    token's grants on top.
     """
     ends = [claims.expires_at_us]
     if principal.expires_at_us is not None:

@@ -1,9 +1,9 @@
-"""Connection tokens: signed, short-lived stand-ins for an API key where no header can be sent
-(EventSource). Plain.
+"""Connection tokens: signed, short-lived stand-ins for an API key or an operator's login where no
+header can be sent (EventSource, a browser's websocket). Plain.
 
-A token names its key and may narrow its grants. It is reusable until it expires, and dies with its
-key: whoever reads one must then find the live key by `public_id`. It is a JWT (HS256) under a
-secret derived from the hub's own.
+A token names its key, or its login, and may narrow its grants. It is reusable until it expires, and
+dies with what it stands for: whoever reads one must then find the live key by `public_id`, or the
+live login. It is a JWT (HS256) under a secret derived from the hub's own.
 """
 
 import hashlib
@@ -33,19 +33,39 @@ class TokenClaims(NamedTuple):
     expires_at_us: int = 0
 
 
-def mint_token(secret: str, claims: TokenClaims, lifetime_s: int, clock: Clock) -> str:
+class LoginClaims(NamedTuple):
+    """What a token of an operator says: who, in which zone, by which login.
+
+    `login` is the sha256 of the login's cookie and of the stored password, so that neither logging
+    out nor a new password leaves the token alive, and nothing in it helps to log in.
+    """
+
+    user_id: int
+    zone_id: int
+    login: str
+    grants: tuple[Grant, ...] | None = None
+    expires_at_us: int = 0
+
+
+Claims = TokenClaims | LoginClaims
+
+
+def mint_token(secret: str, claims: Claims, lifetime_s: int, clock: Clock) -> str:
     """A token that is valid for `lifetime_s` whole seconds from now, rounded down to a second."""
     payload: dict[str, Any] = {
         "aud": _AUDIENCE,
-        "key": claims.public_id,
         "exp": clock.now_us() // 1_000_000 + lifetime_s,
     }
+    if isinstance(claims, TokenClaims):
+        payload["key"] = claims.public_id
+    else:
+        payload |= {"operator": claims.user_id, "zone": claims.zone_id, "login": claims.login}
     if claims.grants is not None:
         payload["grants"] = [grant.json() for grant in claims.grants]
     return jwt.encode(payload, _signing_key(secret), algorithm="HS256")
 
 
-def read_token(secret: str, text: str, clock: Clock) -> TokenClaims:
+def read_token(secret: str, text: str, clock: Clock) -> Claims:
     """The claims of a token; InvalidCredentials for a forged or broken one, TokenExpired for an old
     one.
     """
@@ -63,14 +83,30 @@ def read_token(secret: str, text: str, clock: Clock) -> TokenClaims:
     return claims
 
 
-def _claims(payload: dict[str, Any]) -> TokenClaims:
-    public_id, expires_at_s = payload["key"], payload["exp"]
-    if not isinstance(public_id, str) or not is_public_id(public_id):
-        raise ValueError("key")
-    if not isinstance(expires_at_s, int):
-        raise TypeError("exp")
+def _claims(payload: dict[str, Any]) -> Claims:
+    expires_at_us = _whole(payload, "exp") * 1_000_000
     grants = parse_grants(payload["grants"]) if "grants" in payload else None
-    return TokenClaims(public_id, grants, expires_at_s * 1_000_000)
+    if "operator" in payload:
+        user_id, zone_id = _whole(payload, "operator"), _whole(payload, "zone")
+        return LoginClaims(user_id, zone_id, _text(payload, "login"), grants, expires_at_us)
+    public_id = _text(payload, "key")
+    if not is_public_id(public_id):
+        raise ValueError("key")
+    return TokenClaims(public_id, grants, expires_at_us)
+
+
+def _whole(payload: dict[str, Any], name: str) -> int:
+    found = payload[name]
+    if not isinstance(found, int):
+        raise TypeError(name)
+    return found
+
+
+def _text(payload: dict[str, Any], name: str) -> str:
+    found = payload[name]
+    if not isinstance(found, str):
+        raise TypeError(name)
+    return found
 
 
 def _signing_key(secret: str) -> bytes:

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from eventhub.access.models import ApiKey
-from eventhub.access.tokens import read_token
+from eventhub.access.tokens import TokenClaims, read_token
 from eventhub.clock import SystemClock
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
@@ -196,6 +196,7 @@ def test_a_token_names_its_key_and_its_narrower_grants() -> None:
     )
     assert minted.status_code == 201
     claims = read_token(settings.SECRET_KEY, minted.json()["token"], SystemClock())
+    assert isinstance(claims, TokenClaims)
     assert claims.public_id == public_id(text)
     assert claims.grants is not None
     assert [grant.pattern for grant in claims.grants] == ["orders.eu"]

@@ -4,7 +4,9 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client as HttpClient
@@ -12,6 +14,8 @@ from django.test import Client as HttpClient
 from eventhub import limits
 from eventhub.access.models import ApiKey, Channel, LoginAttempts
 from eventhub.access.services import ensure_demo
+from eventhub.access.tokens import LoginClaims, read_token
+from eventhub.clock import SystemClock
 from tests.integration.access_world import Door, door, key, public_id, refused, zone
 
 pytestmark = pytest.mark.django_db
@@ -50,9 +54,41 @@ def test_an_operator_logs_in_acts_in_any_zone_and_logs_out(operator: Door) -> No
     refused(operator.get("/v1/clients/robot"), 404, "not_found")
     refused(operator.get("/v1/clients?zone=nowhere"), 404, "not_found")
     assert operator.put("/v1/streams/lines?zone=plant", {}, headers=headers).status_code == 201
-    refused(operator.post("/v1/connection-tokens", {}, headers=headers), 403, "forbidden")
     assert operator.delete("/v1/session", headers=headers).status_code == 204
     refused(operator.get("/v1/zones"), 401, "unauthenticated")
+
+
+def test_an_operators_token_names_the_zone_and_the_login_and_no_secret(operator: Door) -> None:
+    headers = log_in(operator)
+    plant = zone("plant")
+    minted = operator.post("/v1/connection-tokens?zone=plant", {"lifetime_s": 30}, headers=headers)
+    assert minted.status_code == 201
+    token = minted.json()["token"]
+    claims = read_token(settings.SECRET_KEY, token, SystemClock())
+    assert isinstance(claims, LoginClaims)
+    assert (claims.user_id, claims.zone_id) == (User.objects.get().pk, plant.pk)
+    payload = jwt.decode(token, options={"verify_signature": False})
+    cookie = operator.http.cookies["sessionid"].value
+    assert cookie not in str(payload)
+    refused(Door(token).get("/v1/streams"), 401, "invalid_credentials")  # not for management
+
+
+@pytest.mark.parametrize("grant", ["emit:orders", "manage:*", "manage:orders"])
+def test_an_operators_token_is_for_listening(operator: Door, grant: str) -> None:
+    headers = log_in(operator)
+    action, streams = grant.split(":")
+    body = {"grants": [{"action": action, "streams": streams}]}
+    problem = refused(
+        operator.post("/v1/connection-tokens", body, headers=headers), 403, "wider_grant"
+    )
+    assert problem["position"] == {"field": "grants.0"}
+
+
+def test_an_operators_token_needs_csrf_and_a_zone_that_exists(operator: Door) -> None:
+    headers = log_in(operator)
+    refused(operator.post("/v1/connection-tokens", {}), 403, "csrf_failed")
+    nowhere = operator.post("/v1/connection-tokens?zone=nowhere", {}, headers=headers)
+    refused(nowhere, 404, "not_found")
 
 
 def test_a_write_without_the_csrf_token_is_refused(operator: Door) -> None:
