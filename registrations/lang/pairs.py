@@ -13,6 +13,8 @@ from eventhub import limits
 from eventhub.errors import BodyNotFilterable, FieldTooLong, InvalidField, UnknownField
 from eventhub.event.envelope import Event
 
+Scalar = str | int | float | bool | None  # what a pair's value is
+
 _MISSING = object()
 
 
@@ -22,7 +24,7 @@ class Pairs:
 
     domain: str | None = None
     type: str | None = None
-    attributes: tuple[tuple[str, Any], ...] = ()
+    attributes: tuple[tuple[str, Scalar], ...] = ()
 
     @property
     def everything(self) -> bool:

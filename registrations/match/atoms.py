@@ -1,0 +1,62 @@
+"""Atoms: a path and a value in a form whose hash and equality are those of the languages. Plain.
+
+An atom is a tuple, never a text put together from parts, so no separator can be confused with what
+is in a part (SUN-06).
+"""
+
+from collections.abc import Container
+from typing import Any
+
+from registrations.match.spec import Spec
+
+Key = Any  # a hashable; two are equal if and only if the values are equal as JSON
+Atom = tuple[str, Key]
+
+
+def canonical(value: Any) -> Key:
+    """A value as a key: 1 equals 1.0 and -0.0 equals 0.0, integers of any size are exact, true is
+    not 1, null equals null only. An array, an object or a NaN becomes a key that equals nothing.
+    """
+    if isinstance(value, bool):
+        return (value,)  # (True,) != 1
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float) and value == value:
+        return value
+    return object()
+
+
+def atoms_of(spec: Spec) -> tuple[Atom, ...]:
+    """The atoms of a spec in their order; a pair given twice counts once (SUN-08)."""
+    return tuple(dict.fromkeys((path, canonical(value)) for path, value in spec.pairs))
+
+
+def prefixes_of(path: str) -> list[str]:
+    """`a.b.c` is reached through `a` and `a.b`."""
+    steps = path.split(".")
+    return [".".join(steps[:end]) for end in range(1, len(steps))]
+
+
+def nested_pairs(attributes: dict[str, Any], wanted: Container[str]) -> list[tuple[str, Any]]:
+    """The pairs inside an event's objects by their dotted paths, as `value_at` finds them: a name
+    that has a dot itself is not reached, and a path that is also an exact name is that name's.
+
+    Only objects whose path is `wanted` are opened, so an event cannot make many long paths.
+    """
+    found: list[tuple[str, Any]] = []
+    waiting = [
+        (name, value)
+        for name, value in attributes.items()
+        if isinstance(value, dict) and "." not in name and name in wanted
+    ]
+    while waiting:
+        outer, members = waiting.pop()
+        for name, value in members.items():
+            if "." in name:
+                continue
+            path = f"{outer}.{name}"
+            if path not in attributes:
+                found.append((path, value))
+            if isinstance(value, dict) and path in wanted:
+                waiting.append((path, value))
+    return found

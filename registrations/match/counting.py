@@ -1,0 +1,178 @@
+"""Strategy `counting`: SUN's inverse mapping with counters (US 7,111,305). Plain.
+
+A hash table leads from a pair, within its domain and type, to every registration that has the pair.
+An event increments the counter of each registration that its pairs lead to; a registration whose
+counter reaches its total is due. Afterwards the counters that were touched, and no others, go back
+to zero.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from eventhub.event.envelope import Event
+from registrations.match.atoms import Key, atoms_of, canonical, nested_pairs, prefixes_of
+from registrations.match.matcher import Counters
+from registrations.match.spec import Spec
+
+K = TypeVar("K")
+Gate = tuple[str | None, str | None]  # domain and type; None: any
+HashKey = tuple[str | None, str | None, str, Key]  # one per (domain, type, name=value) (SUN-06)
+
+
+class Step(NamedTuple):
+    """One lookup of a trace."""
+
+    path: str
+    value: Any
+    counters: dict[int, int]  # of the registrations of the entry, after their increments
+    due: tuple[int, ...]  # all that are due by now, in order
+
+
+class Trace(NamedTuple):
+    """What one event did (SUN-12, SUN-13)."""
+
+    due: list[int]
+    lookups: int
+    increments: int
+    steps: list[Step]
+
+
+class Registration:
+    """A counter and what it must reach."""
+
+    __slots__ = ("counter", "gate", "id", "keys", "total")
+
+    def __init__(self, id: int, spec: Spec) -> None:
+        domain, type = self.gate = (spec.domain, spec.type)
+        self.id = id
+        self.keys: tuple[HashKey, ...] = tuple((domain, type, *atom) for atom in atoms_of(spec))
+        self.total = len(self.keys)
+        self.counter = 0
+
+
+Entry = dict[int, Registration]  # the list of pointers, from which any can be taken out at once
+
+
+class CountingMatcher:
+    """The index, the zero-pair buckets, and how many registrations use each gate and path."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self._registrations: dict[int, Registration] = {}
+        self._index: dict[HashKey, Entry] = {}
+        self._no_pairs: dict[Gate, Entry] = {}  # total 0: the counters would never tell (SUN-05)
+        self._gates: dict[Gate, int] = {}
+        self._prefixes: dict[str, int] = {}
+
+    def add(self, id: int, spec: Spec) -> None:
+        self.remove(id)
+        made = self._registrations[id] = Registration(id, spec)
+        _count_up(self._gates, made.gate)
+        if not made.keys:
+            self._no_pairs.setdefault(made.gate, {})[id] = made
+        for key in made.keys:
+            self._index.setdefault(key, {})[id] = made
+            for prefix in prefixes_of(key[2]):
+                _count_up(self._prefixes, prefix)
+
+    def remove(self, id: int) -> None:
+        gone = self._registrations.pop(id, None)
+        if gone is None:
+            return
+        _count_down(self._gates, gone.gate)
+        if not gone.keys:
+            _take_out(self._no_pairs, gone.gate, id)
+        for key in gone.keys:
+            _take_out(self._index, key, id)
+            for prefix in prefixes_of(key[2]):
+                _count_down(self._prefixes, prefix)
+
+    def match(self, event: Event) -> list[int]:
+        return self._run(event, None).due
+
+    def trace(self, event: Event) -> Trace:
+        """The same as `match`, telling every lookup and increment."""
+        return self._run(event, [])
+
+    def _run(self, event: Event, steps: list[Step] | None) -> Trace:
+        gates = [gate for gate in gates_of(event) if gate in self._gates]
+        due = [id for gate in gates for id in self._no_pairs.get(gate, ())]
+        visited: list[Registration] = []
+        lookups = 0
+        for key in keys_of(event, gates, self._prefixes):
+            lookups += 1
+            entry = self._index.get(key, {})
+            count(entry, visited, due)
+            if steps is not None:
+                counters = {id: registration.counter for id, registration in entry.items()}
+                steps.append(Step(key[2], key[3], counters, tuple(due)))
+        reset(visited)
+        self.counters.lookups += lookups
+        self.counters.touched += len(visited)
+        return Trace(due, lookups, len(visited), steps or [])
+
+    def dump(self) -> list[tuple[HashKey, list[int]]]:
+        """Every hash entry with its registrations, in one order however it grew (SUN-07, SUN-10);
+        a gate's registrations without pairs stand under the path `` and the value `()`."""
+        entries: dict[HashKey, Entry] = {
+            **{(*gate, "", ()): entry for gate, entry in self._no_pairs.items()},
+            **self._index,
+        }
+        return sorted(((key, sorted(entry)) for key, entry in entries.items()), key=repr)
+
+    def totals(self) -> dict[int, int]:
+        """How many pairs each registration needs (SUN-08)."""
+        return {id: registration.total for id, registration in self._registrations.items()}
+
+    def residue(self) -> dict[int, int]:
+        """Counters that are not zero: none between two events (SUN-14)."""
+        left = {id: registration.counter for id, registration in self._registrations.items()}
+        return {id: counter for id, counter in left.items() if counter}
+
+    def __len__(self) -> int:
+        return len(self._registrations)
+
+
+def gates_of(event: Event) -> tuple[Gate, ...]:
+    """The domains and types a registration may name to match the event."""
+    domain, type = event.domain, event.type
+    return (domain, type), (domain, None), (None, type), (None, None)
+
+
+def keys_of(event: Event, gates: list[Gate], prefixes: dict[str, int]) -> Iterator[HashKey]:
+    """The hash keys of an event: each of its pairs under each gate."""
+    pairs = [*event.attributes.items(), *nested_pairs(event.attributes, prefixes)]
+    for domain, type in gates:
+        for path, value in pairs:
+            yield domain, type, path, canonical(value)
+
+
+def count(entry: Entry, visited: list[Registration], due: list[int]) -> None:
+    """Increment what an entry points to, and notice what is due (SUN-12)."""
+    for registration in entry.values():
+        registration.counter += 1
+        visited.append(registration)
+        if registration.counter == registration.total:
+            due.append(registration.id)
+
+
+def reset(visited: list[Registration]) -> None:
+    """Back to zero: costs what was touched, not all there is (SUN-14)."""
+    for registration in visited:
+        registration.counter = 0
+
+
+def _count_up(counts: dict[K, int], key: K) -> None:
+    counts[key] = counts.get(key, 0) + 1
+
+
+def _count_down(counts: dict[K, int], key: K) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
+
+
+def _take_out(entries: dict[K, Entry], key: K, id: int) -> None:
+    del entries[key][id]
+    if not entries[key]:
+        del entries[key]

@@ -1,0 +1,40 @@
+"""What every strategy of matching is: specs go in under a number, an event gives the numbers that
+match. Plain.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from eventhub.event.envelope import Event
+from registrations.match.spec import Spec
+
+
+@dataclass(slots=True)
+class Counters:
+    """The work of a matcher since it was made."""
+
+    lookups: int = 0  # one per pair of an event and gate (domain and type) that may hold it
+    touched: int = 0  # what was looked at because of a pair it has in common with an event
+    rebuilds: int = 0  # parts of the structure that were made anew; see each strategy
+
+
+class Matcher(Protocol):
+    """Which specs does an event match? All strategies give the same set, in an order of their own.
+
+    Concurrency: none. One task owns a matcher; `match` never awaits and leaves nothing behind.
+    """
+
+    counters: Counters
+
+    def add(self, id: int, spec: Spec) -> None:
+        """Take a spec in, in place; it is matched from the next event on (SUN-11). Another spec
+        under that number is replaced."""
+
+    def remove(self, id: int) -> None:
+        """Forget a number; nothing happens if it is not there."""
+
+    def match(self, event: Event) -> list[int]:
+        """The numbers of all specs that the event matches, each once."""
+
+    def __len__(self) -> int:
+        """How many numbers are in."""
