@@ -4,7 +4,8 @@ Sql module.
 
 Three sources, one rule (a ring takes only its next sequence): rows this process appended, NOTIFY
 from others, and a look at the heads every 250 ms, because a NOTIFY may be lost. Concurrency
-contract: one event loop; `run` is one task; a ring is filled by one reader at a time.
+contract: one event loop; only the task `_keep_full` reads for the rings, on a connection of its
+own, so that readers that catch up cannot delay it.
 """
 
 import asyncio
@@ -37,10 +38,10 @@ class Tail:
         self._pool = pool
         self._rings: dict[int, Ring] = {}
         self._watchers: dict[int, int] = {}
-        self._filling: dict[int, asyncio.Lock] = {}
+        self._heard: dict[int, int] = {}  # stream -> head that somebody spoke of
+        self._some_heard = asyncio.Event()
         self._dirty: dict[int, int] = {}
         self._some_dirty = asyncio.Event()
-        self._look_now = asyncio.Event()
 
     @asynccontextmanager
     async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
@@ -57,7 +58,6 @@ class Tail:
             self._watchers[stream_id] -= 1
             if not self._watchers[stream_id]:
                 del self._watchers[stream_id], self._rings[stream_id]
-                self._filling.pop(stream_id, None)
                 self._share_bytes()
 
     def committed(self, rows: list[NewRow]) -> None:
@@ -72,38 +72,48 @@ class Tail:
             ring = self._rings.get(stream_id)
             if ring is not None:
                 complete = ring.push([Stored(*row[1:]) for row in new])
-                if not complete:  # another process appended in between: look now, not in a while
-                    self._look_now.set()
+                if not complete:  # another process appended in between: read now, not in a while
+                    self._hear(stream_id, new[-1].sequence)
         self._some_dirty.set()
 
     async def run(self) -> None:
         """Follow until cancelled, through every absence of the database."""
         async with asyncio.TaskGroup() as group:
             group.create_task(endless("tail listen", self._listen))
-            group.create_task(endless("tail poll", self._poll))
+            group.create_task(endless("tail keep full", self._keep_full))
             group.create_task(endless("tail tell", self._tell))
 
-    async def _poll(self) -> None:
-        """Look at the heads on a connection of its own, so that busy readers cannot delay it."""
+    async def _keep_full(self) -> None:
+        """Read what was heard of at once, and look at all heads every 250 ms."""
+        clock = asyncio.get_running_loop().time
         connection: Connection | None = None
+        look_at_s = clock()
         while True:
+            self._some_heard.clear()
             try:
-                if self._rings:
-                    connection = connection or await connect(self._url, name="eventhub heads")
-                    await self._look(connection, list(self._rings))
+                connection = connection or await connect(self._url, name="eventhub heads")
+                await self._read_heard(connection)
+                if clock() >= look_at_s:
+                    look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
+                    await self._look(connection)
             except (*AWAY, EventHubError):
-                if connection is not None:
-                    await connection.close()
+                await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._look_now.wait(), limits.HEAD_POLL_INTERVAL_S)
-            self._look_now.clear()
+                await asyncio.wait_for(self._some_heard.wait(), max(0.0, look_at_s - clock()))
 
-    async def _look(self, connection: Connection, stream_ids: list[int]) -> None:
+    async def _read_heard(self, connection: Connection) -> None:
+        heard, self._heard = self._heard, {}
+        for stream_id, head in heard.items():
+            await self._fill(connection, stream_id, head)
+
+    async def _look(self, connection: Connection) -> None:
+        if not self._rings:
+            return
         began_s = asyncio.get_running_loop().time()
         with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-            now = await heads(connection, stream_ids)
+            now = await heads(connection, list(self._rings))
         for stream_id, head in now.items():
             await self._fill(connection, stream_id, head)
             ring = self._rings.get(stream_id)
@@ -116,19 +126,18 @@ class Tail:
 
         What can no longer be read is left out: who wants it reads the log, and is told why.
         """
-        async with self._filling.setdefault(stream_id, asyncio.Lock()):
-            while (ring := self._rings.get(stream_id)) is not None and ring.next <= head:
-                try:
-                    with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-                        rows = await read(connection, stream_id, ring.next - 1)
-                except (Gone, LogHole) as error:
-                    reason = {"reason": error.code, **error.details}
-                    log.error("tail_skips", next=ring.next, head=head, **reason)
-                    ring.skip_to(max(head + 1, ring.next))
-                    return
-                if not rows:
-                    return
-                ring.push(rows)
+        while (ring := self._rings.get(stream_id)) is not None and ring.next <= head:
+            try:
+                with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
+                    rows = await read(connection, stream_id, ring.next - 1)
+            except (Gone, LogHole) as error:
+                reason = {"reason": error.code, **error.details}
+                log.error("tail_skips", next=ring.next, head=head, **reason)
+                ring.skip_to(max(head + 1, ring.next))
+                return
+            if not rows:
+                return
+            ring.push(rows)
 
     async def _listen(self) -> None:
         """NOTIFY from the other processes, on a connection of its own."""
@@ -138,19 +147,19 @@ class Tail:
                 try:
                     await connection.execute("LISTEN eventhub_heads")
                     async for notice in connection.notifies():
-                        await self._heard(notice.payload)
+                        for pair in notice.payload.split():
+                            stream_id, _, head = pair.partition(":")
+                            self._hear(int(stream_id), int(head))
                 finally:
                     await connection.close()
             except (*AWAY, EventHubError):
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
-    async def _heard(self, payload: str) -> None:
-        for pair in payload.split():
-            stream_id, _, head = pair.partition(":")
-            ring = self._rings.get(int(stream_id))
-            if ring is not None and ring.next <= int(head):
-                async with reading(self._pool) as connection:
-                    await self._fill(connection, int(stream_id), int(head))
+    def _hear(self, stream_id: int, head: int) -> None:
+        ring = self._rings.get(stream_id)
+        if ring is not None and ring.next <= head:
+            self._heard[stream_id] = max(head, self._heard.get(stream_id, 0))
+            self._some_heard.set()
 
     async def _tell(self) -> None:
         """NOTIFY the others of what this process appended: a statement of its own, at most one in 2
@@ -167,12 +176,19 @@ class Tail:
                     with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
                         await connection.execute(SQL["notify"], (payload,))
             except (*AWAY, EventHubError):
+                await _drop(connection)
                 connection = None  # whoever misses this notice looks at the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)
 
     def _share_bytes(self) -> None:
         for ring in self._rings.values():
             ring.bytes_max = limits.RING_BYTES_TOTAL_MAX // len(self._rings)
+
+
+async def _drop(connection: Connection | None) -> None:
+    """Close a connection that broke, or may have."""
+    if connection is not None:
+        await connection.close()
 
 
 def _payloads(told: dict[int, int], *, size: int = 200) -> list[str]:
