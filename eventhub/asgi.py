@@ -63,7 +63,7 @@ class Application:
         self._http = _with_cors(
             Doors(_django, hub_log=hub.log, gate=hub.gate, redis_url=hub.env.redis_url), hub
         )
-        self._websocket = SocketDoor(hub_log=hub.log, gate=hub.gate, keeper=keeper)
+        self._websocket = SocketDoor(hub_log=hub.log, gate=hub.gate, feed=hub.feed, keeper=keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of
         # Django stops every socket for 50 ms.
         gc.collect()

@@ -1,5 +1,5 @@
-"""What one web process runs beside its requests: the log and the gate, opened and closed together.
-Composition root.
+"""What one web process runs beside its requests, opened and closed together: the log, the gate and
+the feed of registrations. Composition root.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from eventhub.env import Env
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintain import maintain
+from registrations.feed import Feed
 
 
 class Hub(NamedTuple):
@@ -21,6 +22,7 @@ class Hub(NamedTuple):
 
     log: Log
     gate: Gate
+    feed: Feed
     env: Env
 
 
@@ -31,12 +33,14 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
     """
     async with Log.open(database_url=env.database_url, direct_url=env.database_direct_url) as log:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
+        feed = Feed(log)
         tasks = [
             asyncio.create_task(endless("gate", gate.run)),
+            asyncio.create_task(endless("feed", feed.run)),
             asyncio.create_task(endless("maintain", partial(maintain, log.pool))),
         ]
         try:
-            yield Hub(log, gate, env)
+            yield Hub(log, gate, feed, env)
         finally:
             for task in tasks:
                 task.cancel()

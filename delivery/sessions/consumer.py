@@ -26,6 +26,7 @@ from eventhub.errors import (
 )
 from eventhub.eventlog.log import Log
 from eventhub.logs import get_logger
+from registrations.feed import Feed
 
 log = get_logger(__name__)
 
@@ -36,10 +37,11 @@ CLOSE_FAILED = 1011
 class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """One socket. The handshake (SocketDoor) has authorised it already."""
 
-    def __init__(self, *, hub_log: Log, gate: Gate, keeper: Keeper) -> None:
+    def __init__(self, *, hub_log: Log, gate: Gate, feed: Feed, keeper: Keeper) -> None:
         super().__init__()
         self._log = hub_log
         self._gate = gate
+        self._feed = feed
         self._keeper = keeper
         self._pumping: asyncio.Task[None] | None = None
         self._second = 0
@@ -48,7 +50,8 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         subprotocol = chosen_subprotocol(self.scope)
         await self.accept(subprotocol)
-        parts = Parts(self._log, self._gate, SystemClock(), frames_for(subprotocol), self._send)
+        frames = frames_for(subprotocol)
+        parts = Parts(self._log, self._gate, self._feed, SystemClock(), frames, self._send)
         credential, principal = self.scope["eventhub"]
         self._pump = Pump(parts, credential, principal)
         self._keeper.add(self._pump, Socket(self._abandon, self._unsent_bytes))
@@ -114,10 +117,12 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 class SocketDoor:
     """The handshake of /v1/ws: authorises before accepting, and refuses with a problem document."""
 
-    def __init__(self, *, hub_log: Log, gate: Gate, keeper: Keeper) -> None:
+    def __init__(self, *, hub_log: Log, gate: Gate, feed: Feed, keeper: Keeper) -> None:
         self._gate = gate
         self._keeper = keeper
-        self._consumer = SessionConsumer.as_asgi(hub_log=hub_log, gate=gate, keeper=keeper)
+        self._consumer = SessionConsumer.as_asgi(
+            hub_log=hub_log, gate=gate, feed=feed, keeper=keeper
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -3,7 +3,8 @@
 JSON text, and protobuf that ends with the stored bytes (EMC-31). Plain.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -23,14 +24,26 @@ _FRAME_EVENT_TAG = b"\x0a"  # field 1, length-delimited: ServerFrame.event
 Frame = str | bytes
 
 
+class Heading(NamedTuple):
+    """What one listen is told beside the event itself."""
+
+    listen: str  # its name, as JSON
+    prev: int
+    live: bool
+    registrations: Sequence[int] = ()  # of those that the listen names, the ones that matched
+
+
 class JsonFrames:
     """Text frames. What is the same for all readers of an event is made once and shared."""
 
-    def event(self, listen: str, prev: int, live: bool, stored: Stored) -> Frame:
-        liveness = "live" if live else "recovery"
+    def event(self, heading: Heading, stored: Stored) -> Frame:
+        liveness = "live" if heading.live else "recovery"
+        named = ""
+        if heading.registrations:
+            named = f'"registrations":[{",".join(map(str, heading.registrations))}],'
         return (
-            f'{{"op":"event","listen":{listen},"prev":{prev},"liveness":"{liveness}",'
-            f"{shared_json(stored)}}}"
+            f'{{"op":"event","listen":{heading.listen},"prev":{heading.prev},'
+            f'"liveness":"{liveness}",{named}{shared_json(stored)}}}'
         )
 
     def message(self, fields: dict[str, Any]) -> Frame:
@@ -40,14 +53,15 @@ class JsonFrames:
 class ProtobufFrames:
     """Binary frames: ServerFrame messages."""
 
-    def event(self, listen: str, prev: int, live: bool, stored: Stored) -> Frame:
+    def event(self, heading: Heading, stored: Stored) -> Frame:
         header = _header(
-            listen=orjson.loads(listen),
+            listen=orjson.loads(heading.listen),
             segment=stored.segment,
             sequence=stored.sequence,
-            prev=prev,
-            liveness=event_pb2.LIVE if live else event_pb2.RECOVERY,
+            prev=heading.prev,
+            liveness=event_pb2.LIVE if heading.live else event_pb2.RECOVERY,
             appended_at_us=stored.appended_at_us,
+            registrations=heading.registrations,
         ).SerializeToString()
         payload = stored.payload
         size = varint(len(payload))

@@ -18,6 +18,10 @@ ListenName = Annotated[str, Meta(min_length=1, max_length=64)]
 StreamName = Annotated[
     str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
 ]
+Registrations = Annotated[
+    list[Annotated[int, Meta(ge=1, le=2**63 - 1)]],
+    Meta(min_length=1, max_length=limits.LISTEN_REGISTRATIONS_MAX),
+]
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
@@ -47,6 +51,7 @@ class ListenIn(
     type: Any = None
     attributes: Any = None
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
+    registrations: Registrations | None = None  # instead of pairs: what these ask for
     body: Any = None  # named only to be refused: the body is opaque
     body_base64: Any = None
 
@@ -117,6 +122,11 @@ def pairs_of(message: ListenIn) -> Pairs:
         for name in ("domain", "type", "attributes", "body", "body_base64")
         if (value := getattr(message, name)) is not None
     }
+    if message.registrations is not None and fields:
+        raise errors.InvalidField(
+            "A listen names registrations or pairs, not both; put the pairs into a registration.",
+            field="registrations",
+        )
     return parse_pairs(fields)
 
 

@@ -7,11 +7,12 @@ events it did not ask for (EMC-05).
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
-from delivery.sessions.frames import Frame, Frames
+from delivery.sessions.frames import Frame, Frames, Heading
 from eventhub import limits, metrics
 from eventhub.access.principal import Principal
 from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
@@ -91,9 +92,10 @@ class Listen:
             "head": position.head,
         }
 
-    def event(self, stored: Stored, frames: Frames) -> Frame:
-        """The frame of an event that the filter wants."""
-        frame = frames.event(self.name_json, self.told, stored.sequence > self.started_head, stored)
+    def event(self, stored: Stored, frames: Frames, registrations: Sequence[int] = ()) -> Frame:
+        """The frame of an event that is wanted, naming the registrations that matched."""
+        live = stored.sequence > self.started_head
+        frame = frames.event(Heading(self.name_json, self.told, live, registrations), stored)
         self.told = stored.sequence
         if self.window is not None:
             self._unacked.append(stored.sequence)

@@ -6,12 +6,13 @@ reader costs one buffer and delays nobody; when it takes nothing for too long it
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
 from delivery.sessions import messages
 from delivery.sessions.frames import Frame, Frames
+from delivery.sessions.interest import Interest, require_own
 from delivery.sessions.protocol import Filter, Listen, Session, hello, refusal, require_listen
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
@@ -21,6 +22,7 @@ from eventhub.errors import DatabaseUnavailable, EventHubError, UnknownChannel
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Stored
+from registrations.feed import Feed
 
 SendFrames = Callable[[list[Frame]], Awaitable[None]]
 
@@ -30,6 +32,7 @@ class Parts(NamedTuple):
 
     log: Log
     gate: Gate
+    feed: Feed
     clock: Clock
     frames: Frames
     send: SendFrames
@@ -38,6 +41,7 @@ class Parts(NamedTuple):
 class _Running(NamedTuple):
     listen: Listen
     follower: Follower
+    interest: Interest | None  # of a listen that names registrations
     until_stopped: AsyncExitStack
 
 
@@ -48,7 +52,7 @@ class Pump:
     """
 
     def __init__(self, parts: Parts, credential: str, principal: Principal) -> None:
-        self._log, self._gate, self._clock, self._frames, self._send_frames = parts
+        self._log, self._gate, self._feed, self._clock, self._frames, self._send_frames = parts
         self._credential = credential
         self.principal = principal
         self.session = Session()
@@ -106,14 +110,25 @@ class Pump:
         stream_id = await self._gate.stream_id(self.principal, message.stream)
         listen = Listen(message.listen, message.stream, wanted, message.window)
         async with AsyncExitStack() as stack:
+            interest = None
+            if message.registrations is not None:
+                interest = await stack.enter_async_context(
+                    self._interest(message.registrations, stream_id)
+                )
             follower = await stack.enter_async_context(self._log.follow(stream_id, start))
             began = listen.began(follower.position)
             await self._say(began)
             follower.ring.wakers.add(self.waker)
-            self._running[message.listen] = _Running(listen, follower, stack.pop_all())
+            self._running[message.listen] = _Running(listen, follower, interest, stack.pop_all())
         self.session.listens[message.listen] = listen
         metrics.LISTENS.inc()
         self.waker.set()
+
+    @asynccontextmanager
+    async def _interest(self, ids: list[int], stream_id: int) -> AsyncIterator[Interest]:
+        await require_own(self._log, self.principal, ids, stream_id)
+        async with Interest.open(self._log, self._feed, ids, stream_id) as interest:
+            yield interest
 
     async def _filter(self, message: messages.ListenIn) -> Filter:
         mask = messages.mask_of(message)
@@ -212,23 +227,29 @@ class Pump:
 
     async def _serve(self, running: _Running) -> bool:
         """Send what one listen is owed, in one write; the next turn looks at the grants first."""
-        listen, follower, _ = running
+        listen, follower, interest, _ = running
         if listen.full:
             return False
-        batch = follower.ready(limits.FRAMES_PER_TURN_MAX)
-        if batch is None:
-            batch = await follower.catch_up()
-            if self._running.get(listen.name) is not running or self._changes != self._gate.changes:
-                return True
+        ready = follower.ready(limits.FRAMES_PER_TURN_MAX)
+        batch = await follower.catch_up() if ready is None else ready
+        if batch and interest is not None:
+            await interest.catch_up(follower.cursor.sequence)
+        if (ready is None or interest is not None) and self._superseded(running):
+            return True
         frames = self._frames_of(running, batch)
         if frames:
             metrics.SENT.add(len(frames), sum(map(len, frames)))
             await self._send(frames)
         return bool(batch)
 
+    def _superseded(self, running: _Running) -> bool:
+        """True if the listen was stopped, or grants changed, while something was awaited."""
+        gone = self._running.get(running.listen.name) is not running
+        return gone or self._changes != self._gate.changes
+
     def _frames_of(self, running: _Running, batch: list[Stored]) -> list[Frame]:
         """The frames of what the listen wants of a batch, as far as a turn may go."""
-        listen, follower, _ = running
+        listen, follower, interest, _ = running
         now_us = self._clock.now_us()
         frames: list[Frame] = []
         size = 0
@@ -236,8 +257,11 @@ class Pump:
             if listen.full or size > limits.TURN_BYTES_MAX:
                 break
             follower.took(stored)
-            if listen.filter.wants(stored, now_us):
-                frame = listen.event(stored, self._frames)
+            if not listen.filter.wants(stored, now_us):
+                continue
+            named = () if interest is None else interest.matching(stored)
+            if interest is None or named:
+                frame = listen.event(stored, self._frames, named)
                 frames.append(frame)
                 size += len(frame)
         return frames

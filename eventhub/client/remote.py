@@ -65,6 +65,20 @@ class HubClient:
                 await asyncio.sleep(pause_s)
         raise AssertionError("unreachable")
 
+    async def call(self, method: str, path: str, body: Any = None) -> Any:
+        """One request to the management API, `await hub.call("POST", "/v1/registrations", {...})`:
+
+        the answer's JSON, None if it has none. Raises HubProblem for a refusal.
+        """
+        data = None if body is None else orjson.dumps(body)
+        headers = {"Content-Type": "application/json"} if data is not None else {}
+        url = f"{self._base_url}{path}"
+        async with self._session.request(method, url, data=data, headers=headers) as response:
+            content = await response.read()
+            if response.status >= 400:
+                raise HubProblem({"status": response.status, **_json(content)})
+            return orjson.loads(content) if content else None
+
     async def _emit_once(self, stream: str, body: bytes) -> Receipt:
         url = f"{self._base_url}/v1/streams/{stream}/events"
         headers = {"Content-Type": "application/json"}
@@ -82,8 +96,9 @@ class HubClient:
         """Every event of a stream from a start on, in order, once; reconnects and resumes by
         itself.
 
-        `mask`: 64 channel bits; `pairs`: domain, type, attributes. Raises HubProblem (`gap`,
-        `segment_mismatch`, `unknown_stream`, ...) and LossDetected.
+        `mask`: 64 channel bits; `pairs`: domain, type, attributes, or instead of them
+        registrations (their ids). Raises HubProblem (`gap`, `segment_mismatch`,
+        `unknown_stream`, ...) and LossDetected.
         """
         place = _Place(stream, start, mask, pairs)
         attempt = 0
@@ -164,6 +179,7 @@ class _Place:
                 message["prev"],
                 message["liveness"],
                 message["event"],
+                tuple(message.get("registrations", ())),
             )
         if op == "listening":
             self._start = Cursor(**message["cursor"])

@@ -66,6 +66,7 @@ class Delivered(NamedTuple):
     prev: int
     liveness: str  # live, or recovery: caught up from the log
     event: dict[str, Any]  # the event's own fields, as in the hub's native JSON
+    registrations: tuple[int, ...] = ()  # of those that the listen names, the ones that matched
 
     @property
     def cursor(self) -> Cursor:

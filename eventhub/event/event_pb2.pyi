@@ -77,13 +77,14 @@ class Event(_message.Message):
     def __init__(self, producer_id: _Optional[_Union[EventId, _Mapping]] = ..., text_id: _Optional[str] = ..., source: _Optional[str] = ..., domain: _Optional[str] = ..., type: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., attributes: _Optional[bytes] = ..., body: _Optional[bytes] = ..., content_type: _Optional[str] = ..., node: _Optional[str] = ..., application: _Optional[_Iterable[str]] = ..., environment: _Optional[bytes] = ..., mask: _Optional[int] = ..., priority: _Optional[int] = ..., expires_at_us: _Optional[int] = ..., time_us: _Optional[int] = ..., key: _Optional[str] = ..., bundle: _Optional[str] = ..., depends: _Optional[_Iterable[str]] = ..., correlation: _Optional[str] = ..., cause: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class EventFrame(_message.Message):
-    __slots__ = ("listen", "segment", "sequence", "prev", "liveness", "appended_at_us", "event")
+    __slots__ = ("listen", "segment", "sequence", "prev", "liveness", "appended_at_us", "registrations", "event")
     LISTEN_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     PREV_FIELD_NUMBER: _ClassVar[int]
     LIVENESS_FIELD_NUMBER: _ClassVar[int]
     APPENDED_AT_US_FIELD_NUMBER: _ClassVar[int]
+    REGISTRATIONS_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     listen: str
     segment: str
@@ -91,8 +92,9 @@ class EventFrame(_message.Message):
     prev: int
     liveness: Liveness
     appended_at_us: int
+    registrations: _containers.RepeatedScalarFieldContainer[int]
     event: bytes
-    def __init__(self, listen: _Optional[str] = ..., segment: _Optional[str] = ..., sequence: _Optional[int] = ..., prev: _Optional[int] = ..., liveness: _Optional[_Union[Liveness, str]] = ..., appended_at_us: _Optional[int] = ..., event: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, listen: _Optional[str] = ..., segment: _Optional[str] = ..., sequence: _Optional[int] = ..., prev: _Optional[int] = ..., liveness: _Optional[_Union[Liveness, str]] = ..., appended_at_us: _Optional[int] = ..., registrations: _Optional[_Iterable[int]] = ..., event: _Optional[bytes] = ...) -> None: ...
 
 class ServerFrame(_message.Message):
     __slots__ = ("event", "message")

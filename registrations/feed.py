@@ -1,0 +1,114 @@
+"""The bridge from the tables to the matchers of one process: follows `system` and says which
+registrations changed.
+
+Sql module. Exactness: whoever has read a batch of events awaits `confirm()` and then matches; by
+then every change that was visible before the batch's last event was appended has been told.
+Concurrency contract: one event loop; `run` is one task; listeners are called in the order of the
+changes and must not block.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from eventhub import limits
+from eventhub.errors import DatabaseUnavailable, EventHubError
+from eventhub.eventlog.database import reading
+from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.read import heads
+from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+REGISTRATION = "registration."
+
+
+class Change(NamedTuple):
+    """A registration was created, changed or deleted at a barrier."""
+
+    registration: int
+    barrier: int
+
+
+Listener = Callable[[Change | None], None]  # None: what happened is not known, load everything
+
+
+class Feed:
+    """What `system` says of registrations, to everything in this process that matches."""
+
+    def __init__(self, hub_log: Log) -> None:
+        self.listeners: set[Listener] = set()
+        self._log = hub_log
+        self._waiting: list[asyncio.Future[None]] = []
+        self._waker = asyncio.Event()
+
+    async def confirm(self) -> None:
+        """Return when everything is told that `system` held when this was called.
+
+        One look at its head serves all who wait. Raises DatabaseUnavailable.
+        """
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(told)
+        self._waker.set()
+        try:
+            async with asyncio.timeout(limits.READ_TIMEOUT_S_MAX):
+                await told
+        except TimeoutError:
+            raise DatabaseUnavailable from None
+
+    async def run(self) -> None:
+        """Follow until cancelled, through every absence of the database."""
+        while True:
+            try:
+                async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
+                    follower.ring.wakers.add(self._waker)
+                    try:
+                        self._tell(None)  # what happened before `now` was not followed
+                        await self._follow(follower)
+                    finally:
+                        follower.ring.wakers.discard(self._waker)
+            except EventHubError as error:
+                log.warning("registrations_not_followed", error=error.code)
+            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _follow(self, follower: Follower) -> None:
+        while True:
+            self._waker.clear()
+            waiting, self._waiting = self._waiting, []
+            try:
+                head = follower.ring.next - 1
+                if waiting:
+                    head = max(head, await self._head())
+                await self._apply(follower, head)
+            except BaseException:
+                self._waiting += (
+                    waiting  # whoever waits is served after the next start, or gives up
+                )
+                raise
+            for told in waiting:
+                if not told.done():  # else its owner has gone
+                    told.set_result(None)
+            if not self._waiting:
+                await self._waker.wait()
+
+    async def _head(self) -> int:
+        async with reading(self._log.lookups) as connection:
+            return (await heads(connection, [SYSTEM_STREAM_ID]))[SYSTEM_STREAM_ID]
+
+    async def _apply(self, follower: Follower, head: int) -> None:
+        while follower.cursor.sequence < head:
+            batch = follower.ready(limits.READ_EVENTS_MAX) or await follower.catch_up()
+            for stored in batch:
+                follower.took(stored)
+                self._read(stored)
+
+    def _read(self, stored: Stored) -> None:
+        event = stored.event
+        if event.type.startswith(REGISTRATION):
+            self._tell(Change(event.attributes["registration"], event.attributes["barrier"]))
+
+    def _tell(self, change: Change | None) -> None:
+        for listener in list(self.listeners):
+            listener(change)
