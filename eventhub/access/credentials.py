@@ -17,6 +17,7 @@ class DemoAccess(NamedTuple):
     username: str
     password: str
     key: str
+    secret: str = ""  # of the demo's endpoint; empty: none yet
 
 
 def new_access() -> DemoAccess:
@@ -28,17 +29,19 @@ def read_access(file: Path) -> DemoAccess | None:
     try:
         found = orjson.loads(file.read_bytes())
         operator, client = found["operator"], found["client"]
-        access = DemoAccess(operator["username"], operator["password"], client["key"])
+        who = operator["username"], operator["password"], client["key"]
+        access = DemoAccess(*who, client.get("endpoint_secret", ""))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    return access if all(isinstance(text, str) and text for text in access) else None
+    known = all(who) and all(isinstance(text, str) for text in access)
+    return access if known else None
 
 
 def write_access(file: Path, access: DemoAccess) -> None:
     """Put the file in place at once, readable by its owner only."""
     content = {
         "operator": {"username": access.username, "password": access.password},
-        "client": {"name": CLIENT, "key": access.key},
+        "client": {"name": CLIENT, "key": access.key, "endpoint_secret": access.secret},
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")

@@ -2,15 +2,19 @@
 
 import asyncio
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from eventhub.client.remote import HubClient
 from eventhub.client.types import HubProblem
 from eventhub.demo import github, host
 from eventhub.demo.github import Draft
+from eventhub.demo.interest import ensure_interest
 from eventhub.demo.producer import Producer
+from eventhub.demo.sink import Sink
 
 GITHUB_INTERVAL_S = 1.0
 HOST_INTERVAL_S = 2.0
@@ -28,27 +32,45 @@ class Feed(NamedTuple):
 
 
 class Tally:
-    """What was sent since the last report."""
+    """What was sent, and called back, since the last report."""
 
-    def __init__(self) -> None:
+    def __init__(self, sink: Sink) -> None:
         self.sent: dict[str, int] = {}
         self.refused = 0
+        self._sink = sink
 
     def take(self) -> str:
         counts = ", ".join(f"{count} on {name}" for name, count in sorted(self.sent.items()))
         refused = f"; {self.refused} refused" if self.refused else ""
         self.sent, self.refused = {}, 0
-        return f"events in the last minute: {counts or 'none'}{refused}"
+        return f"in the last minute: {counts or 'no event'}{refused}; {self._sink.take()} callbacks"
 
 
-async def feed(url: str, key: str, say: Say) -> None:
+class Place(NamedTuple):
+    """Where the demo runs: the hub's URL, the socket of its receiver, and the credentials' file."""
+
+    url: str
+    listener: socket.socket
+    credentials: Path
+
+
+async def feed(place: Place, key: str, say: Say) -> None:
     """Until SIGTERM or SIGINT."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    tally = Tally()
-    async with HubClient(url, key) as hub, asyncio.TaskGroup() as group:
+    sink = Sink(say)
+    tally = Tally(sink)
+    async with (
+        sink.serve(place.listener) as callback_url,
+        HubClient(place.url, key) as hub,
+        asyncio.TaskGroup() as group,
+    ):
+        try:
+            sink.secret = await ensure_interest(hub, callback_url, place.credentials)
+        except HubProblem as error:
+            say(f"no callbacks in this demo: {error}")
         producer = Producer(hub)
         tasks = [group.create_task(_feed(feed, producer, tally, say)) for feed in _feeds(say)]
         tasks.append(group.create_task(_report(tally, say)))

@@ -1,6 +1,7 @@
 """`manage.py demo`: set the demo up once, then feed its streams until stopped."""
 
 import asyncio
+import socket
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from eventhub.access.services import ensure_demo
-from eventhub.demo.feeder import feed
+from eventhub.demo.feeder import Place, feed
 from eventhub.env import read_env
 from eventhub.up.beside import NoDatabaseUrl, require_database
+from eventhub.up.listener import listen
 
 
 class Command(BaseCommand):
@@ -18,14 +20,20 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--url", default="http://127.0.0.1:8000", help="the hub's base URL")
+        parser.add_argument(
+            "--sink-fd", type=int, help="a listening socket for the demo's callbacks, already bound"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             require_database()
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
-        access = ensure_demo(Path(read_env().data) / "credentials.json")
-        asyncio.run(feed(options["url"], access.key, self._say))
+        file = Path(read_env().data) / "credentials.json"
+        access = ensure_demo(file)
+        fd = options["sink_fd"]
+        listener = socket.socket(fileno=fd) if fd is not None else listen("127.0.0.1", 0)
+        asyncio.run(feed(Place(options["url"], listener, file), access.key, self._say))
 
     def _say(self, text: str) -> None:
         self.stdout.write(text)
