@@ -25,6 +25,7 @@ class Env(NamedTuple):
     cors_origins: tuple[
         str, ...
     ]  # EVENTHUB_CORS_ORIGINS: comma-separated origins, or *; default none
+    origins: tuple[str, ...]  # EVENTHUB_ORIGINS: where browsers find the hub behind a proxy
     trusted_proxies: tuple[str, ...]  # EVENTHUB_TRUSTED_PROXIES: addresses; default none
     callback_allow: tuple[
         str, ...
@@ -50,6 +51,7 @@ def read_env() -> Env:
         secret_key=get("EVENTHUB_SECRET_KEY", ""),
         allowed_hosts=_list(get("EVENTHUB_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")),
         cors_origins=_list(get("EVENTHUB_CORS_ORIGINS", "")),
+        origins=_list(get("EVENTHUB_ORIGINS", "")),
         trusted_proxies=_list(get("EVENTHUB_TRUSTED_PROXIES", "")),
         callback_allow=_list(get("EVENTHUB_CALLBACK_ALLOW", "")),
         log_format=get("EVENTHUB_LOG_FORMAT", "text"),

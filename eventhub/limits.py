@@ -100,6 +100,13 @@ PAGE_ITEMS_DEFAULT = 100
 PAGE_ITEMS_MAX = 1_000
 MANAGE_BODY_BYTES_MAX = 256 * 1024
 
+# --- registrations ---
+REGISTRATIONS_PER_CLIENT_MAX = 1_000_000  # a matcher holds 100,000 in some 100 MB
+REGISTRATIONS_PER_REQUEST_MAX = 1_000  # one barrier and one append: about 100 ms, heads held for 20
+STREAMS_PER_REGISTRATION_MAX = 64  # each has a place in its barriers, and a matcher that holds it
+ENDPOINTS_PER_CLIENT_MAX = 10_000  # each is looked at by the drain when something is due to it
+URL_CHARS_MAX = 2_048  # of an endpoint; what servers and proxies commonly take
+
 # --- supervisor ---
 RESTARTS_PER_MINUTE_MAX = 5
 STOP_TIMEOUT_S_MAX = 10.0
@@ -127,6 +134,7 @@ DELIVERIES_PER_STATEMENT_MAX = 5_000  # about 40 ms and 2 MB of WAL
 FANOUT_ENDPOINTS_MIN = 10_000
 FANOUT_LOOK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
 CHECKPOINT_INTERVAL_S = 1.0  # of a stream without matches: what is matched twice after a crash
+FORWARD_LOAD_S_MAX = 120.0  # reading a stream's registrations; a million take about half of it
 FORWARD_TURN_S = 0.02  # of matching without a pause, so that leases are renewed in time
 FORWARD_STOP_S_MAX = 2.0  # for the statements under way when the process is told to stop
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the others share one label
@@ -162,8 +170,10 @@ CALLBACK_SCAN_INTERVAL_S = 1.0  # due deliveries are looked for so often when no
 CALLBACK_SCAN_ENDPOINTS_MAX = 500  # one look; 10 µs each, and the next look begins behind them
 CALLBACK_FLUSH_INTERVAL_S = 0.02  # results wait at most so long for others
 CALLBACK_FLUSH_RESULTS_MAX = 200  # results in one statement
+CALLBACK_UNWRITTEN_MAX = 2_000  # results; beyond it nothing is claimed until they are written
 CALLBACK_EVENT_BYTES_CACHED_MAX = 32 * 1024 * 1024  # events that are owed to many endpoints
-CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names
+CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names; read secrets
+CALLBACK_GATHER_S = 0.003  # slots that get free within it are filled by one claim
 CALLBACK_STOP_S_MAX = 4.0  # a stopping worker waits so long for answers, then gives back the rest
 CALLBACK_TRIES_MAX = 15  # about two hours in the mean; then the delivery is dead
 CALLBACK_RETRY_S_BASE = 1.0  # the first pause is from 0 to this; each next bound is twice as long

@@ -24,6 +24,11 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_TRUSTED_ORIGINS = list(ENV.origins)
+# where every browser comes by TLS, the login never travels without it
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = bool(ENV.origins) and all(
+    origin.startswith("https://") for origin in ENV.origins
+)
 LOGGING_CONFIG = None
 logs.configure(ENV.log_format, ENV.log_level)
 

@@ -1,18 +1,23 @@
-"""Django's routes: the management API under /v1 and its documentation.
+"""Django's routes: the management API under /v1, its documentation, and the console.
 
 The hot doors never reach Django.
 """
 
 from django.urls import include, path
 
-from eventhub import openapi
+from eventhub import console, openapi
 
 urlpatterns = [
     path("v1/streams", include("eventhub.streams.urls")),
     path("v1/", include("eventhub.access.urls")),
+    path("v1/", include("delivery.overview.urls")),
     path("docs/openapi.json", openapi.openapi_json),
     path("docs/api", openapi.api_page),
     path("docs/errors", openapi.errors_page),
+    path("", console.home),
+    path("console", console.home),
+    path("console/", console.page),
+    path("console/<path:path>", console.file_or_page),
 ]
 
 handler400 = "eventhub.access.problems.bad_request"

@@ -12,6 +12,13 @@ CREATE TABLE forwarding (
     endpoint_id bigint NOT NULL DEFAULT 0     -- ... and of the next event those up to this endpoint (0: none)
 ) WITH (fillfactor = 40);
 
+-- The forwarders that live: those seen within the time of a lease share the streams.
+CREATE TABLE forwarders (
+    id         uuid PRIMARY KEY,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at    timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 60);
+
 -- One event owed to one endpoint. Partitioned by the events' groups, so that this key is unique, and retired with them.
 CREATE TABLE deliveries (
     group_id        integer NOT NULL,
@@ -35,6 +42,7 @@ CREATE INDEX deliveries_parallel ON deliveries (endpoint_id, next_attempt_at)
     WHERE state = 'pending' AND NOT ordered;
 CREATE INDEX deliveries_ordered ON deliveries (endpoint_id, stream_id, run, sequence)
     WHERE state = 'pending' AND ordered;
+CREATE INDEX deliveries_dead ON deliveries (endpoint_id) WHERE state = 'dead';
 
 -- An ordered lane in work: only who holds the token posts its oldest delivery.
 CREATE TABLE lanes (
@@ -53,8 +61,10 @@ CREATE TABLE fanouts (
     segment_id    bigint NOT NULL,
     sequence      bigint NOT NULL,
     endpoints     bigint[] NOT NULL,          -- ascending
-    registrations json NOT NULL,              -- for each endpoint, the registrations that matched
-    done          integer NOT NULL DEFAULT 0, -- so many endpoints have their delivery
+    registrations bigint[] NOT NULL,          -- those that matched, of the first endpoint, of the second, ...
+    ends          bigint[] NOT NULL,          -- where in it each endpoint's last one is
+    total         integer NOT NULL,           -- so many endpoints
+    done          integer NOT NULL DEFAULT 0, -- so many have their delivery; the row goes when all have
     PRIMARY KEY (stream_id, sequence)
 );
 

@@ -1,0 +1,43 @@
+-- name: streams
+-- The zone's streams by name, and the hub's `system` among them, with how far each is matched for callbacks.
+SELECT s.name, h.sequence, f.sequence
+  FROM streams s
+  JOIN heads h ON h.stream_id = s.id
+  LEFT JOIN forwarding f ON f.stream_id = s.id
+ WHERE s.zone_id = %(zone)s OR s.zone_id IS NULL
+ ORDER BY s.name
+ LIMIT %(streams_max)s
+
+-- name: events
+SELECT coalesce(sum(h.sequence), 0)::bigint
+  FROM streams s
+  JOIN heads h ON h.stream_id = s.id
+ WHERE s.zone_id = %(zone)s
+
+-- name: endpoints
+SELECT count(*) FILTER (WHERE enabled), count(*) FILTER (WHERE NOT enabled), count(*)
+  FROM (SELECT enabled FROM endpoints WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS counted
+
+-- name: registrations
+SELECT count(*)
+  FROM (SELECT FROM registrations WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS counted
+
+-- name: pending
+-- Both states of the endpoint's setting by their own partial index.
+SELECT count(*), count(*) FILTER (WHERE next_attempt_at <= now())
+  FROM (
+    (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+      WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND NOT d.ordered LIMIT %(count_max)s)
+    UNION ALL
+    (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+      WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND d.ordered LIMIT %(count_max)s)
+    LIMIT %(count_max)s
+  ) AS counted
+
+-- name: dead
+SELECT count(*)
+  FROM (SELECT FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+         WHERE e.zone_id = %(zone)s AND d.state = 'dead' LIMIT %(count_max)s) AS counted
+
+-- name: forwarders
+SELECT count(*) FROM forwarders WHERE seen_at > now() - make_interval(secs => %(seen_s)s)

@@ -1,0 +1,106 @@
+"""Serves the built console (frontend/dist) below /console/: its files, and its one page for every
+other path there.
+
+The page may run nothing but the console's own files, and load nothing from elsewhere.
+"""
+
+import re
+import secrets
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.views.decorators.csrf import csrf_exempt
+
+from eventhub import errors
+from eventhub.access.problems import problem_response
+
+DIST = Path(__file__).resolve().parents[1] / "frontend" / "dist"
+HOME = "/console/"
+NONCE = "__CSP_NONCE__"  # as frontend/vite.config.ts writes it into the page
+
+_FILE = re.compile(r"(?:assets/)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.([a-z0-9]+)")
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "woff2": "font/woff2",
+}
+_FOR_EVER = "public, max-age=31536000, immutable"  # names of assets hold a hash of their content
+_NOT_BUILT = format_html(
+    "<!doctype html><html lang=en><meta charset=utf-8><title>EventHub</title>"
+    "<h1>The console is not built</h1><p>{}</p>"
+    "<p>The API is there: <code>/docs/api</code> shows it.</p>",
+    "Run make setup in the checkout; then load this page again.",
+)
+
+
+def _only_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    @csrf_exempt
+    @wraps(view)
+    def checked(request: HttpRequest, *args: str, **more: str) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request, *args, **more)
+        response = problem_response(errors.MethodNotAllowed())
+        response["Allow"] = "GET, HEAD"
+        return response
+
+    return checked
+
+
+@_only_read
+def home(request: HttpRequest) -> HttpResponse:
+    """`/` and `/console`: to the console."""
+    return HttpResponseRedirect(HOME)
+
+
+@_only_read
+def page(request: HttpRequest) -> HttpResponse:
+    """The console's page, with a fresh nonce for what it adds to itself; never stored."""
+    try:
+        text = (DIST / "index.html").read_text()
+    except FileNotFoundError:
+        return HttpResponse(_NOT_BUILT, status=503, headers={"Cache-Control": "no-store"})
+    nonce = secrets.token_urlsafe(16)
+    headers = {"Cache-Control": "no-store", "Content-Security-Policy": _policy(nonce)}
+    return HttpResponse(text.replace(NONCE, nonce), headers=headers)
+
+
+@_only_read
+def file_or_page(request: HttpRequest, path: str) -> HttpResponse:
+    """A file of the console by its name, 404 for one that is not there; else the page, which knows
+    its own paths.
+    """
+    if not (path.startswith("assets/") or "." in path.rpartition("/")[2]):
+        return page(request)
+    found = _FILE.fullmatch(path)
+    kind = _TYPES.get(found[1]) if found else None
+    if kind is None or not (DIST / path).is_file():
+        return problem_response(errors.NotFound("The console has no such file."))
+    cached = _FOR_EVER if path.startswith("assets/") else "no-cache"
+    headers = {"Cache-Control": cached, "Vary": "Accept-Encoding"}
+    file = DIST / path
+    packed = file.with_name(f"{file.name}.gz")  # made by the build
+    if "gzip" in request.headers.get("Accept-Encoding", "") and packed.is_file():
+        file, headers["Content-Encoding"] = packed, "gzip"
+    return HttpResponse(file.read_bytes(), content_type=kind, headers=headers)
+
+
+def _policy(nonce: str) -> str:
+    own = f"'self' 'nonce-{nonce}'"
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {own}",
+            f"style-src {own}",
+            "img-src 'self' data:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            "manifest-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )

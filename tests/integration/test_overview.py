@@ -1,0 +1,107 @@
+"""The overview of a zone: its own numbers, bounded counts, and who may see them."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from eventhub import limits
+from eventhub.access.models import Client, Zone
+from tests.integration.access_world import EVERYTHING, door, refused, zone
+
+pytestmark = pytest.mark.django_db
+
+
+def run(query: str, *values: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+def endpoint(of: Zone, *, enabled: bool = True) -> int:
+    owner = Client.objects.filter(zone=of).first()
+    assert owner is not None
+    [(made,)] = run(
+        "INSERT INTO endpoints (zone_id, client_id, url, secret, enabled)"
+        " VALUES (%s, %s, 'https://example.org/', '', %s) RETURNING id",
+        of.pk, owner.pk, enabled,
+    )  # fmt: skip
+    return int(made)
+
+
+def deliveries(endpoint_id: int, state: str, count: int, *, first: int, due: str = "0 s") -> None:
+    """So many rows in a partition made for the test, half of them of an ordered endpoint."""
+    run("CREATE TABLE IF NOT EXISTS deliveries_for_test PARTITION OF deliveries FOR VALUES IN (77)")
+    run(
+        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+        " registrations, state, ordered, next_attempt_at)"
+        " SELECT 77, %s, 1, n, 1, '{1}', %s, n %% 2 = 0, now() + %s::interval"
+        " FROM generate_series(%s::bigint, %s::bigint) AS n",
+        endpoint_id, state, due, first, first + count - 1,
+    )  # fmt: skip
+
+
+def test_a_new_zone_is_empty() -> None:
+    found = door(*EVERYTHING, zone_name="plant").get("/v1/overview").json()
+    assert [stream["name"] for stream in found["streams"]] == ["system"]
+    assert found["events"] == 0
+    assert found["backlog"] == {"pending": 0, "due": 0, "dead": 0}
+    assert found["endpoints"] == {"enabled": 0, "disabled": 0, "total": 0}
+    assert found["registrations"] == 0
+    assert found["checks"]["database"] == "ok"
+
+
+def test_streams_say_how_far_they_are_matched() -> None:
+    manager = door(*EVERYTHING, zone_name="plant")
+    for name in ("lines", "robots"):
+        assert manager.put(f"/v1/streams/{name}", {}).status_code == 201
+    run("UPDATE heads SET sequence = 50 WHERE stream_id IN (SELECT id FROM streams WHERE name IN"
+        " ('lines', 'robots'))")  # fmt: skip
+    run("INSERT INTO forwarding (stream_id, segment, sequence) SELECT id, gen_random_uuid(), 42"
+        " FROM streams WHERE name = 'robots'")  # fmt: skip
+    found = manager.get("/v1/overview").json()
+    assert found["events"] == 100
+    by_name = {stream.pop("name"): stream for stream in found["streams"]}
+    assert by_name["lines"] == {"last": 50, "matched": None, "lag": None}
+    assert by_name["robots"] == {"last": 50, "matched": 42, "lag": 8}
+
+
+def test_the_backlog_is_the_zones_own_and_in_all_its_states() -> None:
+    manager = door(*EVERYTHING, zone_name="plant")
+    own = endpoint(zone("plant"))
+    endpoint(zone("plant"), enabled=False)
+    door("listen:*", zone_name="other")
+    other = endpoint(zone("other"))
+    deliveries(own, "pending", 5, first=1)
+    deliveries(own, "pending", 3, first=10, due="1 h")
+    deliveries(own, "dead", 2, first=20)
+    deliveries(own, "delivered", 4, first=30)
+    deliveries(other, "pending", 9, first=1)
+    deliveries(other, "dead", 9, first=20)
+    found = manager.get("/v1/overview").json()
+    assert found["backlog"] == {"pending": 8, "due": 5, "dead": 2}
+    assert found["endpoints"] == {"enabled": 1, "disabled": 1, "total": 2}
+
+
+def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "OVERVIEW_COUNT_MAX", 10)
+    manager = door(*EVERYTHING, zone_name="plant")
+    own = endpoint(zone("plant"))
+    deliveries(own, "pending", 30, first=1)
+    deliveries(own, "dead", 30, first=100)
+    backlog = manager.get("/v1/overview").json()["backlog"]
+    assert backlog == {"pending": 10, "due": 10, "dead": 10}
+
+
+def test_what_cannot_be_counted_in_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "OVERVIEW_COUNT_MS_MAX", 1)
+    manager = door(*EVERYTHING, zone_name="plant")
+    deliveries(endpoint(zone("plant")), "pending", 60_000, first=1)
+    answer = manager.get("/v1/overview")
+    assert answer.status_code == 200
+    assert answer.json()["backlog"]["pending"] is None
+
+
+def test_the_overview_is_for_who_manages_the_zone() -> None:
+    refused(door("listen:*", "manage:orders").get("/v1/overview"), 403, "forbidden")
+    refused(door(*EVERYTHING).get("/v1/overview?zone=nowhere"), 404, "not_found")
