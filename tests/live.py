@@ -10,11 +10,8 @@ import itertools
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,18 +22,10 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from eventhub import limits
 from eventhub.client.remote import HubClient
-from eventhub.up.guarded import Command, Guarded
-from eventhub.up.guardian import descendants
-from eventhub.up.identity import ordinary
+from tests.live_processes import MANAGE, Processes
 
-HOME = Path(__file__).resolve().parents[1]
-WEB_PROCESSES = 2
 CALL_TIMEOUT_S = 30.0
-READY_TIMEOUT_S = 3.0
-POLL_S = 0.02
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is this machine
 OPERATOR = "operator"
 
 
@@ -61,80 +50,17 @@ class Answer(NamedTuple):
         return problem
 
 
-class WebProcess:
-    """One `manage.py web`, always on the same port."""
-
-    def __init__(self, name: str, env: dict[str, str], log: Path) -> None:
-        self.name = name
-        self.port = _free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._env = env
-        self._log = log
-        self._run: Guarded | None = None
-
-    @property
-    def ws_url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}/v1/ws"
-
-    @property
-    def pid(self) -> int:
-        """Of the Python process itself, for signals and for measuring memory."""
-        assert self._run is not None, f"{self.name} does not run"
-        return descendants(self._run.pid)[0]
-
-    def start(self, *, wait: bool = True) -> None:
-        argv = (sys.executable, str(HOME / "manage.py"), "web", "--port", str(self.port))
-        with self._log.open("ab") as log:
-            command = Command(self.name, argv, self._env, grace_s=limits.GRACEFUL_S_MAX + 2.0)
-            self._run = Guarded(command, ordinary(), output=log)
-        if wait:
-            self.wait_ready()
-
-    def wait_ready(self, timeout_s: float = limits.READY_TIMEOUT_S_MAX) -> None:
-        """Until /readyz answers 200; fails with the end of the log when the process has ended."""
-        until = time.monotonic() + timeout_s
-        while not self.is_ready():
-            ended = self._run is None or self._run.poll() is not None
-            if ended or time.monotonic() > until:
-                raise AssertionError(f"{self.name} is not ready:\n{self.log()[-4000:]}")
-            time.sleep(POLL_S)
-
-    def is_ready(self) -> bool:
-        try:
-            with _DIRECT.open(f"{self.url}/readyz", timeout=READY_TIMEOUT_S) as answer:
-                return bool(answer.status == 200)
-        except (OSError, http.client.HTTPException):
-            return False
-
-    def log(self) -> str:
-        """What all web processes wrote so far."""
-        return self._log.read_text(errors="replace")
-
-    def stop(self) -> None:
-        """SIGTERM, and wait for the end."""
-        if self._run is not None:
-            self._run.end()
-            self._run = None
-
-    def kill(self) -> None:
-        """SIGKILL to the process, and wait for the end."""
-        if self._run is not None:
-            self._run.kill()
-            self._run.wait(CALL_TIMEOUT_S)
-            self._run = None
-
-    def restart(self) -> None:
-        """Stop and start again; sockets of clients break, what is stored stays."""
-        self.stop()
-        self.start()
-
-
 class LiveHub:
-    """The hub. `url` and `ws_url` are those of the first web process; `web` has all of them."""
+    """The hub. `url` and `ws_url` are those of the first web process; `web` has all of them.
 
-    def __init__(self, database_url: str, web: list[WebProcess], password: str) -> None:
+    Forwarders and workers do not run before the fixture `sink` (or `callback_hub`) is asked for.
+    """
+
+    def __init__(self, database_url: str, processes: Processes, password: str) -> None:
         self.database_url = database_url
-        self.web = web
+        self.web = processes.web
+        self.forwarders = processes.forwarders
+        self.workers = processes.workers
         self.password = password  # of the operator
         self._operator: dict[str, str] = {}
         self._numbers = itertools.count(1)
@@ -165,6 +91,12 @@ class LiveHub:
         if not self._operator:
             self._operator = self._log_in()
         return self._operator
+
+    def start_callbacks(self) -> None:
+        """Forwarders and workers, those that do not run."""
+        for process in (*self.forwarders, *self.workers):
+            if not process.running:
+                process.start()
 
     def new_zone(self) -> "LiveZone":
         """A zone of its own for a test, with a key that may do everything in it."""
@@ -245,6 +177,21 @@ class LiveZone:
         path = f"/v1/streams/{quote(stream, safe='')}/events"
         return self.hub.call("POST", path, events, key=key or self.admin, **more)
 
+    def register(self, *wanted: dict[str, Any], key: str = "") -> list[dict[str, Any]]:
+        """Registrations of the key's client, all or none."""
+        answer = self.hub.call("POST", "/v1/registrations", list(wanted), key=key or self.admin)
+        assert answer.status == 201, answer
+        items: list[dict[str, Any]] = answer.json["items"]
+        return items
+
+    def endpoint(self, url: str, *, key: str = "", **more: Any) -> dict[str, Any]:
+        """An endpoint of the key's client, with its secret."""
+        body = {"url": url, **more}
+        answer = self.hub.call("POST", "/v1/endpoints", body, key=key or self.admin)
+        assert answer.status == 201, answer
+        made: dict[str, Any] = answer.json
+        return made
+
     def _made(self, method: str, path: str, body: Any) -> Answer:
         answer = self.hub.operate(method, f"{path}?zone={self.name}", body)
         assert answer.status == 201, answer
@@ -282,21 +229,19 @@ def live_hub(folder: Path) -> Iterator[LiveHub]:
     _administer(server, sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     password = secrets.token_urlsafe(12)
     env = _environment(make_conninfo(server, dbname=name), folder, password)
-    log = folder / "web.log"
-    web = [WebProcess(f"web-{number}", env, log) for number in range(1, WEB_PROCESSES + 1)]
+    processes = Processes.of(env, folder)
     try:
         _manage(env, "migrate", "--no-input", "-v", "0")
         _manage(
             env, "createsuperuser", "--no-input", "--username", OPERATOR, "--email", "o@example.org"
         )
-        for process in web:
+        for process in processes.web:
             process.start(wait=False)
-        for process in web:
+        for process in processes.web:
             process.wait_ready()
-        yield LiveHub(env["DATABASE_URL"], web, password)
+        yield LiveHub(env["DATABASE_URL"], processes, password)
     finally:
-        for process in web:
-            process.stop()
+        processes.stop()
         drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
         _administer(server, drop)
 
@@ -311,6 +256,7 @@ def _environment(database_url: str, folder: Path, password: str) -> dict[str, st
         "EVENTHUB_SECRET_KEY": secrets.token_urlsafe(32),
         "EVENTHUB_DATA": str(folder),
         "EVENTHUB_LOG_LEVEL": "info",
+        "EVENTHUB_CALLBACK_ALLOW": "127.0.0.1",
         "PROMETHEUS_MULTIPROC_DIR": str(metrics),
         "DJANGO_SUPERUSER_PASSWORD": password,
     }
@@ -322,13 +268,6 @@ def _administer(server: str, statement: sql.Composed) -> None:
 
 
 def _manage(env: dict[str, str], *words: str) -> None:
-    command = [sys.executable, str(HOME / "manage.py"), *words]
+    command = [sys.executable, MANAGE, *words]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

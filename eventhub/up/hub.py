@@ -7,6 +7,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from eventhub.up.redisserver import Redis
 from eventhub.up.supervisor import HubFailed, Part, Supervisor
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
+CELERY = ("-m", "celery", "-A", "eventhub.celery")
 READY_PROBE_TIMEOUT_S = 1.0
 
 
@@ -33,9 +35,11 @@ class Options(NamedTuple):
     host: str = "127.0.0.1"
     port: int = 8000
     web: int = 2
+    forwarders: int = 2
+    workers: int = 2
     demo: bool = False
     restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX
-    manage: Path = HOME / "manage.py"  # runs migrate, web and demo
+    manage: Path = HOME / "manage.py"  # runs migrate, web, forward and demo
 
 
 class Servers(NamedTuple):
@@ -119,12 +123,12 @@ def run(options: Options) -> int:
     """Run the hub until a signal; returns the exit status."""
     output = Output()
     try:
-        with listener.listen(options.host, options.port) as port:
+        with ExitStack() as stack:
+            hub = stack.enter_context(listener.listen(options.host, options.port))
+            sink = stack.enter_context(listener.listen("127.0.0.1", 0)) if options.demo else None
             place = Place.take(options.data)
-            try:
-                return _run(options, output, place, port)
-            finally:
-                place.leave()
+            stack.callback(place.leave)
+            return _run(options, output, place, (hub, sink))
     except (PortBusy, FolderUnusable, NoIdentity, HubFailed) as error:
         output.say(str(error))
         return 1
@@ -132,12 +136,29 @@ def run(options: Options) -> int:
         return 130
 
 
-def _run(options: Options, output: Output, place: Place, port: socket.socket) -> int:
+def _run(
+    options: Options,
+    output: Output,
+    place: Place,
+    sockets: tuple[socket.socket, socket.socket | None],
+) -> int:
+    """`sockets` outlive the processes that serve them: the hub's, and the demo's receiver of
+    callbacks.
+    """
+    hub, sink = sockets
     if place.identity.note:
         output.say(place.identity.note)
     servers = Servers.choose(place.folder, place.sockets)
     env = place.environment(servers)
-    parts = [*servers.parts(env), *_own_parts(options, env, port, place.folder)]
+    if sink is not None:
+        env["EVENTHUB_CALLBACK_ALLOW"] = _allowing(env, sink)
+    parts = [
+        *servers.parts(env),
+        *_own_parts(options, env, hub),
+        *_celery_parts(options, env, place.folder),
+    ]
+    if sink is not None:
+        parts.append(_demo(options, env, hub, sink, place.folder))
     supervisor = Supervisor(
         parts,
         place.identity,
@@ -145,16 +166,14 @@ def _run(options: Options, output: Output, place: Place, port: socket.socket) ->
         keep_fds=(place.lock,),
         restarts_per_minute=options.restarts_per_minute,
     )
-    url = listener.local_url(port)
+    url = listener.local_url(hub)
     ready = banner.text(url, place.folder, servers.environment(), demo=options.demo)
     supervisor.run(lambda: output.show(ready))
     return 0
 
 
-def _own_parts(
-    options: Options, env: dict[str, str], port: socket.socket, folder: Folder
-) -> Iterator[Part]:
-    """What runs from this repository."""
+def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> Iterator[Part]:
+    """What runs from this repository with the hub's own commands."""
     url = listener.local_url(port)
     migrate = Command("migrate", _manage(options, "migrate", "--no-input", "-v", "1"), env)
     yield Part(migrate, stage=2, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
@@ -164,9 +183,46 @@ def _own_parts(
             f"web-{number}", argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0, fds=(port.fileno(),)
         )
         yield Part(web, stage=3, is_ready=lambda: _answers(f"{url}/readyz"))
-    if options.demo:
-        demo = Command("demo", _manage(options, "demo", "--url", url), env, grace_s=1.5)
-        yield Part(demo, stage=4, is_ready=folder.credentials.exists)
+    for number in range(1, options.forwarders + 1):
+        yield Part(Command(f"forward-{number}", _manage(options, "forward"), env), stage=3)
+
+
+def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
+    """Workers that drain callbacks, and the timetable. Each worker drains in a thread of its own,
+    beside the few that Celery's tasks need.
+    """
+    for number in range(1, options.workers + 1):
+        name = f"worker-{number}"
+        argv = (sys.executable, *celery_worker(f"{name}@%h"))
+        yield Part(Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0), stage=3)
+    if not options.workers:
+        return
+    timetable = ("-s", str(folder.root / "beat"), "--pidfile", "")
+    argv = (sys.executable, *CELERY, "beat", *timetable)
+    yield Part(Command("beat", argv, env), stage=3)
+
+
+def celery_worker(name: str) -> tuple[str, ...]:
+    """The arguments of Python that run a worker of that name (`worker-1@%h`)."""
+    quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+    return (*CELERY, "worker", "-P", "threads", "-c", "2", "-n", name, *quiet)
+
+
+def _demo(
+    options: Options, env: dict[str, str], hub: socket.socket, sink: socket.socket, folder: Folder
+) -> Part:
+    words = ("--url", listener.local_url(hub), "--sink-fd", str(sink.fileno()))
+    command = Command(
+        "demo", _manage(options, "demo", *words), env, grace_s=1.5, fds=(sink.fileno(),)
+    )
+    return Part(command, stage=4, is_ready=folder.credentials.exists)
+
+
+def _allowing(env: dict[str, str], sink: socket.socket) -> str:
+    """The private addresses that may be called: those of the operator, and the demo's receiver."""
+    given = env.get("EVENTHUB_CALLBACK_ALLOW", "")
+    host, port = sink.getsockname()[:2]
+    return ",".join(filter(None, (given, f"{host}:{port}")))
 
 
 def _manage(options: Options, *words: str) -> tuple[str, ...]:

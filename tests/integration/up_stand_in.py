@@ -50,6 +50,8 @@ def main() -> None:
         options = Options(
             given.data,
             port=given.port,
+            forwarders=0,
+            workers=0,
             restarts_per_minute=given.restarts,
             manage=Path(__file__).resolve(),
         )

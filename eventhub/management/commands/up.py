@@ -14,7 +14,7 @@ from eventhub.up.hub import Options, run
 
 
 class Command(BaseCommand):
-    help = "Run the whole hub on this machine: PostgreSQL, Redis, migrations, web. Ctrl-C stops it."
+    help = "Run the whole hub on this machine, with PostgreSQL and Redis. Ctrl-C stops it."
     requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own declaration
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,6 +27,12 @@ class Command(BaseCommand):
             "--port", type=whole(0, PORT_MAX), default=8000, help="0 takes a free one"
         )
         parser.add_argument("--web", type=whole(1), default=2, metavar="N", help="web processes")
+        parser.add_argument(
+            "--forwarders", type=whole(0), default=2, metavar="N", help="forwarder processes"
+        )
+        parser.add_argument(
+            "--workers", type=whole(0), default=2, metavar="N", help="worker processes"
+        )
         parser.add_argument(
             "--restarts",
             type=whole(0),
@@ -43,6 +49,8 @@ class Command(BaseCommand):
                     host=options["host"],
                     port=options["port"],
                     web=options["web"],
+                    forwarders=options["forwarders"],
+                    workers=options["workers"],
                     demo=options["demo"],
                     restarts_per_minute=options["restarts"],
                 )

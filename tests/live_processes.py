@@ -1,0 +1,141 @@
+"""The processes of a running hub, for tests: started, stopped, killed, each below its guardian."""
+
+import http.client
+import socket
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub import limits
+from eventhub.up.guarded import Command, Guarded
+from eventhub.up.guardian import descendants
+from eventhub.up.hub import celery_worker
+from eventhub.up.identity import ordinary
+
+HOME = Path(__file__).resolve().parents[1]
+MANAGE = str(HOME / "manage.py")
+WEB_PROCESSES = 2
+CALLBACK_PROCESSES = 2  # forwarders, and as many workers
+END_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 3.0
+POLL_S = 0.02
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is this machine
+
+
+class LiveProcess:
+    """One process of the hub; `argv` follows the interpreter's name."""
+
+    def __init__(self, name: str, argv: tuple[str, ...], env: dict[str, str], log: Path) -> None:
+        self.name = name
+        self._argv = argv
+        self._env = env
+        self._log = log
+        self._run: Guarded | None = None
+
+    @property
+    def pid(self) -> int:
+        """Of the Python process itself, for signals and for measuring memory."""
+        assert self._run is not None, f"{self.name} does not run"
+        return descendants(self._run.pid)[0]
+
+    @property
+    def running(self) -> bool:
+        return self._run is not None and self._run.poll() is None
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            grace_s = limits.GRACEFUL_S_MAX + 2.0
+            command = Command(self.name, (sys.executable, *self._argv), self._env, grace_s=grace_s)
+            self._run = Guarded(command, ordinary(), output=log)
+
+    def log(self) -> str:
+        """What all processes that share the file wrote so far."""
+        return self._log.read_text(errors="replace")
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for the end."""
+        if self._run is not None:
+            self._run.end()
+            self._run = None
+
+    def kill(self) -> None:
+        """SIGKILL to the process, and wait for the end."""
+        if self._run is not None:
+            self._run.kill()
+            self._run.wait(END_TIMEOUT_S)
+            self._run = None
+
+    def restart(self) -> None:
+        """Stop and start again; sockets of clients break, what is stored stays."""
+        self.stop()
+        self.start()
+
+
+class WebProcess(LiveProcess):
+    """One `manage.py web`, always on the same port. `start` returns when it is ready."""
+
+    def __init__(self, name: str, env: dict[str, str], log: Path) -> None:
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        super().__init__(name, (MANAGE, "web", "--port", str(self.port)), env, log)
+
+    @property
+    def ws_url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/v1/ws"
+
+    def start(self, *, wait: bool = True) -> None:
+        super().start()
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self, timeout_s: float = limits.READY_TIMEOUT_S_MAX) -> None:
+        """Until /readyz answers 200; fails with the end of the log when the process has ended."""
+        until = time.monotonic() + timeout_s
+        while not self.is_ready():
+            if not self.running or time.monotonic() > until:
+                raise AssertionError(f"{self.name} is not ready:\n{self.log()[-4000:]}")
+            time.sleep(POLL_S)
+
+    def is_ready(self) -> bool:
+        try:
+            with _DIRECT.open(f"{self.url}/readyz", timeout=READY_TIMEOUT_S) as answer:
+                return bool(answer.status == 200)
+        except (OSError, http.client.HTTPException):
+            return False
+
+
+class Processes(NamedTuple):
+    """Of one hub, started or not."""
+
+    web: list[WebProcess]
+    forwarders: list[LiveProcess]
+    workers: list[LiveProcess]
+
+    @classmethod
+    def of(cls, env: dict[str, str], folder: Path) -> "Processes":
+        web = [
+            WebProcess(f"web-{number}", env, folder / "web.log")
+            for number in range(1, WEB_PROCESSES + 1)
+        ]
+        forwarders, workers = [], []
+        for number in range(1, CALLBACK_PROCESSES + 1):
+            name = f"forward-{number}"
+            argv: tuple[str, ...] = (MANAGE, "forward")
+            forwarders.append(LiveProcess(name, argv, env, folder / f"{name}.log"))
+            name = f"worker-{number}"
+            argv = celery_worker(f"{name}@{folder.name}")
+            workers.append(LiveProcess(name, argv, env, folder / f"{name}.log"))
+        return cls(web, forwarders, workers)
+
+    def stop(self) -> None:
+        for process in (*self.workers, *self.forwarders, *self.web):
+            process.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port

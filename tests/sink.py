@@ -1,0 +1,105 @@
+"""A receiver of callbacks for tests: a bare HTTP listener on loopback that records what it is sent.
+
+It verifies nothing by itself; `Called.verified(secret)` does, with the client library.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from eventhub.client.callbacks import verify
+
+WAIT_S = 30.0
+
+
+class Called(NamedTuple):
+    """One request as it came."""
+
+    path: str
+    headers: dict[str, str]  # lower-case names
+    body: bytes
+
+    @property
+    def id(self) -> str:
+        return self.headers["webhook-id"]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def verified(self, secret: str) -> bool:
+        """True; raises UnverifiedCallback if the signature is not of this secret."""
+        return verify(secret, self.headers, self.body) == self.id
+
+
+Answer = Callable[[Called], tuple[int, dict[str, str]]]  # status and headers
+
+
+def thanks(_called: Called) -> tuple[int, dict[str, str]]:
+    return 204, {}
+
+
+class Sink:
+    """`url("/a")` is where endpoints point; `answer` may be replaced at any time."""
+
+    def __init__(self) -> None:
+        self.called: list[Called] = []
+        self.answer: Answer = thanks
+        self._changed = threading.Condition()
+        sink = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length", "0")))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                status, more = sink._take(Called(self.path, headers, body))
+                self.send_response(status)
+                for name, value in {"content-length": "0", **more}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+
+    def url(self, path: str = "/") -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}{path}"
+
+    def at(self, path: str) -> list[Called]:
+        """What came to one path, in the order of its arrival."""
+        return [called for called in list(self.called) if called.path == path]
+
+    def wait(self, count: int, path: str = "/", *, timeout_s: float = WAIT_S) -> list[Called]:
+        """At least so many requests to a path."""
+        until = time.monotonic() + timeout_s
+        with self._changed:
+            while len(found := self.at(path)) < count:
+                left = until - time.monotonic()
+                assert left > 0, f"{len(found)} of {count} callbacks to {path} in {timeout_s} s"
+                self._changed.wait(left)
+        return found
+
+    def _take(self, called: Called) -> tuple[int, dict[str, str]]:
+        with self._changed:
+            self.called.append(called)
+            self._changed.notify_all()
+        return self.answer(called)
+
+    @contextmanager
+    def serving(self) -> Iterator["Sink"]:
+        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
