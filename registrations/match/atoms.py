@@ -10,7 +10,7 @@ from typing import Any
 from registrations.match.spec import Spec
 
 Key = Any  # a hashable; two are equal if and only if the values are equal as JSON
-Atom = tuple[str, Key]
+Pair = tuple[str, Key]
 
 
 def canonical(value: Any) -> Key:
@@ -26,7 +26,7 @@ def canonical(value: Any) -> Key:
     return object()
 
 
-def atoms_of(spec: Spec) -> tuple[Atom, ...]:
+def atoms_of(spec: Spec) -> tuple[Pair, ...]:
     """The atoms of a spec in their order; a pair given twice counts once (SUN-08)."""
     return tuple(dict.fromkeys((path, canonical(value)) for path, value in spec.pairs))
 

@@ -1,0 +1,187 @@
+"""The structure of strategy `access` and every change to it: atoms, and the conjunctions that hang
+on them. Plain; the rules stand in access.py.
+"""
+
+from registrations.match.atoms import Key, Pair, prefixes_of
+
+REVIEW_MIN = 16  # conjunctions on one atom; below it a look costs more than it saves
+
+
+class Atom:
+    """A pair that registrations of one gate ask for."""
+
+    __slots__ = ("alone", "frequency", "number", "partners", "path", "posted", "review_at", "value")
+
+    def __init__(self, number: int, path: str, value: Key) -> None:
+        self.number = number  # orders the atoms of a conjunction, so that equal ones are found
+        self.path = path
+        self.value = value
+        self.frequency = 0  # conjunctions that have it
+        self.alone: Conjunction | None = None  # the one that has nothing else
+        self.partners: dict[Atom, Couple] | None = None  # by the second rarest of a conjunction
+        self.posted = 0  # conjunctions under its partners
+        self.review_at = REVIEW_MIN
+
+
+class Couple:
+    """What hangs on two atoms."""
+
+    __slots__ = ("both", "more")
+
+    def __init__(self) -> None:
+        self.both: Conjunction | None = None  # the one that has nothing else
+        self.more: list[Conjunction] | None = None  # those that have others, to be verified
+
+    def all(self) -> list["Conjunction"]:
+        return [*([] if self.both is None else [self.both]), *(self.more or [])]
+
+
+class Conjunction:
+    """A set of atoms, and the registrations that ask for exactly these, ascending."""
+
+    __slots__ = ("access", "at", "atoms", "gate", "ids", "partner", "rest")
+
+    def __init__(self, gate: "Gate", atoms: tuple[Atom, ...]) -> None:
+        self.gate = gate
+        self.atoms = atoms  # ascending by number
+        self.ids: list[int] = []
+        self.access: Atom | None = None  # the rarest: it hangs there ...
+        self.partner: Atom | None = None  # ... under the second rarest, ...
+        self.rest: tuple[Atom, ...] = ()  # ... and the others are to be verified
+        self.at = 0  # its place in `more`
+
+
+class Gate:
+    """What registrations of one domain and one type (None: any) ask for."""
+
+    __slots__ = ("atoms_made", "conjunctions", "domain", "names", "prefixes", "type")
+
+    def __init__(self, domain: str | None, type: str | None) -> None:
+        self.domain = domain
+        self.type = type
+        self.names: dict[str, dict[Key, Atom]] = {}
+        self.conjunctions: dict[tuple[Atom, ...], Conjunction] = {}  # (): no pairs (SUN-05)
+        self.prefixes: dict[str, int] = {}  # objects to open in events, and how many paths go there
+        self.atoms_made = 0
+
+
+def conjunction_of(gate: Gate, pairs: tuple[Pair, ...]) -> tuple[Conjunction, int]:
+    """The conjunction of these pairs, made and posted if there is none; and how many atoms were
+    looked at anew because of it.
+    """
+    atoms = [_atom(gate, path, value) for path, value in pairs]
+    atoms.sort(key=_number_of)
+    key = tuple(atoms)
+    found = gate.conjunctions.get(key)
+    if found is not None:
+        return found, 0
+    made = gate.conjunctions[key] = Conjunction(gate, key)
+    for atom in atoms:
+        atom.frequency += 1
+    post(made)
+    return made, review_if_due(made.access)
+
+
+def end(gone: Conjunction) -> None:
+    """Take a conjunction out, and the atoms that only it had."""
+    unpost(gone)
+    del gone.gate.conjunctions[gone.atoms]
+    for atom in gone.atoms:
+        atom.frequency -= 1
+        if not atom.frequency:
+            _forget(gone.gate, atom)
+
+
+def post(conjunction: Conjunction) -> None:
+    """Hang it on its rarest atom, there under the second rarest."""
+    if not conjunction.atoms:
+        return
+    access, *others = sorted(conjunction.atoms, key=_frequency_of)
+    conjunction.access = access
+    if not others:
+        access.alone = conjunction
+        return
+    partner = conjunction.partner = others[0]
+    if access.partners is None:
+        access.partners = {}
+    couple = access.partners.get(partner)
+    if couple is None:
+        couple = access.partners[partner] = Couple()
+    access.posted += 1
+    conjunction.rest = tuple(others[1:])
+    if not conjunction.rest:
+        couple.both = conjunction
+        return
+    if couple.more is None:
+        couple.more = []
+    conjunction.at = len(couple.more)
+    couple.more.append(conjunction)
+
+
+def unpost(conjunction: Conjunction) -> None:
+    """The opposite of `post`, at the same cost however many hang there."""
+    access, partner = conjunction.access, conjunction.partner
+    if access is None:
+        return
+    if partner is None or access.partners is None:
+        access.alone = None
+        return
+    access.posted -= 1
+    couple = access.partners[partner]
+    if couple.both is conjunction:
+        couple.both = None
+    elif couple.more is not None:
+        last = couple.more.pop()
+        if last is not conjunction:
+            couple.more[conjunction.at] = last
+            last.at = conjunction.at
+        couple.more = couple.more or None
+    if couple.both is None and couple.more is None:
+        del access.partners[partner]
+        access.partners = access.partners or None
+
+
+def review_if_due(atom: Atom | None) -> int:
+    """Hang up anew what hangs on an atom if it doubled since the last look; 1 if so."""
+    if atom is None or atom.partners is None or atom.posted < atom.review_at:
+        return 0
+    posted = [conjunction for couple in atom.partners.values() for conjunction in couple.all()]
+    for conjunction in posted:
+        unpost(conjunction)
+        post(conjunction)
+    atom.review_at = max(REVIEW_MIN, 2 * atom.posted)
+    return 1
+
+
+def _atom(gate: Gate, path: str, value: Key) -> Atom:
+    """The atom of a pair, made if this is the first to ask for it."""
+    values = gate.names.get(path)
+    if values is None:
+        values = gate.names[path] = {}
+        for prefix in prefixes_of(path):
+            gate.prefixes[prefix] = gate.prefixes.get(prefix, 0) + 1
+    atom = values.get(value)
+    if atom is None:
+        gate.atoms_made += 1
+        atom = values[value] = Atom(gate.atoms_made, path, value)
+    return atom
+
+
+def _forget(gate: Gate, atom: Atom) -> None:
+    values = gate.names[atom.path]
+    del values[atom.value]
+    if values:
+        return
+    del gate.names[atom.path]
+    for prefix in prefixes_of(atom.path):
+        gate.prefixes[prefix] -= 1
+        if not gate.prefixes[prefix]:
+            del gate.prefixes[prefix]
+
+
+def _number_of(atom: Atom) -> int:
+    return atom.number
+
+
+def _frequency_of(atom: Atom) -> int:
+    return atom.frequency
