@@ -27,7 +27,7 @@ LEFTOVER_STOP_S = 5.0
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "100",
+    "max_connections": "200",
     "shared_buffers": "256MB",
     "wal_compression": "on",
     "max_wal_size": "2GB",
