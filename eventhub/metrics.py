@@ -43,6 +43,39 @@ RING_READS = Counter(
 )
 KEY_LOOKUPS = Counter("eventhub_key_lookups", "Credentials looked up in the database.")
 
+FORWARDED = Counter("eventhub_forwarded_events", "Events matched for callbacks.")
+DELIVERIES = Counter("eventhub_deliveries", "Deliveries written by forwarders.")
+FANOUTS = Counter("eventhub_fanouts", "Events whose deliveries were written in pieces.")
+LEASES = Gauge(
+    "eventhub_forward_leases", "Streams that forwarders hold.", multiprocess_mode="livesum"
+)
+LEASES_LOST = Counter("eventhub_forward_leases_lost", "Leases that ended without being released.")
+FORWARD_BUILDS = Counter(
+    "eventhub_forward_builds", "Matchers of streams made anew from the tables.", ["reason"]
+)
+FORWARD_LAG_EVENTS = Gauge(
+    "eventhub_forward_lag_events",
+    "Events that are not matched for callbacks yet.",
+    ["stream"],
+    multiprocess_mode="livemax",
+)
+FORWARD_LAG_S = Gauge(
+    "eventhub_forward_lag_seconds",
+    "Age of the oldest event that is not matched for callbacks yet.",
+    ["stream"],
+    multiprocess_mode="livemax",
+)
+CALLBACK_ATTEMPTS = Counter("eventhub_callback_attempts", "Callbacks tried.", ["outcome"])
+CALLBACK_CANCELLED = Counter(
+    "eventhub_callback_cancelled", "Deliveries cancelled because their endpoint was deleted."
+)
+CALLBACK_LATE_RESULTS = Counter(
+    "eventhub_callback_late_results", "Callbacks whose result came after the claim had ended."
+)
+CALLBACK_SLOTS = Gauge(
+    "eventhub_callback_slots", "Callbacks under way in all workers.", multiprocess_mode="livesum"
+)
+
 
 class SentTally:
     """Counts frames in plain numbers, because a shared metric costs more than a frame;

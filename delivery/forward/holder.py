@@ -1,0 +1,127 @@
+"""Holds the leases of one forwarder and a task for each: takes free streams, renews, gives some up
+when others live, drops what is lost. Sql module.
+
+Concurrency contract: `run` and `watch` are one task each, of one event loop.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+import psycopg
+
+from delivery.forward.leases import Lease
+from delivery.forward.stream import LeaseLost, Parts, Stream
+from eventhub import limits, metrics
+from eventhub.errors import EventHubError
+from eventhub.eventlog.arrays import adapt
+from eventhub.eventlog.database import AWAY, Connection, answered_within, connect
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class Holder:
+    """The streams that this process forwards."""
+
+    def __init__(self, parts: Parts, url: str) -> None:
+        self.streams: dict[Lease, Stream] = {}
+        self._parts = parts
+        self._leases = parts.leases
+        self._url = url
+        self._tasks: dict[Lease, asyncio.Task[None]] = {}
+        self._renew_at_s = 0.0
+
+    async def run(self) -> None:
+        """Renew and take, several times a second, until cancelled. Its connection is its own, so
+        that no write delays a renewal.
+        """
+        connection: Connection | None = None
+        while True:
+            try:
+                if connection is None:
+                    connection = await connect(self._url, name="eventhub leases")
+                    adapt(connection)
+                with answered_within(connection, limits.FORWARD_LEASE_S):
+                    await self._tick(connection)
+            except (psycopg.Error, EventHubError, *AWAY) as error:
+                log.warning("leases_not_renewed", error=type(error).__name__)
+                if connection is not None:
+                    await connection.close()
+                connection = None
+            await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
+
+    async def watch(self) -> None:
+        """Drop what this process' own clock says may have ended, also while nothing answers."""
+        while True:
+            self._lose(self._leases.ended())
+            await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
+
+    async def stop(self) -> None:
+        """Let the statements under way end, and free every stream at once."""
+        await self._end(list(self.streams))
+        try:
+            async with await connect(self._url, name="eventhub leases") as connection:
+                adapt(connection)
+                with answered_within(connection, limits.FORWARD_STOP_S_MAX):
+                    await self._leases.leave(connection)
+        except (psycopg.Error, EventHubError, *AWAY) as error:
+            log.warning("leases_left_to_run_out", error=type(error).__name__)
+
+    async def _tick(self, connection: Connection) -> None:
+        now_s = self._parts.clock.monotonic_s()
+        if now_s >= self._renew_at_s:
+            self._lose(await self._leases.renew(connection))
+            self._renew_at_s = now_s + limits.FORWARD_RENEW_INTERVAL_S
+            await self._share(connection)
+        for lease in await self._leases.acquire(connection):
+            self._start(lease)
+        metrics.LEASES.set(len(self.streams))
+
+    async def _share(self, connection: Connection) -> None:
+        """Let go of some streams while another forwarder has less than its part."""
+        count = self._leases.share.too_many(len(self.streams))
+        given = list(self.streams)[:count]
+        if given:
+            await self._end(given)
+            await self._leases.release(connection, given)
+            log.info("leases_shared", given=len(given), forwarders=self._leases.share.forwarders)
+
+    def _start(self, lease: Lease) -> None:
+        stream = self.streams[lease] = Stream(self._parts, lease)
+        task = self._tasks[lease] = asyncio.create_task(self._run(stream))
+        task.add_done_callback(lambda _: self._gone(lease))
+        log.info("lease_taken", stream=lease.stream_id, epoch=lease.epoch)
+
+    async def _run(self, stream: Stream) -> None:
+        try:
+            await stream.run()
+        except LeaseLost:
+            self._lose([stream.lease])
+        except Exception:
+            log.exception("stream_failed", stream=stream.lease.stream_id)
+            self._leases.forget([stream.lease])  # it runs out, and is taken again
+
+    def _gone(self, lease: Lease) -> None:
+        self.streams.pop(lease, None)
+        self._tasks.pop(lease, None)
+
+    def _lose(self, leases: Iterable[Lease]) -> None:
+        for lease in leases:
+            task = self._tasks.get(lease)
+            self._leases.forget([lease])
+            metrics.LEASES_LOST.inc()
+            log.warning("lease_lost", stream=lease.stream_id, epoch=lease.epoch)
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+
+    async def _end(self, leases: list[Lease]) -> None:
+        """Stop streams in good order; those that take too long are cancelled."""
+        tasks = [self._tasks[lease] for lease in leases if lease in self._tasks]
+        for lease in leases:
+            self.streams[lease].stop()
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=limits.FORWARD_STOP_S_MAX)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)

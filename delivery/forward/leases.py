@@ -1,0 +1,153 @@
+"""Who forwards which stream: leases as rows of `forwarding`, by the database's clock. Sql module.
+
+A lease is taken with one conditional UPDATE, which raises its epoch; every later write of the
+stream names the epoch, so who has lost a lease cannot write, however late it wakes. Besides, a
+process stops its streams by its own monotonic clock before a lease can have ended.
+
+Sharing: forwarders show that they live in `forwarders`. One takes free streams only up to its share
+(streams / forwarders, rounded up), and lets go of a few in each renewal while it holds more than
+its share and a tenth, so that a new forwarder gets work within seconds and nothing swings.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID, uuid4
+
+from eventhub import limits
+from eventhub.clock import Clock
+from eventhub.eventlog import queries
+from eventhub.eventlog.arrays import int8_array
+from eventhub.eventlog.database import Connection
+from registrations.catalog import CallbackStream
+
+SQL = queries.load("forward.sql", Path(__file__).parent.parent / "sql")
+
+
+class Place(NamedTuple):
+    """How far a stream is matched: up to an event, and of the next one up to an endpoint."""
+
+    segment: str  # UUID
+    sequence: int
+    endpoint_id: int = 0  # of the event after `sequence`; 0: none
+
+
+class Lease(NamedTuple):
+    """The right to write for a stream, as long as its row has this epoch."""
+
+    stream_id: int
+    epoch: int
+
+
+class Share(NamedTuple):
+    """How many streams there are, and how many forwarders that live."""
+
+    streams: int
+    forwarders: int
+
+    @property
+    def own(self) -> int:
+        """So many streams are one forwarder's part, rounded up so that the parts cover all."""
+        whole = math.ceil(self.streams / max(self.forwarders, 1))
+        return min(whole, limits.FORWARD_STREAMS_PER_PROCESS_MAX)
+
+    def too_many(self, held: int) -> int:
+        """So many of its streams a forwarder lets go now."""
+        if held <= self.own + max(self.own // 10, 1):
+            return 0
+        return min(held - self.own, limits.FORWARD_RELEASE_STREAMS_MAX)
+
+
+class Leases:
+    """The leases of one forwarder. One user at a time; the connection is the caller's.
+
+    Every method raises what psycopg raises; a failed `renew` leaves the leases to run out.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.owner: UUID = uuid4()
+        self.share = Share(0, 1)
+        self._clock = clock
+        self._until_s: dict[Lease, float] = {}  # by the monotonic clock, counted from before asking
+
+    @property
+    def held(self) -> list[Lease]:
+        return list(self._until_s)
+
+    def alive(self, lease: Lease) -> bool:
+        """True while nobody else can have the lease, by this process' own clock."""
+        return self._clock.monotonic_s() < self._until_s.get(lease, -math.inf)
+
+    def ended(self) -> list[Lease]:
+        """Leases that could not be renewed in time; forget them."""
+        return [lease for lease in self._until_s if not self.alive(lease)]
+
+    def forget(self, leases: Iterable[Lease]) -> None:
+        for lease in leases:
+            self._until_s.pop(lease, None)
+
+    async def acquire(self, connection: Connection) -> dict[Lease, Place]:
+        """Take free streams, up to this forwarder's share."""
+        wanted = min(self.share.own - len(self._until_s), limits.FORWARD_ACQUIRE_STREAMS_MAX)
+        if wanted <= 0:
+            return {}
+        until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
+        values = {"owner": self.owner, "streams_max": wanted, "lease_s": limits.FORWARD_LEASE_S}
+        cursor = await connection.execute(SQL["acquire"], values)
+        taken = {Lease(*row[:2]): Place(*row[2:]) for row in await cursor.fetchall()}
+        self._until_s.update(dict.fromkeys(taken, until_s))
+        return taken
+
+    async def renew(self, connection: Connection) -> list[Lease]:
+        """Prolong all, say that this forwarder lives, and learn the share; returns those lost."""
+        asked = self.held
+        until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
+        values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}
+        row = await (await connection.execute(SQL["renew"], values)).fetchone()
+        kept, streams, forwarders = row or ([], 0, 1)
+        self.share = Share(streams, forwarders)
+        kept = set(kept)
+        lost = [lease for lease in asked if lease.stream_id not in kept]
+        self._until_s.update({lease: until_s for lease in asked if lease.stream_id in kept})
+        self.forget(lost)
+        return lost
+
+    async def release(self, connection: Connection, leases: Sequence[Lease]) -> None:
+        """Let go at once; stop the streams before."""
+        await connection.execute(SQL["release"], _arrays(leases))
+        self.forget(leases)
+
+    async def leave(self, connection: Connection) -> None:
+        """Release everything and no longer count as living."""
+        await self.release(connection, self.held)
+        await connection.execute(SQL["leave"], {"owner": self.owner})
+
+
+async def add_streams(connection: Connection, found: Sequence[CallbackStream]) -> None:
+    """Rows for streams with callbacks, at the place before which nothing can match."""
+    values = {
+        "streams": int8_array([stream.stream_id for stream in found]),
+        "segments": [stream.segment for stream in found],
+        "sequences": int8_array([stream.sequence for stream in found]),
+    }
+    await connection.execute(SQL["add_streams"], values)
+
+
+async def known_streams(connection: Connection) -> list[int]:
+    """The streams that have a row."""
+    rows = await (await connection.execute(SQL["known_streams"])).fetchall()
+    return [row[0] for row in rows]
+
+
+async def place_of(connection: Connection, lease: Lease) -> Place | None:
+    """Where the stream stands; None if the lease is lost."""
+    row = await (await connection.execute(SQL["place"], lease)).fetchone()
+    return None if row is None else Place(*row)
+
+
+def _arrays(leases: Sequence[Lease]) -> dict[str, bytes]:
+    return {
+        "streams": int8_array([lease.stream_id for lease in leases]),
+        "epochs": int8_array([lease.epoch for lease in leases]),
+    }

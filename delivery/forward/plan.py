@@ -1,0 +1,93 @@
+"""What to write for matched events: pieces of bounded size, each with the place it leads to. Plain.
+
+An event's endpoints are written in ascending order. Up to `FANOUT_ENDPOINTS_MIN` of them are rows
+of their own, if need be in several pieces with a place inside the event; beyond it the event is one
+piece, a fan-out.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from delivery.forward.leases import Place
+from eventhub import limits
+from eventhub.eventlog.stored import Cursor
+
+
+class Where(NamedTuple):
+    """What deliveries call a segment."""
+
+    segment_id: int
+    group_id: int
+
+
+class Due(NamedTuple):
+    """An event and the endpoints it is owed to; `owed` is never empty."""
+
+    cursor: Cursor  # of the event
+    where: Where
+    owed: dict[int, list[int]]  # endpoint -> registrations that matched, ascending
+
+
+class Row(NamedTuple):
+    """One delivery."""
+
+    where: Where
+    sequence: int
+    endpoint_id: int
+    registrations: list[int]
+
+
+class Piece(NamedTuple):
+    """What one statement writes. No rows: the checkpoint alone."""
+
+    to: Place
+    rows: list[Row]
+    fanout: bool = False  # the rows are one event's, to be written as a fan-out
+
+
+def pieces(start: Place, due: Sequence[Due], last: Cursor) -> Iterator[Piece]:
+    """The pieces that bring a stream from a place to the last event of a batch, in order.
+
+    `due` holds the batch's events that matched something, in order.
+    """
+    rows: list[Row] = []
+    reached = written = start  # `reached`: what `rows` would bring the stream to
+    for event in due:
+        own = _rows(event, start)
+        if rows and len(rows) + len(own) > limits.DELIVERIES_PER_STATEMENT_MAX:
+            written = reached
+            yield Piece(written, rows)
+            rows = []
+        if len(own) > limits.FANOUT_ENDPOINTS_MIN:
+            written = Place(*event.cursor)
+            yield Piece(written, own, fanout=True)
+        else:
+            *full, rows = _parts(rows + own)
+            for part in full:
+                written = Place(*_before(event.cursor), part[-1].endpoint_id)
+                yield Piece(written, part)
+        reached = Place(*event.cursor)
+    if rows or written != Place(*last):
+        yield Piece(Place(*last), rows)
+
+
+def _rows(event: Due, start: Place) -> list[Row]:
+    """The event's deliveries, without those that were written before the stream stopped inside."""
+    inside = event.cursor.sequence == start.sequence + 1
+    done = start.endpoint_id if inside else 0
+    return [
+        Row(event.where, event.cursor.sequence, endpoint_id, event.owed[endpoint_id])
+        for endpoint_id in sorted(event.owed)
+        if endpoint_id > done
+    ]
+
+
+def _before(cursor: Cursor) -> Cursor:
+    """The place before an event; at the beginning of a segment nothing of it is seen."""
+    return Cursor(cursor.segment, cursor.sequence - 1)
+
+
+def _parts(rows: list[Row]) -> list[list[Row]]:
+    """At least one part; all but the last are full."""
+    size = limits.DELIVERIES_PER_STATEMENT_MAX
+    return [rows[at : at + size] for at in range(0, max(len(rows), 1), size)]

@@ -1,0 +1,194 @@
+"""One forwarder: takes leases, runs a task per stream, writes fan-outs in pieces, and keeps the
+partitions. Sql module.
+
+It runs until told to stop, through every absence of the database; Redis is not needed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import psycopg
+
+from delivery.forward.holder import Holder
+from delivery.forward.interests import Interests
+from delivery.forward.lag import Lag, StreamLag
+from delivery.forward.leases import Leases, add_streams, known_streams
+from delivery.forward.partitions import make_partitions, retiring
+from delivery.forward.plan import Piece
+from delivery.forward.stream import Parts
+from delivery.forward.wake import Wake
+from delivery.forward.write import expand, writing_pool
+from eventhub import limits, metrics
+from eventhub.clock import Clock, SystemClock
+from eventhub.errors import DatabaseUnavailable, EventHubError
+from eventhub.eventlog.database import AWAY, reading
+from eventhub.eventlog.endless import endless
+from eventhub.eventlog.log import Log
+from eventhub.logs import get_logger
+from registrations.catalog import streams_with_callbacks
+from registrations.feed import Feed
+
+log = get_logger(__name__)
+
+_POSTPONED = (psycopg.Error, EventHubError, *AWAY)
+
+
+async def forward(
+    *, database_url: str, direct_url: str, woken: Callable[[], None], stop: asyncio.Event
+) -> None:
+    """Forward until `stop` is set; then every lease is free at once.
+
+    `woken` is called in a thread after deliveries were written, not more often than every 50 ms; it
+    may block or raise.
+    """
+    async with (
+        Log.open(database_url=database_url, direct_url=direct_url) as hub_log,
+        writing_pool(database_url) as pool,
+    ):
+        forwarder = Forwarder(hub_log, database_url, woken)
+        clock = SystemClock()
+        parts = Parts(hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote)
+        await forwarder.run(parts, stop)
+
+
+class Forwarder:
+    """The tasks of one process beside its streams."""
+
+    def __init__(self, hub_log: Log, url: str, woken: Callable[[], None]) -> None:
+        self._feed = Feed(hub_log)
+        self.interests = Interests(hub_log, self._feed, self._look_now)
+        self._url = url
+        self._wake = Wake(woken)
+        self._look = asyncio.Event()
+        self._fanned = asyncio.Event()
+
+    async def run(self, parts: Parts, stop: asyncio.Event) -> None:
+        """Until `stop` is set."""
+        holder = Holder(parts, self._url)
+        beside: dict[str, Callable[[], Awaitable[None]]] = {
+            "feed": self._feed.run,
+            "interests": self.interests.run,
+            "wake": self._wake.run,
+            "forward": partial(self._forward, parts, holder),
+        }
+        tasks = [asyncio.create_task(endless(name, work)) for name, work in beside.items()]
+        await stop.wait()
+        tasks[-1].cancel()  # no stream is taken any more
+        await asyncio.wait(tasks[-1:])
+        await holder.stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        log.info("forwarder_stopped")
+
+    def wrote(self, piece: Piece) -> None:
+        """Deliveries, or a fan-out, are there."""
+        if piece.fanout:
+            metrics.FANOUTS.inc()
+            self._fanned.set()
+        else:
+            metrics.DELIVERIES.inc(len(piece.rows))
+            self._wake.hint()
+
+    def _look_now(self) -> None:
+        self._look.set()
+
+    async def _forward(self, parts: Parts, holder: Holder) -> None:
+        """Nothing is written before the partitions are there, and no stream is taken before
+        `system` is followed.
+        """
+        await self._first_partitions(parts)
+        await self._followed()
+        log.info("forwarder_ready", forwarder=str(parts.leases.owner))
+        async with asyncio.TaskGroup() as group:
+            for name, work in (
+                ("leases", holder.run),
+                ("watch", holder.watch),
+                ("streams", partial(self._find_streams, parts)),
+                ("fanouts", partial(self._expand, parts)),
+                ("partitions", partial(self._partitions, parts)),
+                ("retirement", self._retire),
+                ("lag", partial(_show_lag, holder, parts.clock)),
+            ):
+                group.create_task(endless(name, work))
+
+    async def _followed(self) -> None:
+        while True:
+            try:
+                return await self._feed.confirm()
+            except DatabaseUnavailable:
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _first_partitions(self, parts: Parts) -> None:
+        while True:
+            try:
+                async with reading(parts.pool) as connection:
+                    if await make_partitions(connection):
+                        return
+            except _POSTPONED as error:
+                log.info("partitions_postponed", reason=type(error).__name__)
+            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _partitions(self, parts: Parts) -> None:
+        while True:
+            await asyncio.sleep(limits.PARTITIONS_INTERVAL_S)
+            await self._first_partitions(parts)
+
+    async def _retire(self) -> None:
+        while True:
+            await asyncio.sleep(limits.RETIRE_INTERVAL_S)
+            try:
+                await retiring(self._url)
+            except _POSTPONED as error:
+                log.info("retirement_postponed", reason=type(error).__name__)
+
+    async def _find_streams(self, parts: Parts) -> None:
+        """Rows for streams that got their first callback; looked for after every change."""
+        while True:
+            self._look.clear()
+            try:
+                async with reading(parts.pool) as connection:
+                    known = await known_streams(connection)
+                    found = await streams_with_callbacks(connection, known)
+                    if found:
+                        await add_streams(connection, found)
+            except DatabaseUnavailable:
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+                continue
+            try:
+                await asyncio.wait_for(self._look.wait(), limits.FORWARD_STREAMS_LOOK_S)
+            except TimeoutError:
+                continue
+
+    async def _expand(self, parts: Parts) -> None:
+        """Write fan-outs in pieces, this process' and those that others left."""
+        while True:
+            self._fanned.clear()
+            written = 0
+            try:
+                async with reading(parts.pool) as connection:
+                    written = await expand(connection)
+            except DatabaseUnavailable:
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+            if written:
+                metrics.DELIVERIES.inc(written)
+                self._wake.hint()
+                continue
+            try:
+                await asyncio.wait_for(self._fanned.wait(), limits.FANOUT_LOOK_INTERVAL_S)
+            except TimeoutError:
+                continue
+
+
+async def _show_lag(holder: Holder, clock: Clock) -> None:
+    lag = Lag()
+    while True:
+        lag.show(
+            [
+                StreamLag(lease.stream_id, stream.lag_events, stream.lag_since_us)
+                for lease, stream in holder.streams.items()
+            ],
+            clock.now_us(),
+        )
+        await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

@@ -1,0 +1,207 @@
+"""Forwards one stream under its lease: follow from the checkpoint, match, write. Sql module.
+
+Whatever happened before (a crash, a lost connection, another owner), the row in `forwarding` says
+where to go on; nothing else is remembered.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool
+
+from delivery.forward.interest import Interest
+from delivery.forward.interests import Interests
+from delivery.forward.leases import Lease, Leases, Place, place_of
+from delivery.forward.plan import Due, Piece, Where, pieces
+from delivery.forward.write import places_of_segments, write
+from eventhub import limits, metrics
+from eventhub.clock import Clock
+from eventhub.errors import DatabaseUnavailable, EventHubError, Gone
+from eventhub.eventlog.database import AWAY, Connection, reading
+from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class Parts(NamedTuple):
+    """What the streams of one forwarder share."""
+
+    log: Log
+    pool: AsyncConnectionPool[Connection]  # write.writing_pool
+    leases: Leases
+    interests: Interests
+    clock: Clock
+    wrote: Callable[[Piece], None]  # called after deliveries or a fan-out were written
+
+
+class LeaseLost(Exception):
+    """Somebody else forwards the stream, or may."""
+
+
+class Stream:
+    """One leased stream. `run` is its task; `stop` ends it in good order."""
+
+    def __init__(self, parts: Parts, lease: Lease) -> None:
+        self.lease = lease
+        self.lag_events = 0
+        self.lag_since_us = 0  # when the first event that is not matched yet was appended
+        self._parts = parts
+        self._place = Place("", 0)
+        self._written_s = 0.0
+        self._where: dict[str, Where] = {}
+        self._waker = asyncio.Event()
+        self._stopping = False
+
+    def stop(self) -> None:
+        """End after the statement under way, with the checkpoint written."""
+        self._stopping = True
+        self._waker.set()
+
+    async def run(self) -> None:
+        """Forward until stopped or cancelled, through every absence of the database.
+
+        Raises LeaseLost.
+        """
+        try:
+            while not self._stopping:
+                await self._try()
+        finally:
+            self._parts.interests.close(self.lease.stream_id)
+
+    async def _try(self) -> None:
+        try:
+            place = await self._stored_place()
+            await self._follow(place)
+        except Gone as gone:
+            await self._skip(gone)
+        except (EventHubError, psycopg.Error, *AWAY) as error:
+            code = getattr(error, "code", type(error).__name__)
+            log.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
+            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _stored_place(self) -> Place:
+        async with reading(self._parts.pool) as connection:
+            place = await place_of(connection, self.lease)
+        if place is None:
+            raise LeaseLost
+        self._place = place
+        return place
+
+    async def _follow(self, place: Place) -> None:
+        stream_id = self.lease.stream_id
+        start = Cursor(place.segment, place.sequence)
+        async with self._parts.log.follow(stream_id, start) as follower:
+            await self._parts.interests.open(stream_id, place.sequence)
+            follower.ring.wakers.add(self._waker)
+            try:
+                while not self._stopping:
+                    await self._turn(follower)
+                await self._keep_place(follower.cursor)
+            finally:
+                follower.ring.wakers.discard(self._waker)
+
+    async def _turn(self, follower: Follower) -> None:
+        self._waker.clear()
+        batch = follower.ready(limits.READ_EVENTS_MAX)
+        if batch is None:
+            batch = await follower.catch_up()
+        if batch:
+            await self._forward(follower, batch)
+        elif not self._stopping:
+            await self._idle(follower)
+        self.lag_events = max(follower.ring.next - 1 - follower.cursor.sequence, 0)
+
+    async def _idle(self, follower: Follower) -> None:
+        """Wait for events; a place that was not written yet is, in a while."""
+        self.lag_since_us = 0
+        if self._place == Place(*follower.cursor):
+            await self._waker.wait()
+            return
+        wait_s = self._written_s + limits.CHECKPOINT_INTERVAL_S - self._parts.clock.monotonic_s()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._waker.wait(), max(wait_s, 0))
+            return
+        await self._keep_place(follower.cursor)
+
+    async def _forward(self, follower: Follower, batch: list[Stored]) -> None:
+        """Match a batch as far as it goes into few statements, and write."""
+        self.lag_since_us = batch[0].appended_at_us
+        interest = await self._parts.interests.current(self.lease.stream_id)
+        due, last = await self._match(interest, batch)
+        for piece in pieces(self._place, due, last):
+            if piece.rows or self._checkpoint_is_due():
+                await self._write(piece)
+        follower.cursor = last
+        interest.advance(last.sequence)
+
+    async def _match(self, interest: Interest, batch: list[Stored]) -> tuple[list[Due], Cursor]:
+        """What the events are owed to, and the last event looked at: a batch that matches much is
+        cut.
+        """
+        clock = self._parts.clock
+        now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_TURN_S
+        due: list[Due] = []
+        rows = expired = 0
+        stored = batch[0]
+        for stored in batch:
+            event = stored.event
+            if event.expires_at_us and event.expires_at_us <= now_us:
+                expired += 1
+                continue
+            owed = interest.owed(event, stored.sequence)
+            if owed:
+                where = self._where.get(stored.segment) or await self._find_where(stored.segment)
+                due.append(Due(stored.cursor, where, owed))
+                rows += len(owed)
+            if rows >= limits.DELIVERIES_PER_STATEMENT_MAX:
+                break
+            if clock.monotonic_s() > pause_s:
+                await asyncio.sleep(0)
+                pause_s = clock.monotonic_s() + limits.FORWARD_TURN_S
+        metrics.EXPIRED.inc(expired)
+        metrics.FORWARDED.inc(stored.sequence - batch[0].sequence + 1)
+        return due, stored.cursor
+
+    async def _find_where(self, uuid: str) -> Where:
+        async with reading(self._parts.log.pool) as connection:
+            self._where = await places_of_segments(connection, [*list(self._where)[-8:], uuid])
+        return self._where[uuid]
+
+    def _checkpoint_is_due(self) -> bool:
+        since_s = self._parts.clock.monotonic_s() - self._written_s
+        return since_s >= limits.CHECKPOINT_INTERVAL_S
+
+    async def _keep_place(self, cursor: Cursor) -> None:
+        if self._place != Place(*cursor):
+            await self._write(Piece(Place(*cursor), []))
+
+    async def _write(self, piece: Piece) -> None:
+        """Raises LeaseLost before or after asking the database, and DatabaseUnavailable when the
+        outcome is not known.
+        """
+        if not self._parts.leases.alive(self.lease):
+            raise LeaseLost
+        async with reading(self._parts.pool) as connection:
+            wrote = await write(connection, self.lease, self._place, piece)
+        if not wrote:
+            raise LeaseLost
+        self._place = piece.to
+        self._written_s = self._parts.clock.monotonic_s()
+        if piece.rows:
+            self._parts.wrote(piece)
+
+    async def _skip(self, gone: Gone) -> None:
+        """What comes next is no longer held: go on with the oldest that is, and say so."""
+        first = gone.details["first_available"]
+        if not isinstance(first, dict):
+            raise DatabaseUnavailable
+        metrics.GAPS.labels(code=gone.code).inc()
+        log.error("forwarding_gap", stream=self.lease.stream_id, at=self._place, first=first)
+        place = Place(first["segment"], first["sequence"] - 1)
+        with suppress(DatabaseUnavailable):
+            await self._write(Piece(place, []))

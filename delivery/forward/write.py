@@ -1,0 +1,121 @@
+"""Writes deliveries: one statement moves the checkpoint and inserts the rows it stands for, so both
+or neither are there, and only for who holds the lease. Sql module.
+
+Connections are in autocommit mode and know the log's arrays (`writing_pool`): one round trip, and
+no lock is held while this process does something else, or is stopped.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import accumulate
+from typing import Any
+
+from psycopg.types.numeric import Int8
+from psycopg_pool import AsyncConnectionPool
+
+from delivery.forward.leases import SQL, Lease, Place
+from delivery.forward.plan import Piece, Where
+from eventhub import limits
+from eventhub.eventlog.arrays import adapt, int8_array
+from eventhub.eventlog.database import Connection, answered_within
+
+
+@asynccontextmanager
+async def writing_pool(url: str) -> AsyncIterator[AsyncConnectionPool[Connection]]:
+    """Connections for all that a forwarder writes; the database may be away at first."""
+    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        url,
+        min_size=1,
+        max_size=limits.FORWARD_WRITERS_PER_PROCESS_MAX,
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": 0,
+            "application_name": "eventhub forward",
+            "connect_timeout": limits.CONNECT_TIMEOUT_S,
+            "options": f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s",
+        },
+        configure=_configure,
+        open=False,
+        timeout=limits.READ_TIMEOUT_S_MAX,
+        reconnect_timeout=5,
+        name="forward",
+    )
+    await pool.open()
+    try:
+        yield pool
+    finally:
+        await pool.close(timeout=limits.FORWARD_STOP_S_MAX)
+
+
+async def _configure(connection: Connection) -> None:
+    adapt(connection)
+
+
+async def write(connection: Connection, lease: Lease, start: Place, piece: Piece) -> bool:
+    """Move a stream from a place to that of the piece, and write the piece's deliveries.
+
+    False if nothing was written: the lease is lost, or the stream is not at `start`. A connection
+    that breaks leaves it open: ask `leases.place_of`.
+    """
+    values = {
+        "stream_id": Int8(lease.stream_id),
+        "epoch": Int8(lease.epoch),
+        "segment": piece.to.segment,
+        "sequence": Int8(piece.to.sequence),
+        "endpoint_id": Int8(piece.to.endpoint_id),
+        "from_segment": start.segment,
+        "from_sequence": Int8(start.sequence),
+        "from_endpoint_id": Int8(start.endpoint_id),
+    }
+    query = "move"
+    if piece.fanout:
+        query = "write_fanout"
+        values |= _fanout(piece)
+    elif piece.rows:
+        query = "write"
+        values |= _rows(piece)
+    with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+        cursor = await connection.execute(SQL[query], values)
+    return cursor.rowcount > 0
+
+
+def _rows(piece: Piece) -> dict[str, Any]:
+    rows = piece.rows
+    ends = list(accumulate(len(row.registrations) for row in rows))
+    return {
+        "groups": int8_array([row.where.group_id for row in rows]),
+        "endpoints": int8_array([row.endpoint_id for row in rows]),
+        "segment_ids": int8_array([row.where.segment_id for row in rows]),
+        "sequences": int8_array([row.sequence for row in rows]),
+        "begins": int8_array([1, *(end + 1 for end in ends[:-1])]),
+        "ends": int8_array(ends),
+        "flat": int8_array([number for row in rows for number in row.registrations]),
+    }
+
+
+def _fanout(piece: Piece) -> dict[str, Any]:
+    rows = piece.rows
+    return {
+        "group_id": rows[0].where.group_id,
+        "segment_id": Int8(rows[0].where.segment_id),
+        "endpoints": int8_array([row.endpoint_id for row in rows]),
+        "ends": int8_array(list(accumulate(len(row.registrations) for row in rows))),
+        "flat": int8_array([number for row in rows for number in row.registrations]),
+    }
+
+
+async def expand(connection: Connection) -> int:
+    """Write the next piece of some fan-out; returns the number of deliveries, 0 if there is none.
+
+    Any forwarder may: who meets a fan-out in work takes another one.
+    """
+    values = {"chunk": limits.DELIVERIES_PER_STATEMENT_MAX}
+    with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+        cursor = await connection.execute(SQL["expand"], values)
+    return cursor.rowcount
+
+
+async def places_of_segments(connection: Connection, uuids: list[str]) -> dict[str, Where]:
+    """What deliveries call segments."""
+    rows = await (await connection.execute(SQL["segments"], (uuids,))).fetchall()
+    return {row[0]: Where(*row[1:]) for row in rows}

@@ -1,0 +1,146 @@
+-- Forwarding: leases, checkpoints with the deliveries they stand for, and fan-outs that are written in pieces.
+
+-- name: add_streams
+-- Rows for streams that have callbacks; one that is there keeps its place.
+INSERT INTO forwarding (stream_id, segment, sequence)
+SELECT v.stream_id, v.segment, v.sequence
+  FROM unnest(%(streams)s::bigint[], %(segments)s::uuid[], %(sequences)s::bigint[]) AS v (stream_id, segment, sequence)
+    ON CONFLICT (stream_id) DO NOTHING
+
+-- name: known_streams
+SELECT stream_id FROM forwarding
+
+-- name: acquire
+-- Streams that nobody holds, with their places. Rows that another forwarder is just taking are left to it.
+WITH free AS (
+    SELECT stream_id FROM forwarding
+     WHERE expires_at <= clock_timestamp()
+     ORDER BY expires_at
+     LIMIT %(streams_max)s
+       FOR UPDATE SKIP LOCKED
+)
+UPDATE forwarding f
+   SET owner = %(owner)s, epoch = f.epoch + 1, expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
+  FROM free
+ WHERE f.stream_id = free.stream_id
+RETURNING f.stream_id, f.epoch, f.segment::text, f.sequence, f.endpoint_id
+
+-- name: renew
+-- Every lease that is still held, in one statement, and the sign of life; what comes back is still held.
+WITH kept AS (
+    UPDATE forwarding f
+       SET expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
+      FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
+     WHERE f.stream_id = v.stream_id AND f.epoch = v.epoch
+    RETURNING f.stream_id
+), seen AS (
+    INSERT INTO forwarders (id) VALUES (%(owner)s)
+        ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+    RETURNING id
+)
+SELECT COALESCE((SELECT array_agg(stream_id) FROM kept), '{}'),
+       (SELECT count(*) FROM forwarding),
+       (SELECT count(*) FROM forwarders
+         WHERE seen_at > clock_timestamp() - make_interval(secs => %(lease_s)s) AND id <> %(owner)s) + 1
+
+-- name: release
+UPDATE forwarding f SET expires_at = clock_timestamp()
+  FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
+ WHERE f.stream_id = v.stream_id AND f.epoch = v.epoch
+
+-- name: leave
+DELETE FROM forwarders WHERE id = %(owner)s OR seen_at < now() - interval '1 hour'
+
+-- name: place
+-- Where a stream stands, for who holds it.
+SELECT segment::text, sequence, endpoint_id FROM forwarding WHERE stream_id = %s AND epoch = %s
+
+-- name: move
+-- The checkpoint alone: nothing matched.
+UPDATE forwarding SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s
+ WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
+   AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
+
+-- name: write
+-- The checkpoint and the deliveries it stands for: no rows unless it moved. `flat` holds the registrations of the first
+-- delivery, of the second, ...; `begins` and `ends` say where.
+WITH moved AS (
+    UPDATE forwarding SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s
+     WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
+       AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
+    RETURNING stream_id
+)
+INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations)
+SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, m.stream_id,
+       COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
+       flat.registrations[v.begins:v.ends]
+  FROM moved m,
+       (SELECT %(flat)s::bigint[] AS registrations) AS flat,
+       unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
+              %(begins)s::bigint[], %(ends)s::bigint[])
+           AS v (group_id, endpoint_id, segment_id, sequence, begins, ends)
+
+-- name: write_fanout
+-- The checkpoint passes an event whose deliveries are written in pieces.
+WITH moved AS (
+    UPDATE forwarding SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s
+     WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
+       AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
+    RETURNING stream_id
+)
+INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations, ends, total)
+SELECT %(group_id)s, stream_id, %(segment_id)s, %(sequence)s,
+       %(endpoints)s, %(flat)s, %(ends)s, cardinality(%(endpoints)s::bigint[])
+  FROM moved
+
+-- name: expand
+-- The next piece of a fan-out that nobody else is writing: its deliveries, and how far it is, in one statement.
+WITH picked AS (
+    SELECT group_id, stream_id, segment_id, sequence, done, least(done + %(chunk)s, total) AS upto, total,
+           endpoints, registrations, ends
+      FROM fanouts
+     ORDER BY stream_id, sequence
+     LIMIT 1
+       FOR UPDATE SKIP LOCKED
+), piece AS MATERIALIZED (
+    SELECT group_id, stream_id, segment_id, sequence, done, upto, total,
+           endpoints[done + 1 : upto] AS endpoints, ends[done + 1 : upto] AS ends,
+           CASE WHEN done = 0 THEN 0 ELSE ends[done] END AS skipped,
+           registrations[CASE WHEN done = 0 THEN 1 ELSE ends[done] + 1 END : ends[upto]] AS registrations
+      FROM picked
+), further AS (
+    UPDATE fanouts f SET done = p.upto
+      FROM piece p
+     WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto < p.total
+    RETURNING f.stream_id
+), complete AS (
+    DELETE FROM fanouts f
+     USING piece p
+     WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto = p.total
+    RETURNING f.stream_id
+)
+INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations)
+SELECT p.group_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id,
+       COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
+       p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped]
+  FROM piece p
+  JOIN (SELECT stream_id FROM further UNION ALL SELECT stream_id FROM complete) AS moved
+    ON moved.stream_id = p.stream_id
+ CROSS JOIN LATERAL (
+    SELECT endpoint_id, ends, lag(ends) OVER (ORDER BY n) AS before
+      FROM unnest(p.endpoints, p.ends) WITH ORDINALITY AS u (endpoint_id, ends, n)
+ ) AS v
+
+-- name: head_of_system
+SELECT sequence FROM heads WHERE stream_id = 1
+
+-- name: streams_of_barriers
+-- Which of some streams the changes of some barriers concern.
+SELECT b.id, s.stream_id
+  FROM barriers b, unnest(b.streams) AS s (stream_id)
+ WHERE b.id = ANY (%(barriers)s) AND s.stream_id = ANY (%(streams)s)
+ ORDER BY b.id
+
+-- name: segments
+-- What deliveries call the segments of some UUIDs.
+SELECT uuid::text, id, group_id FROM segments WHERE uuid = ANY (%s::uuid[])

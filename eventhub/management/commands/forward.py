@@ -1,0 +1,42 @@
+"""`manage.py forward`: one forwarder, which matches events for callbacks and writes deliveries."""
+
+import asyncio
+import signal
+from typing import Any
+
+import uvloop
+from django.core.management.base import BaseCommand, CommandError
+
+from delivery.forward.process import forward
+from eventhub.env import Env, read_env
+
+
+class Command(BaseCommand):
+    help = (
+        "Match new events for callbacks and write what is owed to endpoints, until SIGTERM."
+        " Any number of forwarders share the streams; of one that is gone the others take over"
+        " within three seconds."
+    )
+
+    def handle(self, **options: Any) -> None:
+        env = read_env()
+        if not env.database_url:
+            raise CommandError("DATABASE_URL is not set.")
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_until_told(env))
+
+
+async def _until_told(env: Env) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await forward(
+        database_url=env.database_url,
+        direct_url=env.database_direct_url,
+        woken=_nobody,
+        stop=stop,
+    )
+
+
+def _nobody() -> None:
+    """Whoever drains looks every second."""

@@ -1,0 +1,223 @@
+"""A migrated database, streams, endpoints and registrations in it, and real forwarders, for the
+tests of forwarding.
+
+Registrations are written here as a change of registrations does it: the head of `system`, the
+heads of the streams, the barrier, and the event last.
+"""
+
+import itertools
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.protobuf_codec import encode
+from eventhub.eventlog import streams
+from eventhub.eventlog.append import append_in
+from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.streams import StreamPolicy
+from eventhub.eventlog.system import Announcement, announce
+from eventhub.up.guarded import Command, Guarded
+from eventhub.up.guardian import descendants
+from eventhub.up.identity import ordinary
+
+HOME = Path(__file__).resolve().parents[2]
+POLL_S = 0.01
+TIMEOUT_S = 20.0
+_names = (f"stream-{number}" for number in itertools.count(1))
+Row = tuple[Any, ...]
+
+
+class World:
+    """One database. `zone` and `client` are ready to use."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        [[self.zone]] = self.sql("INSERT INTO zones (name) VALUES ('forward') RETURNING id")
+        [[self.client]] = self.sql(
+            "INSERT INTO clients (zone_id, name, created_at) VALUES (%s, 'c', now()) RETURNING id",
+            self.zone,
+        )
+        [[self.session]] = self.sql(
+            "INSERT INTO sessions (client_id, name) VALUES (%s, 'default') RETURNING id",
+            self.client,
+        )
+
+    def sql(self, query: str, *args: Any) -> list[Row]:
+        """The rows of a statement, committed."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(query.encode(), args)
+            return cursor.fetchall() if cursor.description else []
+
+    def stream(self, **policy: int) -> int:
+        with psycopg.connect(self.url) as connection:
+            made = streams.create_stream(
+                connection, self.zone, next(_names), StreamPolicy(**policy)
+            )
+            assert made is not None
+            return made.id
+
+    def endpoints(self, count: int = 1, *, ordered: bool = False) -> list[int]:
+        rows = self.sql(
+            "INSERT INTO endpoints (zone_id, client_id, url, secret, ordered)"
+            " SELECT %s, %s, 'https://example.org/' || n, '', %s FROM generate_series(1, %s) AS n"
+            " RETURNING id",
+            *(self.zone, self.client, ordered, count),
+        )
+        return [row[0] for row in rows]
+
+    def emit(self, stream_id: int, *types: str, **fields: Any) -> list[Appended]:
+        """One event of each type."""
+        drafts = [
+            Draft(stream_id, DEFAULT_MASK, encode(Event("d", type, {"n": at}, **fields)))
+            for at, type in enumerate(types)
+        ]
+        with psycopg.connect(self.url) as connection, connection.transaction():
+            return append_in(connection, drafts)
+
+    def register(
+        self, on: int | list[int], endpoints: list[int], type: str | None = None
+    ) -> list[int]:
+        """A registration for each endpoint, in one change; their tickets."""
+        ids = [on] if isinstance(on, int) else on
+        filter = orjson.dumps({"type": type} if type else {}).decode()
+        with psycopg.connect(self.url) as connection, connection.transaction():
+            barrier = self._barrier(connection, ids)
+            made = connection.execute(
+                "WITH made AS (INSERT INTO registrations (zone_id, client_id, session_id)"
+                " SELECT %s, %s, %s FROM unnest(%s::bigint[]) RETURNING id),"
+                " paired AS (SELECT m.id, e.endpoint FROM"
+                "  (SELECT id, row_number() OVER (ORDER BY id) AS n FROM made) AS m"
+                "  JOIN unnest(%s::bigint[]) WITH ORDINALITY AS e (endpoint, n) USING (n))"
+                " INSERT INTO registration_versions (registration_id, number, streams, language,"
+                "  filter, endpoint_id, from_barrier)"
+                " SELECT id, 1, %s::bigint[], 'pairs', %s, endpoint, %s FROM paired"
+                " RETURNING registration_id",
+                (self.zone, self.client, self.session, endpoints, endpoints, ids, filter, barrier),
+            )
+            tickets = sorted(row[0] for row in made.fetchall())
+            self._announce(connection, "registration.created", tickets[:1], barrier)
+            return tickets
+
+    def change(self, ticket: int, on: int, type: str | None) -> None:
+        """A new version with another type; None ends the registration."""
+        with psycopg.connect(self.url) as connection, connection.transaction():
+            barrier = self._barrier(connection, [on])
+            [[endpoint, number]] = connection.execute(
+                "UPDATE registration_versions SET until_barrier = %s"
+                " WHERE registration_id = %s AND until_barrier IS NULL"
+                " RETURNING endpoint_id, number",
+                (barrier, ticket),
+            ).fetchall()
+            if type is not None:
+                connection.execute(
+                    "INSERT INTO registration_versions (registration_id, number, streams,"
+                    " language, filter, endpoint_id, from_barrier)"
+                    " VALUES (%s, %s, %s::bigint[], 'pairs', %s, %s, %s)",
+                    (ticket, number + 1, [on], f'{{"type": "{type}"}}', endpoint, barrier),
+                )
+            name = "registration.deleted" if type is None else "registration.changed"
+            self._announce(connection, name, [ticket], barrier)
+
+    def deliveries(self, stream_id: int) -> list[Row]:
+        """(sequence, endpoint, registrations) of what is owed from a stream, in order."""
+        return self.sql(
+            "SELECT sequence, endpoint_id, registrations FROM deliveries WHERE stream_id = %s"
+            " ORDER BY sequence, endpoint_id",
+            stream_id,
+        )
+
+    def passed(self, stream_id: int) -> int:
+        """The stream's checkpoint; -1 while it has none."""
+        rows = self.sql("SELECT sequence FROM forwarding WHERE stream_id = %s", stream_id)
+        return int(rows[0][0]) if rows else -1
+
+    def _barrier(self, connection: psycopg.Connection[Any], ids: list[int]) -> int:
+        streams.lock_system(connection)
+        rows = connection.execute(
+            "SELECT stream_id, segment, sequence FROM heads WHERE stream_id = ANY(%s)"
+            " ORDER BY stream_id FOR SHARE",
+            (ids,),
+        ).fetchall()
+        found = connection.execute(
+            "INSERT INTO barriers (streams, segments, sequences)"
+            " VALUES (%s::bigint[], %s::uuid[], %s::bigint[]) RETURNING id",
+            tuple([row[at] for row in rows] for at in range(3)),
+        ).fetchone()
+        assert found is not None
+        return int(found[0])
+
+    def _announce(
+        self, connection: psycopg.Connection[Any], type: str, tickets: list[int], barrier: int
+    ) -> None:
+        told = [
+            Announcement(type, {"registration": ticket, "barrier": barrier}) for ticket in tickets
+        ]
+        announce(connection, zone="forward", announcements=told)
+
+
+class ForwardProcess:
+    """One `manage.py forward`."""
+
+    def __init__(self, world: World, log: Path) -> None:
+        self.world = world
+        self._log = log
+        env = {**os.environ, "DATABASE_URL": world.url, "DATABASE_DIRECT_URL": world.url}
+        argv = (sys.executable, str(HOME / "manage.py"), "forward")
+        with log.open("ab") as output:
+            command = Command("forward", argv, env, grace_s=5.0)
+            self._run = Guarded(command, ordinary(), output=output)
+
+    @property
+    def pid(self) -> int:
+        return descendants(self._run.pid)[0]
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def wait_ready(self) -> "ForwardProcess":
+        eventually(lambda: "forwarder_ready" in self.log(), "forwarder_ready")
+        return self
+
+    def stop(self) -> None:
+        self._run.end()
+
+    def kill(self) -> None:
+        self._run.kill()
+        self._run.wait(TIMEOUT_S)
+
+
+def eventually(true: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S) -> None:
+    """Ask until it is so."""
+    until = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < until, f"not within {timeout_s} s: {what}"
+        time.sleep(POLL_S)
+
+
+def world_database() -> Iterator[World]:
+    """A fixture: a migrated database."""
+    server = os.environ["DATABASE_URL"]
+    name = f"forward_{secrets.token_hex(4)}"
+    identifier = sql.Identifier(name)
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
+        url = make_conninfo(server, dbname=name)
+        try:
+            argv = [sys.executable, str(HOME / "manage.py"), "migrate", "--no-input", "-v", "0"]
+            env = {**os.environ, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
+            done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            yield World(url)
+        finally:
+            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))

@@ -1,0 +1,196 @@
+"""Real forwarders: takeover after a kill, fencing after a stop, bounds of versions under lag."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from eventhub import limits
+from tests.integration.forward_world import (
+    ForwardProcess,
+    World,
+    eventually,
+    world_database,
+)
+
+world = pytest.fixture(scope="module")(world_database)
+Start = Callable[[], ForwardProcess]
+TAKEOVER_S = 3.0  # what the documentation promises
+
+
+@pytest.fixture
+def start(world: World, tmp_path: Path) -> Iterator[Start]:
+    """Starts forwarders; those that still run at the end of the test are stopped."""
+    started: list[ForwardProcess] = []
+
+    def one_more() -> ForwardProcess:
+        log = tmp_path / f"forward-{len(started)}.log"
+        process = ForwardProcess(world, log).wait_ready()
+        started.append(process)
+        return process
+
+    yield one_more
+    for process in started:
+        process.stop()
+
+
+def owners(world: World, stream_id: int) -> str:
+    rows = world.sql(
+        "SELECT owner::text FROM forwarding WHERE stream_id = %s AND expires_at > now()", stream_id
+    )
+    return str(rows[0][0]) if rows else ""
+
+
+def sequences(world: World, stream_id: int) -> list[int]:
+    return [row[0] for row in world.deliveries(stream_id)]
+
+
+def test_events_become_deliveries(world: World, start: Start) -> None:
+    stream_id = world.stream()
+    one, two = world.endpoints(2)
+    start()
+    world.emit(stream_id, "a")  # before anybody is interested
+    [first] = world.register(stream_id, [one], "a")
+    [second] = world.register(stream_id, [one], "a")
+    [third] = world.register(stream_id, [two])
+    world.emit(stream_id, "a", "b")
+    expected = [(2, one, [first, second]), (2, two, [third]), (3, two, [third])]
+    eventually(lambda: world.deliveries(stream_id) == expected, "three deliveries")
+    world.emit(stream_id, "a", expires_at_us=1)
+    world.emit(stream_id, "c")
+    expected.append((5, two, [third]))
+    eventually(lambda: world.deliveries(stream_id) == expected, "the expired one left out")
+
+
+def test_a_forwarder_that_is_killed_is_replaced_within_the_lease(
+    world: World, start: Start
+) -> None:
+    stream_id = world.stream()
+    world.register(stream_id, world.endpoints())
+    both = [start(), start()]
+    world.emit(stream_id, "a")
+    eventually(lambda: sequences(world, stream_id) == [1], "the first event")
+    [leader] = [process for process in both if owners(world, stream_id) in process.log()]
+    leader.kill()
+    world.emit(stream_id, "b")
+    killed_s = time.monotonic()
+    eventually(lambda: len(sequences(world, stream_id)) > 1, "the next event")
+    assert time.monotonic() - killed_s < TAKEOVER_S
+    assert sequences(world, stream_id) == [1, 2]
+
+
+def test_a_forwarder_that_was_stopped_past_its_lease_writes_nothing(
+    world: World, start: Start
+) -> None:
+    stream_id = world.stream()
+    world.register(stream_id, world.endpoints())
+    leader = start()
+    world.emit(stream_id, "a")
+    eventually(lambda: sequences(world, stream_id) == [1], "the first event")
+    other = start()
+    os.kill(leader.pid, signal.SIGSTOP)
+    try:
+        for _ in range(50):
+            world.emit(stream_id, "b")
+        eventually(lambda: len(sequences(world, stream_id)) == 51, "the other took over")
+    finally:
+        os.kill(leader.pid, signal.SIGCONT)
+    eventually(lambda: "lease_lost" in leader.log(), "the first knows that it lost")
+    world.emit(stream_id, "c")
+    eventually(lambda: 52 in sequences(world, stream_id), "an event after it")
+    assert sequences(world, stream_id) == list(range(1, 53))
+    assert owners(world, stream_id) in other.log()
+
+
+def test_a_forwarder_that_is_told_to_stop_frees_its_streams_at_once(
+    world: World, start: Start
+) -> None:
+    stream_id = world.stream()
+    world.register(stream_id, world.endpoints())
+    first = start()
+    world.emit(stream_id, "a")
+    eventually(lambda: sequences(world, stream_id) == [1], "the first event")
+    first.stop()
+    assert world.sql("SELECT count(*) FROM forwarding WHERE expires_at > now()") == [(0,)]
+    assert world.passed(stream_id) == 1
+
+
+def test_bounds_hold_for_a_forwarder_that_was_not_there(world: World, start: Start) -> None:
+    """Created, changed and deleted between events: a late forwarder gives what a prompt one gives."""
+    prompt, late = world.stream(), world.stream()
+    expected = {}
+    running = start()
+    expected[prompt] = history(world, prompt)
+    eventually(lambda: world.deliveries(prompt) == expected[prompt], "the prompt one")
+    running.stop()
+    expected[late] = history(world, late)
+    start()
+    eventually(lambda: world.deliveries(late) == expected[late], "the late one")
+    assert [row[0] for row in expected[late]] == [row[0] for row in expected[prompt]]
+
+
+def history(world: World, stream_id: int) -> list[tuple[int, int, list[int]]]:
+    """Events and changes of registrations in turn; what is owed."""
+    one, two = world.endpoints(2)
+    world.emit(stream_id, "a")
+    [first] = world.register(stream_id, [one], "a")
+    world.emit(stream_id, "a", "b")  # 2 to one
+    [second] = world.register(stream_id, [two], "b")
+    world.emit(stream_id, "b")  # 4 to two
+    world.change(first, stream_id, "b")
+    world.emit(stream_id, "a", "b")  # 6 to both
+    world.change(second, stream_id, None)
+    world.emit(stream_id, "b")  # 7 to one
+    world.change(first, stream_id, None)
+    world.emit(stream_id, "a", "b")
+    return [(2, one, [first]), (4, two, [second]), (6, one, [first]), (6, two, [second]),
+            (7, one, [first])]  # fmt: skip
+
+
+def test_a_fan_out_delays_neither_its_own_stream_nor_another(world: World, start: Start) -> None:
+    wide, other = world.stream(), world.stream()
+    count = 100_000
+    world.register(wide, world.endpoints(count), "wide")
+    [narrow] = world.endpoints()
+    [ticket] = world.register(wide, [narrow], "narrow")
+    [beside] = world.register(other, [narrow])
+    start()
+    world.emit(wide, "wide", "narrow")
+    world.emit(other, "a")
+    eventually(lambda: (2, narrow, [ticket]) in world.deliveries(wide), "the stream's next event")
+    assert world.deliveries(other) == [(1, narrow, [beside])]
+    owed = "SELECT count(*), count(DISTINCT endpoint_id) FROM deliveries" \
+           " WHERE stream_id = %s AND sequence = 1"  # fmt: skip
+    eventually(lambda: world.sql(owed, wide) == [(count, count)], "all", timeout_s=60)
+    assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
+
+
+def test_many_registrations_of_one_endpoint_are_one_delivery(world: World, start: Start) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    tickets = world.register(stream_id, [endpoint] * 100_000)
+    start()
+    world.emit(stream_id, "a")
+    eventually(lambda: world.deliveries(stream_id) != [], "the delivery", timeout_s=60)
+    assert world.deliveries(stream_id) == [(1, endpoint, tickets)]
+
+
+def test_kill_between_the_pieces_of_an_event(world: World, start: Start) -> None:
+    """Whatever a kill -9 leaves of 8,000 deliveries, each is there once in the end."""
+    stream_id = world.stream()
+    count = limits.DELIVERIES_PER_STATEMENT_MAX + 3_000
+    world.register(stream_id, world.endpoints(count))
+    for round in range(1, 4):
+        running = start()
+        world.emit(stream_id, "a")
+        some = "SELECT FROM deliveries WHERE stream_id = %s AND sequence = %s LIMIT 1"
+        eventually(lambda r=round: world.sql(some, stream_id, r), "the first piece")
+        running.kill()
+    start()
+    owed = "SELECT sequence, count(*), count(DISTINCT endpoint_id) FROM deliveries" \
+           " WHERE stream_id = %s GROUP BY 1 ORDER BY 1"  # fmt: skip
+    expected = [(round, count, count) for round in range(1, 4)]
+    eventually(lambda: world.sql(owed, stream_id) == expected, "all of them")

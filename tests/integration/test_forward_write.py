@@ -1,0 +1,169 @@
+"""The write statement of a forwarder, and leases: fencing, pieces, fan-outs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from delivery.forward.leases import Lease, Leases, Place, add_streams, place_of
+from delivery.forward.partitions import make_partitions
+from delivery.forward.plan import Due, Where, pieces
+from delivery.forward.write import expand, places_of_segments, write, writing_pool
+from eventhub import limits
+from eventhub.clock import ManualClock
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.stored import Cursor
+from registrations.catalog import CallbackStream
+from tests.integration.forward_world import World, world_database
+
+world = pytest.fixture(scope="module")(world_database)
+
+
+@pytest.fixture
+async def connection(world: World) -> AsyncIterator[Connection]:
+    async with writing_pool(world.url) as pool, pool.connection() as connection:
+        while not await make_partitions(connection):
+            pass
+        world.sql("DELETE FROM forwarding")
+        world.sql("DELETE FROM forwarders")
+        yield connection
+
+
+@asynccontextmanager
+async def forwarder(connection: Connection) -> AsyncIterator[Leases]:
+    """Leases of one more forwarder that lives."""
+    leases = Leases(ManualClock())
+    await leases.renew(connection)
+    yield leases
+    await leases.leave(connection)
+
+
+async def leased(
+    world: World, connection: Connection, leases: Leases
+) -> tuple[Lease, Place, Where]:
+    """A new stream, in the hands of a forwarder."""
+    stream_id = world.stream()
+    [[segment]] = world.sql("SELECT segment::text FROM heads WHERE stream_id = %s", stream_id)
+    await add_streams(connection, [CallbackStream(stream_id, segment, 0)])
+    await leases.renew(connection)
+    taken = await leases.acquire(connection)
+    lease = next(lease for lease in taken if lease.stream_id == stream_id)
+    where = await places_of_segments(connection, [segment])
+    return lease, taken[lease], where[segment]
+
+
+def due(place: Place, where: Where, sequence: int, owed: dict[int, list[int]]) -> Due:
+    return Due(Cursor(place.segment, sequence), where, owed)
+
+
+async def test_checkpoint_and_deliveries_are_one(world: World, connection: Connection) -> None:
+    async with forwarder(connection) as leases:
+        lease, place, where = await leased(world, connection, leases)
+        [one, two] = world.endpoints(2)
+        events = [due(place, where, 2, {two: [7, 9], one: [8]}), due(place, where, 3, {one: [5]})]
+        [piece] = pieces(place, events, Cursor(place.segment, 4))
+        assert await write(connection, lease, place, piece)
+        expected = [(2, one, [8]), (2, two, [7, 9]), (3, one, [5])]
+        assert world.deliveries(lease.stream_id) == expected
+        assert await place_of(connection, lease) == Place(place.segment, 4)
+        # the same again is not where the stream stands
+        assert not await write(connection, lease, place, piece)
+        assert world.deliveries(lease.stream_id) == expected
+
+
+async def test_an_older_epoch_writes_nothing(world: World, connection: Connection) -> None:
+    async with forwarder(connection) as first, forwarder(connection) as second:
+        lease, place, where = await leased(world, connection, first)
+        await first.release(connection, [lease])
+        await second.renew(connection)
+        await second.acquire(connection)
+        [piece] = pieces(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
+        assert not await write(connection, lease, place, piece)
+        assert world.deliveries(lease.stream_id) == []
+        assert await place_of(connection, lease) is None
+        now = Lease(lease.stream_id, lease.epoch + 1)
+        assert await place_of(connection, now) == place
+        assert await write(connection, now, place, piece)
+
+
+async def test_an_event_for_many_endpoints_goes_in_pieces_and_on_after_a_crash(
+    world: World, connection: Connection
+) -> None:
+    count = limits.DELIVERIES_PER_STATEMENT_MAX + 1_000
+    async with forwarder(connection) as leases:
+        lease, place, where = await leased(world, connection, leases)
+        owed = {endpoint: [endpoint, endpoint + 1] for endpoint in range(1, count + 1)}
+        last = Cursor(place.segment, 1)
+        parts = list(pieces(place, [due(place, where, 1, owed)], last))
+        assert [len(part.rows) for part in parts] == [limits.DELIVERIES_PER_STATEMENT_MAX, 1_000]
+        assert await write(connection, lease, place, parts[0])
+        stored = await place_of(connection, lease)  # as the next owner finds it
+        assert stored == Place(place.segment, 0, limits.DELIVERIES_PER_STATEMENT_MAX)
+        [rest] = pieces(stored, [due(place, where, 1, owed)], last)
+        assert await write(connection, lease, stored, rest)
+        found = world.deliveries(lease.stream_id)
+        assert found == [(1, endpoint, [endpoint, endpoint + 1]) for endpoint in owed]
+
+
+async def test_a_fan_out_is_expanded_by_anybody_each_delivery_once(
+    world: World, connection: Connection
+) -> None:
+    count = limits.FANOUT_ENDPOINTS_MIN + 2_001
+    async with forwarder(connection) as leases:
+        lease, place, where = await leased(world, connection, leases)
+        owed = {at: list(range(at, at + 1 + at % 3)) for at in range(1, count + 1)}
+        [piece] = pieces(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
+        assert piece.fanout
+        assert await write(connection, lease, place, piece)
+        assert await place_of(connection, lease) == Place(place.segment, 1)
+        written = [await expand(connection) for _ in range(4)]
+        assert written == [5_000, 5_000, 2_001, 0]
+        found = world.deliveries(lease.stream_id)
+        assert found == [(1, endpoint, registrations) for endpoint, registrations in owed.items()]
+        assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
+
+
+async def test_the_setting_of_an_endpoint_counts_when_the_row_is_written(
+    world: World, connection: Connection
+) -> None:
+    async with forwarder(connection) as leases:
+        lease, place, where = await leased(world, connection, leases)
+        [plain], [ordered] = world.endpoints(), world.endpoints(ordered=True)
+        owed = {plain: [1], ordered: [2]}
+        [piece] = pieces(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
+        assert await write(connection, lease, place, piece)
+        rows = world.sql(
+            "SELECT endpoint_id, ordered FROM deliveries WHERE stream_id = %s ORDER BY 1",
+            lease.stream_id,
+        )
+        assert rows == [(plain, False), (ordered, True)]
+
+
+async def test_forwarders_share_what_is_free(world: World, connection: Connection) -> None:
+    async with forwarder(connection) as first, forwarder(connection) as second:
+        for _ in range(20):
+            stream_id = world.stream()
+            rows = world.sql("SELECT segment::text FROM heads WHERE stream_id = %s", stream_id)
+            await add_streams(connection, [CallbackStream(stream_id, rows[0][0], 0)])
+        await first.renew(connection)
+        await second.renew(connection)
+        one, other = await first.acquire(connection), await second.acquire(connection)
+        assert abs(len(one) - len(other)) <= 1
+        assert not {lease.stream_id for lease in one} & {lease.stream_id for lease in other}
+        assert len(one) + len(other) == first.share.streams
+
+
+async def test_a_lease_ends_by_the_own_clock_before_the_database_gives_it_away(
+    world: World, connection: Connection
+) -> None:
+    clock = ManualClock()
+    leases = Leases(clock)
+    await leases.renew(connection)
+    lease, _, _ = await leased(world, connection, leases)
+    clock.advance_s(limits.FORWARD_LEASE_S - 0.1)
+    assert leases.alive(lease)
+    assert await leases.renew(connection) == []
+    clock.advance_s(limits.FORWARD_LEASE_S)
+    assert leases.ended()
+    assert not leases.alive(lease)
+    await leases.leave(connection)
