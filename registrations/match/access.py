@@ -112,14 +112,13 @@ class AccessMatcher:
 def known_atoms(names: dict[str, dict[Key, Atom]], pairs: dict[str, Any]) -> set[Atom]:
     """The atoms among an event's pairs: one look-up by path and, if that is asked for, by value."""
     present: set[Atom] = set()
+    values_of = names.get
     for path, value in pairs.items():
-        values = names.get(path)
-        if values is not None:
+        if (values := values_of(path)) is not None:
             if value.__class__ is not str:
                 value = canonical(value)
-            atom = values.get(value)
-            if atom is not None:
-                present.add(atom)
+            if value in values:
+                present.add(values[value])
     return present
 
 
@@ -127,29 +126,27 @@ def collect(present: set[Atom], due: list[int]) -> int:
     """Add the registrations of every conjunction that holds; how many were looked at."""
     touched = 0
     for atom in present:
-        alone = atom.alone
-        if alone is not None:
-            due += alone.ids
+        if (alone := atom.alone) is not None:
+            due += alone
             touched += 1
-        partners = atom.partners
-        if partners is None:
-            continue
-        found = partners if len(partners) <= PARTNERS_FEW else partners.keys() & present
-        touched += len(found)
-        for partner in found:
-            if partner in present:
-                touched += collect_couple(partners[partner], present, due)
+        if (partners := atom.partners) is not None:
+            few = len(partners) <= PARTNERS_FEW
+            found = partners if few else partners.keys() & present
+            touched += len(found)
+            for partner in found:
+                if partner in present:
+                    touched += collect_couple(partners[partner], present, due)
     return touched
 
 
 def collect_couple(couple: Couple, present: set[Atom], due: list[int]) -> int:
     """The same for two atoms that are there; how many were looked at beyond the two."""
-    if couple.both is not None:
-        due += couple.both.ids
-    if couple.more is None:
+    if (both := couple.both) is not None:
+        due += both
+    if (more := couple.more) is None:
         return 0
     holds = present.issuperset
-    for conjunction in couple.more:
+    for conjunction in more:
         if holds(conjunction.rest):
             due += conjunction.ids
-    return len(couple.more)
+    return len(more)

@@ -17,7 +17,7 @@ class Atom:
         self.path = path
         self.value = value
         self.frequency = 0  # conjunctions that have it
-        self.alone: Conjunction | None = None  # the one that has nothing else
+        self.alone: list[int] | None = None  # registrations that ask for nothing else
         self.partners: dict[Atom, Couple] | None = None  # by the second rarest of a conjunction
         self.posted = 0  # conjunctions under its partners
         self.review_at = REVIEW_MIN
@@ -29,11 +29,8 @@ class Couple:
     __slots__ = ("both", "more")
 
     def __init__(self) -> None:
-        self.both: Conjunction | None = None  # the one that has nothing else
+        self.both: list[int] | None = None  # registrations that ask for nothing else
         self.more: list[Conjunction] | None = None  # those that have others, to be verified
-
-    def all(self) -> list["Conjunction"]:
-        return [*([] if self.both is None else [self.both]), *(self.more or [])]
 
 
 class Conjunction:
@@ -70,8 +67,7 @@ def conjunction_of(gate: Gate, pairs: tuple[Pair, ...]) -> tuple[Conjunction, in
     looked at anew because of it.
     """
     atoms = [_atom(gate, path, value) for path, value in pairs]
-    atoms.sort(key=_number_of)
-    key = tuple(atoms)
+    key = _in_order(atoms)
     found = gate.conjunctions.get(key)
     if found is not None:
         return found, 0
@@ -79,7 +75,7 @@ def conjunction_of(gate: Gate, pairs: tuple[Pair, ...]) -> tuple[Conjunction, in
     for atom in atoms:
         atom.frequency += 1
     post(made)
-    return made, review_if_due(made.access)
+    return made, review_if_due(gate, made.access)
 
 
 def end(gone: Conjunction) -> None:
@@ -99,7 +95,7 @@ def post(conjunction: Conjunction) -> None:
     access, *others = sorted(conjunction.atoms, key=_frequency_of)
     conjunction.access = access
     if not others:
-        access.alone = conjunction
+        access.alone = conjunction.ids
         return
     partner = conjunction.partner = others[0]
     if access.partners is None:
@@ -110,7 +106,7 @@ def post(conjunction: Conjunction) -> None:
     access.posted += 1
     conjunction.rest = tuple(others[1:])
     if not conjunction.rest:
-        couple.both = conjunction
+        couple.both = conjunction.ids
         return
     if couple.more is None:
         couple.more = []
@@ -128,7 +124,7 @@ def unpost(conjunction: Conjunction) -> None:
         return
     access.posted -= 1
     couple = access.partners[partner]
-    if couple.both is conjunction:
+    if not conjunction.rest:
         couple.both = None
     elif couple.more is not None:
         last = couple.more.pop()
@@ -141,11 +137,13 @@ def unpost(conjunction: Conjunction) -> None:
         access.partners = access.partners or None
 
 
-def review_if_due(atom: Atom | None) -> int:
+def review_if_due(gate: Gate, atom: Atom | None) -> int:
     """Hang up anew what hangs on an atom if it doubled since the last look; 1 if so."""
     if atom is None or atom.partners is None or atom.posted < atom.review_at:
         return 0
-    posted = [conjunction for couple in atom.partners.values() for conjunction in couple.all()]
+    posted = [each for couple in atom.partners.values() for each in couple.more or ()]
+    couples = [partner for partner, couple in atom.partners.items() if couple.both is not None]
+    posted += [gate.conjunctions[_in_order([atom, partner])] for partner in couples]
     for conjunction in posted:
         unpost(conjunction)
         post(conjunction)
@@ -177,6 +175,10 @@ def _forget(gate: Gate, atom: Atom) -> None:
         gate.prefixes[prefix] -= 1
         if not gate.prefixes[prefix]:
             del gate.prefixes[prefix]
+
+
+def _in_order(atoms: list[Atom]) -> tuple[Atom, ...]:
+    return tuple(sorted(atoms, key=_number_of))
 
 
 def _number_of(atom: Atom) -> int:
