@@ -1,0 +1,214 @@
+"""Claims deliveries that are due and loads what they need to be posted. Sql module.
+
+The statements are in delivery/sql/callbacks.sql; what they promise is said there. Every function
+takes an open connection in autocommit mode and raises what psycopg raises when the database is
+away; a claim that was made and not heard of ends by itself.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import delivery
+from delivery.callbacks.body import Place
+from eventhub import limits
+from eventhub.eventlog import arrays, queries
+from eventhub.eventlog.arrays import int8_array
+from eventhub.eventlog.database import Connection, connect
+
+SQL = queries.load("callbacks.sql", Path(next(iter(delivery.__path__))) / "sql")
+
+
+class Lane(NamedTuple):
+    """What is delivered in order: a stream's events for one endpoint, in one run."""
+
+    endpoint_id: int
+    stream_id: int
+    run: int
+
+
+class Endpoint(NamedTuple):
+    """Where a delivery goes. `secret` is sealed."""
+
+    id: int
+    url: str
+    secret: bytes
+
+
+class Found(NamedTuple):
+    """What a scan saw from one place to another; `last` is where the next begins, None at the
+    end.
+    """
+
+    due: dict[Any, Endpoint]  # by endpoint id, or by lane
+    deleted: frozenset[int]  # endpoints whose deliveries are to be cancelled
+    last: Any
+
+
+class Claimed(NamedTuple):
+    """A delivery in this worker's hands. `attempts` were made before."""
+
+    group_id: int
+    endpoint_id: int
+    segment_id: int
+    sequence: int
+    run: int
+    stream_id: int
+    registrations: list[int]
+    attempts: int
+    payload: bytes | None  # the event's stored bytes, if the delivery has outlived its group
+    created_at_us: int
+    token: str = ""
+
+    @property
+    def lane(self) -> Lane:
+        return Lane(self.endpoint_id, self.stream_id, self.run)
+
+
+async def open_connection(url: str, name: str) -> Connection:
+    """A connection that plans every statement over the indexes. Raises DatabaseUnavailable."""
+    connection = await connect(url, name=f"eventhub {name}")
+    arrays.adapt(connection)
+    await connection.execute(SQL["settings"])
+    return connection
+
+
+async def scan_parallel(connection: Connection, after: int) -> Found:
+    """The endpoints with deliveries due, from the one behind `after` on."""
+    bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX}
+    rows = await _rows(connection, "scan_parallel", bounds)
+    due = {row[0]: Endpoint(row[0], row[3], row[4]) for row in rows if row[1]}
+    deleted = frozenset(row[0] for row in rows if row[2])
+    return Found(due, deleted, rows[-1][0] if _was_cut(rows) else None)
+
+
+async def scan_ordered(connection: Connection, after: Lane) -> Found:
+    """The lanes that are free and have a delivery due, from the one behind `after` on."""
+    bounds = {
+        "endpoint": after.endpoint_id,
+        "stream": after.stream_id,
+        "run": after.run,
+        "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
+    }
+    rows = await _rows(connection, "scan_ordered", bounds)
+    due = {Lane(*row[:3]): Endpoint(row[0], row[5], row[6]) for row in rows if row[3]}
+    deleted = frozenset(row[0] for row in rows if row[4])
+    return Found(due, deleted, Lane(*rows[-1][:3]) if _was_cut(rows) else None)
+
+
+def _was_cut(rows: Sequence[Any]) -> bool:
+    return len(rows) >= limits.CALLBACK_SCAN_ENDPOINTS_MAX
+
+
+async def claim_parallel(connection: Connection, wanted: Mapping[int, int]) -> list[Claimed]:
+    """At most so many deliveries of each endpoint as its id is mapped to."""
+    token = str(uuid4())
+    values = {
+        "endpoints": int8_array([*wanted]),
+        "counts": int8_array([*wanted.values()]),
+        "token": token,
+        "claim_s": limits.CALLBACK_CLAIM_S,
+    }
+    rows = await _rows(connection, "claim_parallel", values)
+    return [Claimed._make((*row, token)) for row in rows]
+
+
+async def claim_ordered(connection: Connection, lanes: Sequence[Lane]) -> list[list[Claimed]]:
+    """The oldest deliveries of those lanes that could be taken, each lane's in order.
+
+    Two statements: the second sees the deliveries as they are now that the lanes are held.
+    """
+    token = str(uuid4())
+    terms = {"token": token, "claim_s": limits.CALLBACK_CLAIM_S}
+    taken = await _rows(connection, "take_lanes", {**_lanes(lanes), **terms})
+    if not taken:
+        return []
+    held = [Lane(*row) for row in taken]
+    most = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX}
+    rows = await _rows(connection, "claim_lanes", {**_lanes(held), **terms, **most})
+    found: dict[Lane, list[Claimed]] = {lane: [] for lane in held}
+    for row in rows:
+        claimed = Claimed._make((*row, token))
+        found[claimed.lane].append(claimed)
+    empty = [lane for lane, claims in found.items() if not claims]
+    if empty:
+        await leave_lanes(connection, [(lane, token) for lane in empty])
+    return [sorted(claims, key=_by_sequence) for claims in found.values() if claims]
+
+
+def _by_sequence(claimed: Claimed) -> int:
+    return claimed.sequence
+
+
+async def leave_lanes(connection: Connection, held: Sequence[tuple[Lane, str]]) -> None:
+    """Free lanes, if they are still held under those tokens."""
+    values = {**_lanes([lane for lane, _ in held]), "tokens": [token for _, token in held]}
+    await connection.execute(SQL["leave_lanes"], values)
+
+
+async def give_back(connection: Connection, claims: Sequence[Claimed]) -> None:
+    """Claimed and not tried: due again at once, for anyone."""
+    values = {**where(claims), "tokens": [claimed.token for claimed in claims]}
+    await connection.execute(SQL["give_back"], values)
+
+
+async def cancel(connection: Connection, endpoint_id: int) -> int:
+    """Cancel pending deliveries of a deleted endpoint, a bounded number of them; how many."""
+    bounds = {"endpoint": endpoint_id, "deliveries_max": limits.CALLBACK_CANCEL_DELIVERIES_MAX}
+    done = [
+        (await connection.execute(SQL[name], bounds)).rowcount
+        for name in ("cancel", "cancel_ordered")
+    ]
+    return sum(done)
+
+
+async def forget_lanes(url: str) -> None:
+    """Delete the rows of lanes that nobody has held for long. Raises what psycopg raises."""
+    connection = await connect(url, name="eventhub lanes")
+    async with connection:
+        await connection.execute(SQL["forget_lanes"], {"kept_s": limits.CALLBACK_LANE_KEPT_S})
+
+
+async def load_events(
+    connection: Connection, claims: Iterable[Claimed]
+) -> dict[tuple[int, int], tuple[int, bytes]]:
+    """(when it was appended in microseconds, stored bytes) by (segment's number, sequence)."""
+    wanted = {(each.segment_id, each.sequence): each.group_id for each in claims}
+    values = {
+        "groups": int8_array([*wanted.values()]),
+        "segments": int8_array([segment for segment, _ in wanted]),
+        "sequences": int8_array([sequence for _, sequence in wanted]),
+    }
+    rows = await _rows(connection, "events", values)
+    return {(row[0], row[1]): (row[2], row[3]) for row in rows}
+
+
+async def load_places(connection: Connection, segments: Iterable[int]) -> dict[int, Place]:
+    """Segments' UUIDs and their streams' names, by the segments' numbers."""
+    rows = await _rows(connection, "places", {"segments": int8_array([*segments])})
+    return {row[0]: Place(row[1], row[2]) for row in rows}
+
+
+def where(claims: Sequence[Claimed]) -> dict[str, Any]:
+    """The keys of deliveries as the statements take them."""
+    return {
+        "groups": int8_array([each.group_id for each in claims]),
+        "endpoints": int8_array([each.endpoint_id for each in claims]),
+        "segments": int8_array([each.segment_id for each in claims]),
+        "sequences": int8_array([each.sequence for each in claims]),
+        "runs": int8_array([each.run for each in claims]),
+    }
+
+
+def _lanes(lanes: Sequence[Lane]) -> dict[str, Any]:
+    return {
+        "endpoints": int8_array([lane.endpoint_id for lane in lanes]),
+        "streams": int8_array([lane.stream_id for lane in lanes]),
+        "runs": int8_array([lane.run for lane in lanes]),
+    }
+
+
+async def _rows(connection: Connection, name: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    cursor = await connection.execute(SQL[name], values, binary=True)
+    return await cursor.fetchall()

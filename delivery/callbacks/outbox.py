@@ -1,0 +1,144 @@
+"""What the drain has to tell the database: results first, then what it gives back. Sql module.
+
+Nothing is lost while the database is away: results wait here, and the drain claims no more when too
+many do. What never arrives is a claim that ends by itself, and its delivery is posted again.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import psycopg
+
+from delivery.callbacks import claims
+from delivery.callbacks.claims import Claimed, Lane
+from delivery.callbacks.results import Result, write_results
+from eventhub import limits, metrics
+from eventhub.eventlog.database import AWAY, Connection, answered_within
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+Disable = Callable[[Connection, int, str], Awaitable[object]]
+
+
+class _Batch(NamedTuple):
+    """What is written in this order: a lane is left only when its results are there."""
+
+    results: list[Result]
+    returned: list[Claimed]
+    lanes: list[tuple[Lane, str]]
+
+    @property
+    def empty(self) -> bool:
+        return not (self.results or self.returned or self.lanes)
+
+
+class Outbox:
+    """Collects and writes. `left` is called when lanes were left, so that they are claimed again.
+
+    One loop uses it; `run` writes, everything else only collects.
+    """
+
+    def __init__(self, disable: Disable, left: Callable[[], None]) -> None:
+        self._disable = disable
+        self._left = left
+        self._batch = _Batch([], [], [])
+        self._some = asyncio.Event()
+        self._many = asyncio.Event()
+
+    @property
+    def full(self) -> bool:
+        return len(self._batch.results) >= limits.CALLBACK_UNWRITTEN_MAX
+
+    def add(self, result: Result) -> None:
+        results = self._batch.results
+        results.append(result)
+        if len(results) == 1:
+            self._some.set()
+        if len(results) >= limits.CALLBACK_FLUSH_RESULTS_MAX:
+            self._many.set()
+
+    def give_back(self, claimed: Claimed) -> None:
+        """A claimed delivery that was not tried, or whose try was broken off."""
+        self._batch.returned.append(claimed)
+        self._some.set()
+
+    def leave(self, lane: Lane, token: str) -> None:
+        """A lane is done with, for now."""
+        self._batch.lanes.append((lane, token))
+        self._some.set()
+
+    async def run(self, connection: Connection) -> None:
+        """Write until cancelled; raises what psycopg raises when the database is away."""
+        while True:
+            await self._some.wait()
+            if not self._many.is_set():
+                await self._wait_for_many()
+            await self.flush(connection)
+
+    async def _wait_for_many(self) -> None:
+        try:
+            async with asyncio.timeout(limits.CALLBACK_FLUSH_INTERVAL_S):
+                await self._many.wait()
+        except TimeoutError:
+            pass
+
+    async def flush(self, connection: Connection) -> None:
+        """Write all that is there. What could not be written is there again."""
+        self._some.clear()
+        self._many.clear()
+        batch, self._batch = self._batch, _Batch([], [], [])
+        try:
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                await self._write(connection, batch)
+        finally:
+            self._put_back(batch)
+
+    async def _write(self, connection: Connection, batch: _Batch) -> None:
+        """Takes out of the batch what is written."""
+        while batch.results:
+            part = batch.results[: limits.CALLBACK_FLUSH_RESULTS_MAX]
+            await _write_part(connection, part)
+            del batch.results[: len(part)]
+            for endpoint_id in {r.claimed.endpoint_id for r in part if r.decision.gone}:
+                await self._disable(connection, endpoint_id, "gone")
+        if batch.returned:
+            await claims.give_back(connection, batch.returned)
+            batch.returned.clear()
+        if batch.lanes:
+            await claims.leave_lanes(connection, batch.lanes)
+            batch.lanes.clear()
+            self._left()
+
+    def _put_back(self, batch: _Batch) -> None:
+        if batch.empty:
+            return
+        since = self._batch
+        self._batch = _Batch(
+            batch.results + since.results,
+            batch.returned + since.returned,
+            batch.lanes + since.lanes,
+        )
+        self._some.set()
+
+
+async def _write_part(connection: Connection, part: list[Result]) -> None:
+    """One statement, or one for each if it is refused; a single one that is refused is dropped, and
+    its claim ends by itself.
+    """
+    try:
+        written = await write_results(connection, part, time.monotonic())
+    except AWAY:
+        raise
+    except psycopg.Error as error:
+        if len(part) > 1:
+            for each in part:
+                await _write_part(connection, [each])
+            return
+        log.error("callback_result_refused", reason=str(error), at=part[0].claimed[:5])
+        return
+    metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written)
+    for outcome, count in Counter(each.attempt.outcome for each in part).items():
+        metrics.CALLBACK_ATTEMPTS.labels(outcome).inc(count)

@@ -1,0 +1,76 @@
+"""Writes what became of deliveries, many in one statement, each with its attempt. Sql module."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import psycopg
+
+from delivery.callbacks.claims import SQL, Claimed, where
+from delivery.callbacks.retry import Decision
+from eventhub.eventlog.arrays import int8_array
+from eventhub.eventlog.database import Connection
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class Attempt(NamedTuple):
+    """One try as it is kept. `began_s` is of the monotonic clock, the times are the database's
+    only when they are written.
+    """
+
+    outcome: str
+    status: int | None
+    began_s: float
+    duration_ms: int
+    url: str
+    request: str  # the headers, without the signature
+    response: str  # the answer's headers and the beginning of its body, or the error
+
+
+class Result(NamedTuple):
+    """What became of a claimed delivery."""
+
+    claimed: Claimed
+    decision: Decision
+    attempt: Attempt
+
+
+async def write_results(connection: Connection, results: Sequence[Result], now_s: float) -> int:
+    """Write results and attempts; how many claims still held. The others are as if never tried.
+
+    `now_s` is of the same clock as the attempts' `began_s`. Without a partition for the attempts'
+    day the results are written all the same.
+    """
+    try:
+        return await _write(connection, results, now_s, keep_attempts=True)
+    except psycopg.errors.CheckViolation as error:
+        log.warning("attempts_not_kept", reason=str(error).splitlines()[0])
+        return await _write(connection, results, now_s, keep_attempts=False)
+
+
+async def _write(
+    connection: Connection, results: Sequence[Result], now_s: float, *, keep_attempts: bool
+) -> int:
+    tokens: dict[str, int] = {}
+    places = [tokens.setdefault(each.claimed.token, len(tokens) + 1) for each in results]
+    tries = [each.attempt for each in results]
+    decisions = [each.decision for each in results]
+    values = {
+        **where([each.claimed for each in results]),
+        "tokens": [*tokens],
+        "token_places": int8_array(places),
+        "states": [decision.state for decision in decisions],
+        "delays_us": int8_array([int(decision.delay_s * 1e6) for decision in decisions]),
+        "ages_us": int8_array([int((now_s - each.began_s) * 1e6) for each in tries]),
+        "outcomes": [each.outcome for each in tries],
+        "statuses": int8_array([each.status for each in tries]),
+        "durations_ms": int8_array([each.duration_ms for each in tries]),
+        "urls": [each.url for each in tries],
+        "requests": [each.request for each in tries],
+        "responses": [each.response for each in tries],
+        "keep_attempts": keep_attempts,
+    }
+    cursor = await connection.execute(SQL["write_results"], values)
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,196 @@
+-- Claiming deliveries that are due, writing what became of them, and what a claimed one needs to be posted. All times
+-- are the database's.
+
+-- name: settings
+-- Every question here is answered from an index; statistics of a partition that was empty a moment ago say otherwise.
+SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false),
+       set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false),
+       set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)
+
+-- name: scan_parallel
+-- From one endpoint with pending deliveries to the next, one look into the index each. `due`: some may be posted now.
+WITH RECURSIVE hop AS (
+    (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
+      WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
+      ORDER BY endpoint_id, next_attempt_at LIMIT 1)
+    UNION ALL
+    SELECT next.endpoint_id, next.next_attempt_at, hop.number + 1
+      FROM hop, LATERAL (
+        SELECT endpoint_id, next_attempt_at FROM deliveries
+         WHERE state = 'pending' AND NOT ordered AND endpoint_id > hop.endpoint_id
+         ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS next
+     WHERE hop.number < %(endpoints_max)s
+)
+SELECT hop.endpoint_id, hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL,
+       e.deleted_at IS NOT NULL, e.url, e.secret
+  FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
+ ORDER BY hop.endpoint_id
+
+-- name: scan_ordered
+-- The same from lane to lane: the oldest pending delivery of each, and whether the lane is free and may go so far.
+WITH RECURSIVE hop AS (
+    (SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, 1 AS number FROM deliveries
+      WHERE state = 'pending' AND ordered
+        AND (endpoint_id, stream_id, run) > (%(endpoint)s, %(stream)s, %(run)s)
+      ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1)
+    UNION ALL
+    SELECT next.endpoint_id, next.stream_id, next.run, next.sequence, next.next_attempt_at, hop.number + 1
+      FROM hop, LATERAL (
+        SELECT endpoint_id, stream_id, run, sequence, next_attempt_at FROM deliveries
+         WHERE state = 'pending' AND ordered
+           AND (endpoint_id, stream_id, run) > (hop.endpoint_id, hop.stream_id, hop.run)
+         ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
+     WHERE hop.number < %(lanes_max)s
+)
+SELECT hop.endpoint_id, hop.stream_id, hop.run,
+       hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL
+       AND NOT EXISTS (SELECT FROM lanes l
+                        WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id AND l.run = hop.run
+                          AND l.expires_at > now())
+       AND NOT EXISTS (SELECT FROM fanouts f
+                        WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence),
+       e.deleted_at IS NOT NULL, e.url, e.secret
+  FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
+ ORDER BY hop.endpoint_id, hop.stream_id, hop.run
+
+-- name: claim_parallel
+-- So many due deliveries of each endpoint, those that nobody else is claiming. A claim that ends is due again by itself.
+WITH due AS MATERIALIZED (
+    SELECT found.* FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS wanted (endpoint_id, count),
+        LATERAL (SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
+                  WHERE endpoint_id = wanted.endpoint_id AND state = 'pending' AND NOT ordered
+                    AND next_attempt_at <= now()
+                  ORDER BY next_attempt_at LIMIT wanted.count
+                    FOR UPDATE SKIP LOCKED) AS found
+)
+UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
+  FROM due
+ WHERE d.group_id = due.group_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
+   AND d.sequence = due.sequence AND d.run = due.run
+RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint
+
+-- name: take_lanes
+-- The lanes that are free at this moment; another worker may have been faster.
+INSERT INTO lanes AS l (endpoint_id, stream_id, run, token, expires_at)
+SELECT endpoint_id, stream_id, run, %(token)s, now() + make_interval(secs => %(claim_s)s)
+  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[]) AS wanted (endpoint_id, stream_id, run)
+ ORDER BY 1, 2, 3
+    ON CONFLICT (endpoint_id, stream_id, run)
+    DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at WHERE l.expires_at <= now()
+RETURNING endpoint_id, stream_id, run
+
+-- name: claim_lanes
+-- The oldest deliveries of lanes that were taken in a statement BEFORE this one: of each lane those that come before the
+-- first that is not due, and none behind an event whose deliveries are still being written (a row of fanouts).
+WITH oldest AS (
+    SELECT found.*, bool_and(found.due) OVER (
+               PARTITION BY found.endpoint_id, found.stream_id, found.run ORDER BY found.sequence) AS reached
+      FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[])
+           AS wanted (endpoint_id, stream_id, run)
+      JOIN lanes l ON l.endpoint_id = wanted.endpoint_id AND l.stream_id = wanted.stream_id AND l.run = wanted.run
+                  AND l.token = %(token)s,
+           LATERAL (SELECT group_id, endpoint_id, stream_id, segment_id, sequence, run,
+                           next_attempt_at <= now() AS due
+                      FROM deliveries
+                     WHERE endpoint_id = wanted.endpoint_id AND stream_id = wanted.stream_id AND run = wanted.run
+                       AND state = 'pending' AND ordered
+                       AND sequence <= COALESCE((SELECT min(f.sequence) FROM fanouts f
+                                                  WHERE f.stream_id = wanted.stream_id AND wanted.run = 0),
+                                              sequence)
+                     ORDER BY sequence LIMIT %(deliveries_max)s) AS found
+)
+UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
+  FROM oldest AS o
+ WHERE o.reached
+   AND d.group_id = o.group_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
+   AND d.sequence = o.sequence AND d.run = o.run AND d.state = 'pending'
+RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint
+
+-- name: events
+-- Stored bytes, asked for by group, segment and sequence.
+SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::bigint, e.payload
+  FROM unnest(%(groups)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[])
+       AS wanted (group_id, segment_id, sequence)
+  JOIN events e ON e.group_id = wanted.group_id AND e.segment_id = wanted.segment_id AND e.sequence = wanted.sequence
+
+-- name: places
+SELECT g.id, g.uuid::text, s.name FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
+
+-- name: write_results
+-- What became of deliveries, written only where the claim still holds, and their attempts with them.
+WITH result AS (
+    SELECT r.*, (%(tokens)s::text[])[r.token_at]::uuid AS token
+      FROM unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
+                  %(runs)s::bigint[], %(token_places)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
+                  %(ages_us)s::bigint[], %(outcomes)s::text[], %(statuses)s::bigint[], %(durations_ms)s::bigint[],
+                  %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
+           AS r (group_id, endpoint_id, segment_id, sequence, run, token_at, state, delay_us, age_us, outcome, status,
+                 duration_ms, url, request, response)
+), written AS (
+    UPDATE deliveries AS d
+       SET state = r.state, attempts = d.attempts + 1, claim = NULL,
+           next_attempt_at = now() + r.delay_us * interval '1 microsecond',
+           finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END
+      FROM result r
+     WHERE d.group_id = r.group_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
+       AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token AND d.state = 'pending'
+    RETURNING d.attempts, r.*
+), kept AS (
+    INSERT INTO attempts (at, group_id, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms,
+                          url, request, response)
+    SELECT now() - age_us * interval '1 microsecond', group_id, endpoint_id, segment_id, sequence, run, attempts,
+           outcome, status, duration_ms, url, request, response
+      FROM written WHERE %(keep_attempts)s
+)
+SELECT count(*) FROM written
+
+-- name: give_back
+-- Claimed and not tried: due again at once.
+UPDATE deliveries AS d SET claim = NULL, next_attempt_at = now()
+  FROM unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
+              %(runs)s::bigint[], %(tokens)s::text[])
+       AS r (group_id, endpoint_id, segment_id, sequence, run, token)
+ WHERE d.group_id = r.group_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
+   AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token::uuid AND d.state = 'pending'
+
+-- name: leave_lanes
+-- The lanes are free again; the rows stay for whoever comes next, and are swept when nobody came for long.
+UPDATE lanes AS l SET expires_at = '-infinity'
+  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[], %(tokens)s::text[])
+       AS r (endpoint_id, stream_id, run, token)
+ WHERE l.endpoint_id = r.endpoint_id AND l.stream_id = r.stream_id AND l.run = r.run AND l.token = r.token::uuid
+
+-- name: cancel
+-- Pending deliveries of an endpoint that was deleted, but those that are being posted.
+WITH doomed AS MATERIALIZED (
+    SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
+     WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered
+       AND (claim IS NULL OR next_attempt_at <= now())
+     LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
+)
+UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
+  FROM doomed
+ WHERE d.group_id = doomed.group_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
+   AND d.sequence = doomed.sequence AND d.run = doomed.run
+
+-- name: cancel_ordered
+-- The ordered deliveries of an endpoint that was deleted, but those that are being posted.
+WITH doomed AS MATERIALIZED (
+    SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
+     WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
+       AND (claim IS NULL OR next_attempt_at <= now())
+     LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
+)
+UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
+  FROM doomed
+ WHERE d.group_id = doomed.group_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
+   AND d.sequence = doomed.sequence AND d.run = doomed.run
+
+-- name: forget_lanes
+-- Lanes that nobody has held for a while.
+DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(kept_s)s)
+   AND NOT EXISTS (SELECT FROM deliveries d
+                    WHERE d.endpoint_id = lanes.endpoint_id AND d.stream_id = lanes.stream_id AND d.run = lanes.run
+                      AND d.state = 'pending' AND d.ordered)

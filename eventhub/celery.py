@@ -1,0 +1,153 @@
+"""The Celery application: workers that drain callbacks, and the timetable. Composition root.
+
+`python -m celery -A eventhub.celery worker -P threads -c 2` runs a worker. Its drain is a bootstep
+of the worker itself, not of the consumer: it runs whether or not there is a broker. Redis carries
+hints only, and with everything in it gone nothing is lost.
+"""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from typing import Any
+
+from celery import Celery, bootsteps, signals
+from kombu import Connection, Exchange, Queue
+from kombu.common import Broadcast
+
+from delivery.callbacks import claims
+from delivery.callbacks.drain import Terms
+from delivery.callbacks.thread import DrainThread
+from delivery.callbacks.wake import Waker
+from delivery.forward import partitions
+from eventhub import limits, logs
+from eventhub.env import Env, read_env
+from eventhub.schedule import TIMETABLE
+from registrations.endpoints.addresses import parse_allowed
+from registrations.endpoints.rows import disable
+
+WAKE = "delivery.wake"
+_WAKE_EXCHANGE = Exchange("eventhub.wake", type="fanout", durable=False)
+
+
+def broker_url(redis_url: str) -> str:
+    """Celery's form of REDIS_URL. Without Redis the broker is the process itself: nobody sends, and
+    the drain looks every second.
+    """
+    if not redis_url:
+        return "memory://"
+    path = redis_url.removeprefix("unix://")
+    return redis_url if path == redis_url else f"redis+socket://{path}"
+
+
+app = Celery("eventhub", broker=broker_url(read_env().redis_url))
+app.conf.update(
+    accept_content=["json"],
+    task_serializer="json",
+    task_ignore_result=True,
+    timezone="UTC",
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    broker_transport_options={"socket_connect_timeout": limits.CONNECT_TIMEOUT_S},
+    task_default_queue="eventhub",
+    # a fanout is not stored: with no worker there, hints do not pile up in Redis
+    task_queues=(Queue("eventhub"), Broadcast("eventhub.wake", exchange=_WAKE_EXCHANGE)),
+    worker_prefetch_multiplier=1,
+    worker_redirect_stdouts=False,
+    beat_schedule=TIMETABLE,
+)
+_drains: list[DrainThread] = []  # the one of this process, when it is a worker
+
+
+class DrainStep(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Starts the drain before the consumer looks for its broker, and stops it with the worker."""
+
+    def create(self, worker: Any) -> DrainThread:
+        drain = DrainThread(_terms(read_env()), on_failure=_end_worker)
+        _drains[:] = [drain]
+        return drain
+
+
+app.steps["worker"].add(DrainStep)
+
+
+@signals.setup_logging.connect  # type: ignore[untyped-decorator]
+def _configure_logs(**_: Any) -> None:
+    """Celery then leaves logging alone."""
+    env = read_env()
+    logs.configure(env.log_format, env.log_level)
+
+
+@app.task(name=WAKE, ignore_result=True)  # type: ignore[untyped-decorator]
+def wake() -> None:
+    """There may be new deliveries."""
+    for drain in _drains:
+        drain.wake()
+
+
+@app.task(name="delivery.retire", ignore_result=True)  # type: ignore[untyped-decorator]
+def retire() -> None:
+    """Drop the partitions of deliveries and attempts whose time is over."""
+    asyncio.run(partitions.retiring(read_env().database_direct_url))
+
+
+@app.task(name="delivery.forget_lanes", ignore_result=True)  # type: ignore[untyped-decorator]
+def forget_lanes() -> None:
+    """Delete the rows of ordered lanes that nobody has used for long."""
+    asyncio.run(claims.forget_lanes(read_env().database_url))
+
+
+class WakeSender:
+    """Sends the task `delivery.wake` to all workers, on a connection of its own that is quick to
+    give up. Raises what Redis' client raises; `Waker` calls it.
+    """
+
+    def __init__(self) -> None:
+        self._connection: Connection | None = None
+        self._producer: Any = None
+
+    def __call__(self) -> None:
+        try:
+            if self._connection is None:
+                self._open()
+            app.send_task(
+                WAKE,
+                producer=self._producer,
+                exchange=_WAKE_EXCHANGE.name,
+                declare=[_WAKE_EXCHANGE],
+                routing_key="",
+                ignore_result=True,
+                expires=1,
+                retry=False,
+            )
+        except BaseException:
+            self._forget()
+            raise
+
+    def _open(self) -> None:
+        timeout_s = limits.CALLBACK_WAKE_TIMEOUT_S
+        self._connection = app.connection(
+            app.conf.broker_url,
+            transport_options={"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s},
+        )
+        self._producer = app.amqp.Producer(self._connection, auto_declare=False)
+
+    def _forget(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.release()
+
+
+def open_waker() -> Waker:
+    """What a forwarder says `wake()` to when it wrote deliveries."""
+    return Waker(WakeSender())
+
+
+def _terms(env: Env) -> Terms:
+    return Terms(env.database_url, env.secret_key, parse_allowed(env.callback_allow), disable)
+
+
+def _end_worker() -> None:
+    """Without its drain a worker is of no use; whoever looks after it starts another."""
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,23 @@
+"""The timetable: what Celery's beat starts, and when. All times are UTC.
+
+What one run did not do, the next one does; so a run that nobody took in time is forgotten.
+"""
+
+from datetime import timedelta
+
+HOUR_S = 3600
+
+TIMETABLE = {
+    # partitions of old deliveries and attempts are dropped
+    "retire": {
+        "task": "delivery.retire",
+        "schedule": timedelta(hours=1),
+        "options": {"expires": HOUR_S},
+    },
+    # rows of ordered lanes that nobody has used for long are deleted
+    "forget-lanes": {
+        "task": "delivery.forget_lanes",
+        "schedule": timedelta(hours=1),
+        "options": {"expires": HOUR_S},
+    },
+}

@@ -1,0 +1,285 @@
+"""A database of its own with streams, endpoints and deliveries in it, and receivers on loopback,
+for the tests of the drain.
+
+Deliveries are inserted as a forwarder writes them, so that these tests need none.
+"""
+
+import asyncio
+import itertools
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from delivery.callbacks.drain import Drain, Terms
+from delivery.forward.partitions import attempts_of, deliveries_of
+from eventhub.event.envelope import Event
+from eventhub.event.protobuf_codec import encode
+from eventhub.eventlog import streams
+from eventhub.eventlog.append import append_in
+from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.streams import StreamPolicy
+from registrations.endpoints.addresses import parse_allowed
+from registrations.endpoints.rows import disable
+from registrations.endpoints.secrets import seal
+
+HOME = Path(__file__).resolve().parents[2]
+SECRET_KEY = "key-of-the-tests"
+SECRET = bytes(range(32))
+LOOPBACK = ("127.0.0.0/8",)
+_names = itertools.count(1)
+
+
+class Sent(NamedTuple):
+    """Events of one stream as they lie in the log."""
+
+    stream_id: int
+    name: str
+    group_id: int
+    segment_id: int
+    segment: str
+    sequences: list[int]
+
+
+class CallbacksWorld:
+    """The database; every call is a transaction of its own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.connection = psycopg.connect(url, autocommit=True)
+        self.client_id: int = self.one(
+            "INSERT INTO clients (zone_id, name, created_at)"
+            " SELECT id, 'shop', now() FROM zones WHERE name = 'default' RETURNING id"
+        )
+        self._partitions: set[str] = set()
+        self.partition(attempts_of(date.fromisoformat(str(self.one("SELECT current_date")))))
+
+    def sql(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
+        cursor = self.connection.execute(query.encode(), args)
+        return cursor.fetchall() if cursor.description else []
+
+    def one(self, query: str, *args: Any) -> Any:
+        return self.sql(query, *args)[0][0]
+
+    def partition(self, wanted: Any) -> None:
+        if wanted.name in self._partitions:
+            return
+        statement = sql.SQL("CREATE TABLE IF NOT EXISTS {} PARTITION OF {} FOR VALUES {}").format(
+            sql.Identifier(wanted.name), sql.Identifier(wanted.parent), wanted.bound
+        )
+        self.connection.execute(statement)
+        self._partitions.add(wanted.name)
+
+    def events(self, count: int, *, stream_id: int = 0) -> Sent:
+        """New events, in a new stream if none is given."""
+        if not stream_id:
+            with self.connection.transaction():
+                zone_id = self.one("SELECT id FROM zones WHERE name = 'default'")
+                name = f"orders-{next(_names)}"
+                made = streams.create_stream(self.connection, zone_id, name, StreamPolicy())
+                assert made is not None
+                stream_id = made.id
+        with self.connection.transaction():
+            drafts = [Draft(stream_id, 1, encode(Event("shop", "order.placed", {"n": n})))
+                      for n in range(count)]  # fmt: skip
+            appended = append_in(self.connection, drafts)
+        name, group, segment_id, segment = self.sql(
+            "SELECT s.name, h.group_id, h.segment_id, h.segment::text"
+            "  FROM heads h JOIN streams s ON s.id = h.stream_id WHERE s.id = %s",
+            stream_id,
+        )[0]
+        sequences = [each.sequence for each in appended]
+        return Sent(stream_id, name, group, segment_id, segment, sequences)
+
+    def endpoint(self, url: str, *, ordered: bool = False) -> int:
+        found: int = self.one(
+            "INSERT INTO endpoints (zone_id, client_id, url, secret, ordered)"
+            " SELECT zone_id, id, %s, %s, %s FROM clients WHERE id = %s RETURNING id",
+            url,
+            seal(SECRET_KEY, SECRET),
+            ordered,
+            self.client_id,
+        )
+        return found
+
+    def owe(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
+        """Deliveries of those events to that endpoint."""
+        self.partition(deliveries_of(sent.group_id))
+        self.sql(
+            "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+            " ordered, registrations) SELECT %s, e.id, %s, n, %s, e.ordered, %s"
+            " FROM endpoints e, unnest(%s::bigint[]) AS n WHERE e.id = %s",
+            sent.group_id,
+            sent.segment_id,
+            sent.stream_id,
+            list(registrations),
+            sent.sequences,
+            endpoint_id,
+        )
+
+    def states(self, endpoint_id: int) -> list[str]:
+        rows = self.sql(
+            "SELECT state FROM deliveries WHERE endpoint_id = %s ORDER BY sequence", endpoint_id
+        )
+        return [row[0] for row in rows]
+
+    def count(self, state: str) -> int:
+        found: int = self.one("SELECT count(*) FROM deliveries WHERE state = %s", state)
+        return found
+
+    def outcomes(self, endpoint_id: int) -> list[tuple[int, str, int | None]]:
+        """(number, outcome, status) of all tries."""
+        return self.sql(
+            "SELECT number, outcome, status FROM attempts WHERE endpoint_id = %s"
+            " ORDER BY sequence, number",
+            endpoint_id,
+        )
+
+    def settle(self, endpoint_id: int, count: int) -> None:
+        """Wait until so many deliveries of the endpoint are finished."""
+        self.until(lambda: len([s for s in self.states(endpoint_id) if s != "pending"]) >= count)
+
+    def until(self, holds: Callable[[], bool], seconds: float = 20.0) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end, "it never came to be"
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@contextmanager
+def template_database() -> Iterator[str]:
+    """The name of a migrated database that others are copied from."""
+    name = f"callbacks_{secrets.token_hex(4)}"
+    server = os.environ["DATABASE_URL"]
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        env = {**os.environ, "DATABASE_URL": make_conninfo(server, dbname=name)}
+        command = [sys.executable, str(HOME / "manage.py"), "migrate", "--no-input", "-v", "0"]
+        subprocess.run(command, env=env, check=True, capture_output=True)
+        try:
+            yield name
+        finally:
+            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def callbacks_world(template: str) -> Iterator[CallbacksWorld]:
+    """A copy of the template."""
+    name = f"callbacks_{secrets.token_hex(4)}"
+    server = os.environ["DATABASE_URL"]
+    copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(copy.format(sql.Identifier(name), sql.Identifier(template)))
+        try:
+            world = CallbacksWorld(make_conninfo(server, dbname=name))
+            try:
+                yield world
+            finally:
+                world.close()
+        finally:
+            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+class Posted(NamedTuple):
+    """A request as it came in. Header names are lower-case."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    at_s: float
+
+
+Answer = bytes | float  # what is written, or how long nothing is
+Script = Callable[[Posted], bytes | Awaitable[bytes]]
+OK = b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+def answer(status: str, *headers: str, body: bytes = b"") -> bytes:
+    """An answer's bytes: `answer("410 Gone", "retry-after: 3")`."""
+    lines = [f"HTTP/1.1 {status}", f"content-length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+class Receiver:
+    """An HTTP server that keeps what it is sent and answers as the script says."""
+
+    def __init__(self, script: Script = lambda _: OK) -> None:
+        self.script = script
+        self.posted: list[Posted] = []
+        self.port = 0
+        self.connections = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    def ids(self) -> list[str]:
+        return [each.headers["webhook-id"] for each in self.posted]
+
+    def sequences(self) -> list[int]:
+        return [int(each.split("_")[2]) for each in self.ids()]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while line := await reader.readline():
+                headers: dict[str, str] = {}
+                while (header := await reader.readline()) not in (b"\r\n", b""):
+                    name, _, value = header.decode().partition(":")
+                    headers[name.lower()] = value.strip()
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                posted = Posted(line.decode().split()[1], headers, body, time.monotonic())
+                self.posted.append(posted)
+                found = self.script(posted)
+                writer.write(found if isinstance(found, bytes) else await found)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def receiver(script: Script = lambda _: OK) -> AsyncIterator[Receiver]:
+    made = Receiver(script)
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.port = server.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        server.close()
+
+
+@asynccontextmanager
+async def draining(
+    world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
+) -> AsyncIterator[Drain]:
+    """A drain in this test's own loop."""
+    drain = Drain(Terms(world.url, SECRET_KEY, parse_allowed(allow), disable))
+    stop = asyncio.Event()
+    running = asyncio.create_task(drain.run(stop))
+    try:
+        yield drain
+    finally:
+        stop.set()
+        await running
+
+
+async def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait for something that happens beside the test."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - it is in a database or in another process
+            await asyncio.sleep(0.01)
