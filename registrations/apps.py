@@ -1,8 +1,21 @@
 """Registrations as a Django app; it has no models, its tables are plain SQL."""
 
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import autodiscover_modules
+
+from registrations.endpoints.addresses import parse_allowed
 
 
 class RegistrationsConfig(AppConfig):
     name = "registrations"
     label = "registrations"
+
+    def ready(self) -> None:
+        """A bad setting shows at the start, not at the first callback."""
+        try:
+            parse_allowed(settings.ENV.callback_allow)
+        except ValueError as error:
+            raise ImproperlyConfigured(str(error)) from None
+        autodiscover_modules("receivers")

@@ -1,6 +1,14 @@
 """Errors of registrations and endpoints, part of the one tree of eventhub/errors.py."""
 
-from eventhub.errors import NotFound
+from eventhub.errors import BadRequest, Conflict, EventHubError, NotFound
+
+
+class RefusedAddress(BadRequest):
+    """The URL leads to a private or local address; EVENTHUB_CALLBACK_ALLOW names those that the hub
+    may call.
+    """
+
+    code = "refused_address"
 
 
 class UnknownRegistration(NotFound):
@@ -9,3 +17,22 @@ class UnknownRegistration(NotFound):
     """
 
     code = "unknown_registration"
+
+
+class UnknownEndpoint(NotFound):
+    """This client has no such endpoint, or it was deleted; list them with GET /v1/endpoints."""
+
+    code = "unknown_endpoint"
+
+
+class EndpointInUse(Conflict):
+    """Registrations name the endpoint; end them or give them another one first."""
+
+    code = "endpoint_in_use"
+
+
+class TooManyRegistrations(EventHubError):
+    """There are more registrations in the request than the hub takes at once; split it."""
+
+    code = "too_many_registrations"
+    status = 413

@@ -27,18 +27,22 @@ class Actor(NamedTuple):
         if self.principal is not None:
             self.principal.require(action, stream)
 
+    @property
+    def manages_zone(self) -> bool:
+        """True if the whole zone is the actor's to manage, not only some of its streams."""
+        return self.principal is None or any(
+            grant.action == "manage" and grant.pattern == "*" for grant in self.principal.grants
+        )
+
     def require_zone_manager(self) -> None:
         """Clients, keys and channels concern the whole zone, so a manage grant on some streams is
         not enough.
         """
-        if self.principal is None or any(
-            grant.action == "manage" and grant.pattern == "*" for grant in self.principal.grants
-        ):
-            return
-        raise Forbidden(
-            "This needs the grant manage:*, because it concerns the whole zone.",
-            grant={"action": "manage", "streams": "*"},
-        )
+        if not self.manages_zone:
+            raise Forbidden(
+                "This needs the grant manage:*, because it concerns the whole zone.",
+                grant={"action": "manage", "streams": "*"},
+            )
 
     def sees(self, stream: str) -> bool:
         """True if any grant names the stream: whoever may emit or listen may see what it is."""

@@ -96,6 +96,20 @@ class OneClient(ManagementView):
         valid_name(client, field="client")
         return Response(client_json(selectors.find_client(zone_id=actor.zone_id, name=client)))
 
+    @documented(
+        Operation(
+            "Delete a client; its keys, registrations and endpoints end with it",
+            {204: None},
+            NAMED,
+        )
+    )
+    def delete(self, request: Request, client: str) -> Response:
+        actor = actor_of(request)
+        actor.require_zone_manager()
+        valid_name(client, field="client")
+        services.delete_client(zone_id=actor.zone_id, name=client)
+        return Response(status=204)
+
 
 class Channels(ManagementView):
     """The channel names of a zone; whoever has a key may read them."""

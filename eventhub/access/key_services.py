@@ -17,6 +17,7 @@ from eventhub.access.models import ApiKey, Client
 from eventhub.access.system import announce
 from eventhub.access.token_services import require_covered
 from eventhub.errors import InvalidField, LimitReached, NotFound, WiderGrant
+from eventhub.eventlog.system import Announcement
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,7 +49,9 @@ def issue_key(
     terms = _within(actor, terms)
     made = made or new_key()
     with transaction.atomic():
-        Client.objects.select_for_update(no_key=True).get(pk=client.pk)
+        live = Client.objects.filter(pk=client.pk, deleted_at__isnull=True)
+        if live.select_for_update(no_key=True).first() is None:
+            raise NotFound("This zone has no such client.", field="client")
         if live_keys(client_id=client.pk).count() >= limits.KEYS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.KEYS_PER_CLIENT_MAX)
         row = ApiKey.objects.create(
@@ -100,6 +103,22 @@ def revoke_key(*, actor: Actor, public_id: str) -> ApiKey:
             row.save(update_fields=["revoked_at"])
             _announce(actor, "key.revoked", row)
     return row
+
+
+def revoke_keys_of(*, client: Client) -> list[Announcement]:
+    """End all keys of a client whose row is locked; the caller announces it."""
+    keys = list(
+        ApiKey.objects.select_for_update(no_key=True)
+        .filter(client=client, revoked_at__isnull=True)
+        .order_by("pk")
+    )
+    ApiKey.objects.filter(pk__in=[key.pk for key in keys]).update(revoked_at=timezone.now())
+    return [
+        Announcement(
+            "key.revoked", {"client": client.name, "key": key.public_id, "grants": key.grants}
+        )
+        for key in keys
+    ]
 
 
 def _lock_key(actor: Actor, public_id: str) -> ApiKey:

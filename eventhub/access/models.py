@@ -26,10 +26,17 @@ class Client(models.Model):
     zone = models.ForeignKey(Zone, models.PROTECT)
     name = models.CharField(max_length=limits.NAME_CHARS_MAX)
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True)  # then the name is free for another client
 
     class Meta:
         db_table = "clients"
-        constraints = (models.UniqueConstraint(fields=["zone", "name"], name="clients_by_name"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=["zone", "name"],
+                condition=models.Q(deleted_at__isnull=True),
+                name="clients_by_name",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name

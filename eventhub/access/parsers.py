@@ -34,15 +34,33 @@ class StrictJSONParser(BaseParser):
         stream: IO[bytes],
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    ) -> Any:
         body = stream.read(limits.MANAGE_BODY_BYTES_MAX + 1)
         if len(body) > limits.MANAGE_BODY_BYTES_MAX:
             raise BodyTooLarge(bytes_max=limits.MANAGE_BODY_BYTES_MAX)
+        return self.parsed(body)
+
+    def parsed(self, body: bytes) -> Any:
         return parse_object(body)
+
+
+class StrictJSONListParser(StrictJSONParser):
+    """The same where an array of objects may stand for several requests."""
+
+    def parsed(self, body: bytes) -> Any:
+        return parse_json(body)
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object in the body, or the error that says where it is broken."""
+    value = parse_json(body)
+    if not isinstance(value, dict):
+        raise InvalidField("The body must be a JSON object.")
+    return value
+
+
+def parse_json(body: bytes) -> Any:
+    """The JSON in the body, or the error that says where it is broken."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -59,8 +77,6 @@ def parse_object(body: bytes) -> dict[str, Any]:
         orjson.loads(body)  # refuses what Python's parser lets pass: half surrogates
     except json.JSONDecodeError as error:  # orjson's error is one too
         raise MalformedJson(f"Not JSON: {error}.", line=error.lineno, column=error.colno) from error
-    if not isinstance(value, dict):
-        raise InvalidField("The body must be a JSON object.")
     return value
 
 

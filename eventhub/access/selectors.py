@@ -1,5 +1,7 @@
 """Reads of zones, clients, keys and channels. What lies in another zone is not found."""
 
+from django.db import models
+
 from eventhub.access.models import ApiKey, Channel, Client, Zone
 from eventhub.errors import NotFound
 
@@ -16,15 +18,20 @@ def list_zones(*, after: str, count: int) -> list[Zone]:
 
 
 def find_client(*, zone_id: int, name: str) -> Client:
-    found = Client.objects.filter(zone_id=zone_id, name=name).first()
+    found = live_clients(zone_id=zone_id).filter(name=name).first()
     if found is None:
         raise NotFound("This zone has no such client.", field="client")
     return found
 
 
 def list_clients(*, zone_id: int, after: str, count: int) -> list[Client]:
-    found = Client.objects.filter(zone_id=zone_id, name__gt=after).order_by("name")
+    found = live_clients(zone_id=zone_id).filter(name__gt=after).order_by("name")
     return list(found[:count])
+
+
+def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
+    """Without those that were deleted."""
+    return Client.objects.filter(zone_id=zone_id, deleted_at__isnull=True)
 
 
 def find_key(*, zone_id: int, public_id: str) -> ApiKey:

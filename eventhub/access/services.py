@@ -4,6 +4,8 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.dispatch import Signal
+from django.utils import timezone
 
 from eventhub import limits
 from eventhub.access import credentials, key_services
@@ -12,10 +14,16 @@ from eventhub.access.credentials import DemoAccess
 from eventhub.access.grants import ACTIONS, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
-from eventhub.access.system import announce, raw_connection
+from eventhub.access.selectors import live_clients
+from eventhub.access.system import announce, announce_all, raw_connection
 from eventhub.errors import ChannelConflict, Conflict, LimitReached, NotFound
 from eventhub.eventlog import streams
 from eventhub.eventlog.streams import StreamPolicy
+from eventhub.eventlog.system import Announcement
+
+# Sent inside the transaction that deletes a client, whose row is locked. Rooms above end what is
+# theirs and return what is to be announced. They may hold heads, so nothing else is locked then.
+client_ending = Signal()
 
 DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 DEMO_STREAMS = ("github", "host")
@@ -37,7 +45,7 @@ def create_client(*, zone_id: int, name: str) -> Client:
     """A new client; Conflict if the zone has that name, LimitReached if it has too many."""
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
-        clients = Client.objects.filter(zone=zone)
+        clients = live_clients(zone_id=zone.pk)
         if clients.filter(name=name).exists():
             raise Conflict("This zone has a client of that name.", field="name")
         if clients.count() >= limits.CLIENTS_PER_ZONE_MAX:
@@ -45,6 +53,24 @@ def create_client(*, zone_id: int, name: str) -> Client:
         client = Client.objects.create(zone=zone, name=name)
         announce(zone=zone.name, type="client.created", attributes={"client": name})
     return client
+
+
+def delete_client(*, zone_id: int, name: str) -> None:
+    """End the client with its keys and whatever else it has, in one transaction; its name is free
+    then. NotFound if there is none.
+    """
+    with transaction.atomic():
+        clients = live_clients(zone_id=zone_id).select_related("zone").filter(name=name)
+        client = clients.select_for_update(of=("self",), no_key=True).first()
+        if client is None:
+            raise NotFound("This zone has no such client.", field="client")
+        told = key_services.revoke_keys_of(client=client)
+        for _, ended in client_ending.send(sender=Client, client=client):
+            told += ended
+        client.deleted_at = timezone.now()
+        client.save(update_fields=["deleted_at"])
+        told.append(Announcement("client.deleted", {"client": name}))
+        announce_all(zone=client.zone.name, announcements=told)
 
 
 def define_channel(*, zone_id: int, name: str, bit: int) -> tuple[Channel, bool]:
@@ -112,7 +138,7 @@ def _ensure_operator(access: DemoAccess, *, reset: bool) -> None:
 
 
 def _ensure_demo_key(zone: Zone, text: str) -> str:
-    client = Client.objects.filter(zone=zone, name=credentials.CLIENT).first()
+    client = live_clients(zone_id=zone.pk).filter(name=credentials.CLIENT).first()
     client = client or create_client(zone_id=zone.pk, name=credentials.CLIENT)
     live = key_services.live_keys(client_id=client.pk)
     if text and live.filter(digest=digest_of(text)).exists():

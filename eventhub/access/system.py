@@ -2,6 +2,7 @@
 itself.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -10,6 +11,7 @@ from django.db import connection, transaction
 from eventhub.eventlog import append
 from eventhub.eventlog import system as log
 from eventhub.eventlog.drafts import Appended
+from eventhub.eventlog.system import Announcement
 
 
 def announce(*, zone: str, type: str, attributes: dict[str, Any]) -> Appended:
@@ -18,14 +20,20 @@ def announce(*, zone: str, type: str, attributes: dict[str, Any]) -> Appended:
 
     On commit the other processes are told. Never put a secret or a digest into the attributes.
     """
+    [appended] = announce_all(zone=zone, announcements=[Announcement(type, attributes)])
+    return appended
+
+
+def announce_all(*, zone: str, announcements: Sequence[Announcement]) -> list[Appended]:
+    """The same for several events at once, at least one, in their order."""
     if not connection.in_atomic_block:
         raise RuntimeError("announce needs the transaction of the change it announces")
-    appended = log.announce(raw_connection(), zone=zone, type=type, attributes=attributes)
-    heads = {appended.stream_id: appended.sequence}
+    found = log.announce(raw_connection(), zone=zone, announcements=announcements)
+    heads = {found[-1].stream_id: found[-1].sequence}
     # robust: the change is committed, so a failing NOTIFY must not look like a failed change;
     # readers poll as well
     transaction.on_commit(lambda: append.notify(raw_connection(), heads), robust=True)
-    return appended
+    return found
 
 
 def raw_connection() -> psycopg.Connection[Any]:

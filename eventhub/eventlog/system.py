@@ -2,28 +2,54 @@
 transaction. Sql module.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import psycopg
 
+from eventhub.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
-from eventhub.eventlog.append import append_in
+from eventhub.eventlog.append import append_batch, append_in
 from eventhub.eventlog.drafts import Appended, Draft
 
 SYSTEM_STREAM_ID = 1
 SYSTEM_DOMAIN = "eventhub"
 
 
+class Announcement(NamedTuple):
+    """What is told of one change; the zone is added to the attributes. Never a secret."""
+
+    type: str
+    attributes: dict[str, Any]
+
+
 def announce(
-    connection: psycopg.Connection[Any], *, zone: str, type: str, attributes: dict[str, Any]
-) -> Appended:
-    """Append an event of domain `eventhub` to `system`, LAST in the caller's transaction;
+    connection: psycopg.Connection[Any], *, zone: str, announcements: Sequence[Announcement]
+) -> list[Appended]:
+    """Append events of domain `eventhub` to `system`, at least one, LAST in the caller's
+    transaction;
 
     `notify` after its commit.
 
     A zone's managers see the events with its name in `attributes.zone`.
     """
-    event = Event(SYSTEM_DOMAIN, type, {"zone": zone, **attributes}, source="eventhub", node="hub")
-    draft = Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, protobuf_codec.encode(event))
-    return append_in(connection, [draft])[0]
+    return append_in(connection, [_draft(zone, one) for one in announcements])
+
+
+async def announce_in(
+    connection: psycopg.AsyncConnection[Any], *, zone: str, announcement: Announcement
+) -> Appended:
+    """The same for one event on an asynchronous connection."""
+    if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
+        raise RuntimeError("announce_in needs the caller's open transaction")
+    [outcome] = (await append_batch(connection, [[_draft(zone, announcement)]])).outcomes
+    if isinstance(outcome, EventHubError):
+        raise outcome
+    return outcome[0]
+
+
+def _draft(zone: str, announcement: Announcement) -> Draft:
+    attributes = {"zone": zone, **announcement.attributes}
+    event = Event(SYSTEM_DOMAIN, announcement.type, attributes, source="eventhub", node="hub")
+    return Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, protobuf_codec.encode(event))

@@ -55,7 +55,7 @@ def zone(name: str) -> Zone:
 
 def client(zone_name: str, name: str) -> Client:
     home = zone(zone_name)
-    found = Client.objects.filter(zone=home, name=name).first()
+    found = selectors.live_clients(zone_id=home.pk).filter(name=name).first()
     return found or services.create_client(zone_id=home.pk, name=name)
 
 

@@ -36,10 +36,17 @@ CLIENTS = migrations.CreateModel(
         ("zone", _of("access.zone")),
         ("name", models.CharField(max_length=200)),
         ("created_at", models.DateTimeField(auto_now_add=True)),
+        ("deleted_at", models.DateTimeField(null=True)),
     ],
     options={
         "db_table": "clients",
-        "constraints": (models.UniqueConstraint(fields=["zone", "name"], name="clients_by_name"),),
+        "constraints": (
+            models.UniqueConstraint(
+                fields=["zone", "name"],
+                condition=models.Q(deleted_at__isnull=True),
+                name="clients_by_name",
+            ),
+        ),
     },
 )
 KEYS = migrations.CreateModel(

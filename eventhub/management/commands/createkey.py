@@ -10,7 +10,6 @@ from eventhub import limits
 from eventhub.access import key_services, selectors, services
 from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant, parse_grants
-from eventhub.access.models import Client
 from eventhub.access.names import valid_name
 from eventhub.errors import EventHubError
 from eventhub.up.beside import NoDatabaseUrl, require_database
@@ -50,7 +49,7 @@ def _create(options: dict[str, Any]) -> str:
     name = valid_name(options["client"], field="client")
     grants = _grants(options["grant"])
     zone = selectors.find_zone(name=valid_name(options["zone"], field="zone"))
-    client = Client.objects.filter(zone=zone, name=name).first()
+    client = selectors.live_clients(zone_id=zone.pk).filter(name=name).first()
     client = client or services.create_client(zone_id=zone.pk, name=name)
     issued = key_services.issue_key(
         actor=Actor(zone.pk, zone.name, None),

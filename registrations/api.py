@@ -1,0 +1,154 @@
+"""Doors to registrations: make them, one or many at once, list, change and end them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from eventhub import errors
+from eventhub.access.parsers import StrictJSONListParser, StrictJSONParser
+from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.view import ManagementView, actor_of, cut_page, read_page
+from registrations import selectors, services
+from registrations.endpoints.api import CLIENT
+from registrations.endpoints.services import callback_addresses
+from registrations.errors import (
+    RefusedAddress,
+    TooManyRegistrations,
+    UnknownEndpoint,
+    UnknownRegistration,
+)
+from registrations.owners import owner, scope
+from registrations.pages import asked_name, asked_number, number_after, number_of
+from registrations.requests import parse_change, parse_new
+from registrations.serializers import (
+    MADE_ONE_OR_MORE,
+    ONE_OR_MORE,
+    RegistrationChangeSerializer,
+    RegistrationSerializer,
+    registration_json,
+)
+
+_PAGED = (errors.InvalidField, errors.InvalidName, errors.FieldTooLong, errors.NotFound)
+_ASKED = (
+    errors.InvalidName,
+    errors.FieldTooLong,
+    errors.BodyNotFilterable,
+    errors.UnknownStream,
+    UnknownEndpoint,
+)
+_SEARCH = (
+    CLIENT,
+    OpenApiParameter("stream", str, description="Those that name this stream."),
+    OpenApiParameter("endpoint", int, description="Those that name this endpoint."),
+)
+
+
+class Registrations(ManagementView):
+    """The registrations of a client, or of all clients of a zone."""
+
+    queries = frozenset({"after", "limit", "client", "stream", "endpoint"})
+    parser_classes = (StrictJSONListParser,)
+
+    @documented(
+        Operation(
+            "List registrations",
+            {200: page_of(RegistrationSerializer)},
+            _PAGED,
+            parameters=(ZONE, *_SEARCH, *PAGE),
+        )
+    )
+    def get(self, request: Request) -> Response:
+        actor = actor_of(request)
+        page = read_page(request)
+        asked = selectors.Asked(
+            asked_name(request, "client"),
+            asked_name(request, "stream"),
+            asked_number(request, "endpoint"),
+        )
+        found = selectors.list_registrations(
+            actor=actor, asked=asked, after=number_after(page), count=page.limit + 1
+        )
+        items, after = cut_page(found, page.limit, lambda shown: str(shown.row.id))
+        return Response({"items": [registration_json(item) for item in items], "next": after})
+
+    @documented(
+        Operation(
+            "Create registrations; all of a list, or none",
+            {201: MADE_ONE_OR_MORE},
+            (
+                *_ASKED,
+                errors.MissingField,
+                errors.NotFound,
+                errors.LimitReached,
+                RefusedAddress,
+                TooManyRegistrations,
+            ),
+            ONE_OR_MORE,
+        )
+    )
+    def post(self, request: Request) -> Response:
+        actor = actor_of(request)
+        items, several = parse_new(request.data, callback_addresses())
+        client = owner(actor=actor, name=items[0].client)
+        with _positions(several):
+            made = services.create_registrations(actor=actor, owner=client, items=items)
+        found = [registration_json(shown) for shown in made]
+        answer = {"items": found} if several else found[0]
+        return Response(answer, 201, headers={"Cache-Control": "no-store"})
+
+
+class OneRegistration(ManagementView):
+    """One registration, by its ticket. Another client's is not found (OIF-05)."""
+
+    parser_classes = (StrictJSONParser,)
+
+    @documented(
+        Operation("Show a registration", {200: RegistrationSerializer}, (UnknownRegistration,))
+    )
+    def get(self, request: Request, registration: str) -> Response:
+        actor = actor_of(request)
+        found = selectors.find_registration(actor=actor, id=_ticket(registration))
+        return Response(registration_json(found))
+
+    @documented(
+        Operation(
+            "Change a registration; the new version takes over at one place",
+            {200: RegistrationSerializer},
+            (UnknownRegistration, *_ASKED),
+            RegistrationChangeSerializer,
+        )
+    )
+    def patch(self, request: Request, registration: str) -> Response:
+        actor = actor_of(request)
+        ticket = _ticket(registration)
+        change = parse_change(request.data)
+        with _positions(several=False):
+            found = services.change_registration(
+                actor=actor, client_id=scope(actor=actor), id=ticket, change=change
+            )
+        return Response(registration_json(found))
+
+    @documented(Operation("End a registration", {204: None}, (UnknownRegistration,)))
+    def delete(self, request: Request, registration: str) -> Response:
+        actor = actor_of(request)
+        services.delete_registration(
+            actor=actor, client_id=scope(actor=actor), id=_ticket(registration)
+        )
+        return Response(status=204)
+
+
+def _ticket(text: str) -> int:
+    return number_of(text, otherwise=UnknownRegistration(field="registration"))
+
+
+@contextmanager
+def _positions(several: bool) -> Iterator[None]:
+    """An error has an index only in a list."""
+    try:
+        yield
+    except errors.EventHubError as error:
+        error.index = error.index if several else None
+        raise

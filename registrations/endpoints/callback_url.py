@@ -1,0 +1,67 @@
+"""Which URL the hub takes for a callback, as far as its text says (the address it leads to is
+checked again when the hub calls). Plain.
+"""
+
+import re
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from eventhub import limits
+from eventhub.errors import FieldTooLong, InvalidField
+from registrations.endpoints.addresses import CallbackAddresses, plain_address
+from registrations.errors import RefusedAddress
+
+_PORTS = {"http": 80, "https": 443}
+_TEXT = re.compile(r"[!-~]+")  # printable ASCII: a name in another script comes as punycode
+_LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}")
+_HOST_CHARS_MAX = 254
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")  # as a name's last part: an address in disguise
+
+
+def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
+    """The URL itself; InvalidField, FieldTooLong or RefusedAddress at `field`."""
+    if not isinstance(url, str):
+        raise InvalidField("A URL is a text.", field=field)
+    if len(url) > limits.URL_CHARS_MAX:
+        raise FieldTooLong(field=field, chars_max=limits.URL_CHARS_MAX)
+    if not _TEXT.fullmatch(url):
+        raise InvalidField("A URL has no spaces and no characters beyond ASCII.", field=field)
+    parts, port = _split(url, field)
+    if "@" in parts.netloc:
+        raise InvalidField("A callback's URL has no user and no password.", field=field)
+    if "#" in url:
+        raise InvalidField("A callback's URL has no fragment.", field=field)
+    _check_host(parts, port, addresses, field)
+    return url
+
+
+def _split(url: str, field: str) -> tuple[SplitResult, int]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidField("This is not a URL.", field=field) from None
+    if parts.scheme not in _PORTS or not url.lower().startswith(f"{parts.scheme}://"):
+        raise InvalidField("A callback's URL begins with http:// or https://.", field=field)
+    if not parts.hostname or port == 0:
+        raise InvalidField("A callback's URL names a host.", field=field)
+    return parts, port or _PORTS[parts.scheme]
+
+
+def _check_host(parts: SplitResult, port: int, addresses: CallbackAddresses, field: str) -> None:
+    host = parts.hostname or ""
+    labels = host.removesuffix(".").split(".")
+    address = plain_address(host)
+    if address is None:
+        if "[" in parts.netloc or not all(map(_is_label, labels)) or len(host) > _HOST_CHARS_MAX:
+            raise InvalidField("A callback's URL names a host.", field=field)
+        if _NUMBER.fullmatch(labels[-1]):
+            raise InvalidField("Write the address as four decimal numbers.", field=field)
+        if labels[-1] == "localhost":
+            address = plain_address("127.0.0.1")
+    if address is not None and not addresses.allowed(address, host, port):
+        raise RefusedAddress(field=field)
+
+
+def _is_label(text: str) -> bool:
+    return bool(_LABEL.fullmatch(text)) and not text.startswith("-") and not text.endswith("-")

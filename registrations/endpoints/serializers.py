@@ -1,0 +1,97 @@
+"""The shapes of the endpoints' bodies and answers."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from eventhub import limits
+from eventhub.access.fields import NameField, StrictSerializer, TextField
+from eventhub.event.json_codec import time_text
+from registrations.endpoints import secrets
+from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.rows import Endpoint
+from registrations.endpoints.services import callback_addresses
+
+
+class UrlField(TextField):
+    """Where the hub may call."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return valid_url(data, callback_addresses(), field=self.field_name or "url")
+
+
+class FlagField(serializers.BooleanField):
+    """JSON's true or false, nothing that only looks like it."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class SecretField(TextField):
+    """The text of a secret; its value is the bytes."""
+
+    default_error_messages = {"invalid_secret": "{reason}"}  # noqa: RUF012 (DRF's own form)
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return secrets.parse_secret(super().to_internal_value(data))
+        except ValueError as error:
+            return self.fail("invalid_secret", reason=str(error))
+
+
+class EndpointTextSerializer(StrictSerializer):
+    description = TextField(
+        max_length=limits.TEXT_CHARS_MAX, required=False, allow_blank=True, default=""
+    )
+
+
+class NewEndpointSerializer(EndpointTextSerializer):
+    url = UrlField(help_text="http or https; not to a private address.")
+    ordered = FlagField(
+        required=False,
+        default=False,
+        help_text="One delivery of a stream at a time, in the stream's order.",
+    )
+    client = NameField(
+        required=False, help_text="Whose it is; a key's own client if it is not given."
+    )
+    secret = SecretField(
+        required=False, help_text="`whsec_` and base64 of 24 to 64 bytes; the hub makes one if not."
+    )
+
+
+class EndpointChangeSerializer(StrictSerializer):
+    url = UrlField(required=False)
+    description = TextField(max_length=limits.TEXT_CHARS_MAX, required=False, allow_blank=True)
+    ordered = FlagField(required=False)
+    enabled = FlagField(required=False, help_text="While it is false, deliveries wait.")
+
+
+class EndpointSerializer(serializers.Serializer):
+    id = serializers.IntegerField()
+    client = serializers.CharField()
+    url = serializers.CharField()
+    description = serializers.CharField()
+    ordered = serializers.BooleanField()
+    enabled = serializers.BooleanField()
+    reason = serializers.CharField(
+        allow_null=True, help_text="Why it is not enabled: `request`, or `gone` after a 410."
+    )
+    created_at = serializers.DateTimeField()
+    changed_at = serializers.DateTimeField()
+
+
+class MadeEndpointSerializer(EndpointSerializer):
+    secret = serializers.CharField(help_text="Signs the callbacks. It is shown this once.")
+
+
+def endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "id": endpoint.id,
+        "client": endpoint.client,
+        **endpoint.settings._asdict(),
+        "created_at": time_text(endpoint.created_at_us),
+        "changed_at": time_text(endpoint.changed_at_us),
+    }

@@ -1,0 +1,116 @@
+"""Makes, changes and deletes endpoints; each change is announced in its own transaction."""
+
+import functools
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from eventhub import limits
+from eventhub.access.actor import Actor
+from eventhub.access.system import announce_all, raw_connection
+from eventhub.errors import LimitReached, NotFound
+from eventhub.eventlog.system import Announcement
+from registrations import rows as registration_rows
+from registrations.endpoints import rows, secrets
+from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
+from registrations.endpoints.rows import Endpoint, Whose
+from registrations.errors import EndpointInUse
+from registrations.owners import Owner
+
+
+class EndpointTerms(NamedTuple):
+    """What a new endpoint is; without a secret the hub makes one."""
+
+    url: str
+    description: str = ""
+    ordered: bool = False
+    secret: bytes | None = None
+
+
+class EndpointChange(NamedTuple):
+    """What a change replaces; None leaves it."""
+
+    url: str | None = None
+    description: str | None = None
+    ordered: bool | None = None
+    enabled: bool | None = None
+
+
+class MadeEndpoint(NamedTuple):
+    """A new endpoint with the text of its secret, which nothing can show again."""
+
+    id: int
+    secret: str
+
+
+@functools.cache
+def callback_addresses() -> CallbackAddresses:
+    """The rules of EVENTHUB_CALLBACK_ALLOW. Raises ValueError that names a bad entry."""
+    return parse_allowed(settings.ENV.callback_allow)
+
+
+def create_endpoint(
+    *, actor: Actor, owner: Owner, terms: EndpointTerms
+) -> tuple[Endpoint, MadeEndpoint]:
+    """A new endpoint of the client."""
+    connection = raw_connection()
+    with transaction.atomic():
+        if registration_rows.lock_session(connection, owner.id) is None:
+            raise NotFound("This zone has no such client.", field="client")
+        made = add_endpoint(actor=actor, owner=owner, terms=terms)
+        found = rows.get(connection, Whose(actor.zone_id, owner.id), made.id)
+        told = [created(owner.name, made.id, ordered=terms.ordered)]
+        announce_all(zone=actor.zone, announcements=told)
+    return found, made
+
+
+def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> MadeEndpoint:
+    """The endpoint's row, for a caller that has locked the client's session and announces it."""
+    connection = raw_connection()
+    if rows.count(connection, owner.id) >= limits.ENDPOINTS_PER_CLIENT_MAX:
+        raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
+    secret = terms.secret or secrets.new_secret()
+    sealed = secrets.seal(settings.ENV.secret_key, secret)
+    row = rows.NewEndpoint(
+        actor.zone_id, owner.id, terms.url, terms.description, terms.ordered, sealed
+    )
+    return MadeEndpoint(rows.insert(connection, row), secrets.secret_text(secret))
+
+
+def created(client: str, endpoint_id: int, *, ordered: bool = False) -> Announcement:
+    attributes = {"client": client, "endpoint": endpoint_id, "ordered": ordered}
+    return Announcement("endpoint.created", attributes)
+
+
+def change_endpoint(
+    *, actor: Actor, whose: Whose, endpoint_id: int, change: EndpointChange
+) -> Endpoint:
+    """Change what is given. The same again changes nothing; enabling forgets the reason."""
+    connection = raw_connection()
+    with transaction.atomic():
+        found = rows.lock(connection, whose, endpoint_id)
+        given = {name: value for name, value in change._asdict().items() if value is not None}
+        if given.get("enabled", found.settings.enabled) != found.settings.enabled:
+            given["reason"] = None if given["enabled"] else "request"
+        wanted = found.settings._replace(**given)
+        if wanted == found.settings:
+            return found
+        rows.change(connection, endpoint_id, wanted)
+        changed = rows.get(connection, whose, endpoint_id)
+        told = [rows.changed(found.client, endpoint_id, wanted)]
+        announce_all(zone=actor.zone, announcements=told)
+    return changed
+
+
+def delete_endpoint(*, actor: Actor, whose: Whose, endpoint_id: int) -> None:
+    """End an endpoint that no registration names; else EndpointInUse."""
+    connection = raw_connection()
+    with transaction.atomic():
+        found = rows.lock(connection, whose, endpoint_id)
+        if rows.is_named(connection, endpoint_id):
+            raise EndpointInUse(field="endpoint")
+        rows.delete(connection, endpoint_id)
+        attributes = {"client": found.client, "endpoint": endpoint_id}
+        told = [Announcement("endpoint.deleted", attributes)]
+        announce_all(zone=actor.zone, announcements=told)

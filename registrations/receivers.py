@@ -1,0 +1,16 @@
+"""What the rooms below tell this one: a client ends, and with it what it registered."""
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from eventhub.access.models import Client
+from eventhub.access.services import client_ending
+from eventhub.eventlog.system import Announcement
+from registrations.services import end_client
+
+
+@receiver(client_ending, dispatch_uid="registrations of a client end with it")
+def end_registrations(sender: type[Client], client: Client, **more: Any) -> list[Announcement]:
+    """In the transaction that deletes the client."""
+    return end_client(client_id=client.pk, client=client.name)

@@ -1,0 +1,137 @@
+"""The shapes of the registrations' bodies and answers, as they are documented and shown.
+
+Bodies are read by requests.py, which is faster for lists of them.
+"""
+
+from typing import Any
+
+import orjson
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
+from rest_framework import serializers
+
+from eventhub import limits
+from eventhub.access.fields import NameField, ObjectField
+from eventhub.event.json_codec import time_text
+from registrations.services import Shown
+
+_PAIRS = "Names, or dotted paths, and the values that they must have."
+
+
+class StreamNamesField(serializers.ListField):
+    """Names of streams, each once."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            child=NameField(), max_length=limits.STREAMS_PER_REGISTRATION_MAX, **options
+        )
+
+
+class InterestSerializer(serializers.Serializer):
+    streams = StreamNamesField(min_length=1)
+    domain = serializers.CharField(required=False, allow_null=True, help_text="Any, if null.")
+    type = serializers.CharField(required=False, allow_null=True, help_text="Any, if null.")
+    attributes = serializers.DictField(required=False, allow_null=True, help_text=_PAIRS)
+    endpoint = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Where the hub calls back."
+    )
+
+
+class NewRegistrationSerializer(InterestSerializer):
+    callback = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="Instead of `endpoint`: the client's endpoint of that URL, made if needed.",
+    )
+    client = NameField(
+        required=False, help_text="Whose it is; a key's own client if it is not given."
+    )
+
+
+class RegistrationChangeSerializer(InterestSerializer):
+    """What is given is replaced; null takes a condition or the endpoint away."""
+
+    streams = StreamNamesField(min_length=1, required=False)
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                "segment": {"type": "string", "format": "uuid"},
+                "sequence": {"type": "integer"},
+            },
+            "required": ["segment", "sequence"],
+        },
+    }
+)
+class PlacesField(ObjectField):
+    """By stream, a place in it."""
+
+
+class RegistrationSerializer(serializers.Serializer):
+    id = serializers.IntegerField(help_text="The ticket.")
+    client = serializers.CharField()
+    session = serializers.CharField()
+    streams = serializers.ListField(child=serializers.CharField())
+    domain = serializers.CharField(allow_null=True)
+    type = serializers.CharField(allow_null=True)
+    attributes = serializers.DictField()
+    total = serializers.IntegerField(help_text="How many pairs there are in `attributes`.")
+    endpoint = serializers.IntegerField(allow_null=True)
+    callback = serializers.CharField(allow_null=True, help_text="The endpoint's URL.")
+    version = serializers.IntegerField(help_text="1, and one more with each change.")
+    created_at = serializers.DateTimeField()
+
+    def get_fields(self) -> dict[str, Any]:
+        """`from` is a word of Python's own."""
+        text = "By stream: events after this place are matched by this version."
+        return {**super().get_fields(), "from": PlacesField(help_text=text)}
+
+
+class MadeRegistrationSerializer(RegistrationSerializer):
+    secret = serializers.CharField(
+        required=False, help_text="Of the endpoint that was made for it; shown this once."
+    )
+
+
+class MadeRegistrationsSerializer(serializers.Serializer):
+    items = MadeRegistrationSerializer(many=True)
+
+
+ONE_OR_MORE = PolymorphicProxySerializer(
+    component_name="NewRegistrations",
+    serializers=[NewRegistrationSerializer, NewRegistrationSerializer(many=True)],
+    resource_type_field_name=None,
+    many=False,
+)
+MADE_ONE_OR_MORE = PolymorphicProxySerializer(
+    component_name="MadeOneOrMore",
+    serializers=[MadeRegistrationSerializer, MadeRegistrationsSerializer],
+    resource_type_field_name=None,
+    many=False,
+)
+
+
+def registration_json(shown: Shown) -> dict[str, Any]:
+    """SUN-02, with `total` of SUN-08."""
+    row = shown.row
+    wanted = orjson.loads(row.filter_json)
+    attributes = wanted.get("attributes") or {}
+    found = {
+        "id": row.id,
+        "client": row.client,
+        "session": row.session,
+        "streams": [shown.names[id] for id in row.streams],
+        "domain": wanted.get("domain"),
+        "type": wanted.get("type"),
+        "attributes": attributes,
+        "total": len(attributes),
+        "endpoint": row.endpoint_id,
+        "callback": row.url,
+        "version": row.number,
+        "created_at": time_text(row.created_at_us),
+        "from": {shown.names[id]: shown.since[id]._asdict() for id in row.streams},
+    }
+    return found if shown.secret is None else {**found, "secret": shown.secret}

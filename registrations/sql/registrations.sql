@@ -1,0 +1,119 @@
+-- Making, changing, ending and showing registrations.
+
+-- name: lock_client
+-- So that it does not end meanwhile.
+SELECT id FROM clients WHERE id = %s AND deleted_at IS NULL FOR SHARE
+
+-- name: add_session
+INSERT INTO sessions (client_id, name) VALUES (%s, 'default') ON CONFLICT DO NOTHING
+
+-- name: lock_session
+SELECT id, registrations FROM sessions WHERE client_id = %s AND name = 'default' FOR UPDATE
+
+-- name: count_session
+UPDATE sessions SET registrations = registrations + %s WHERE id = %s
+
+-- name: streams_by_name
+SELECT name, id FROM streams WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s)
+
+-- name: stream_names
+SELECT id, name FROM streams WHERE id = ANY (%s)
+
+-- name: new_barrier
+INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}') RETURNING id
+
+-- name: raise_barrier
+-- The heads in the one order of locks. A head that moved while this waited is read as it is then.
+WITH locked AS MATERIALIZED (
+    SELECT stream_id, segment, sequence FROM heads
+     WHERE stream_id = ANY (%(streams)s::bigint[]) ORDER BY stream_id FOR SHARE
+), vector AS (
+    SELECT COALESCE(array_agg(stream_id ORDER BY stream_id), '{}') AS streams,
+           COALESCE(array_agg(segment ORDER BY stream_id), '{}') AS segments,
+           COALESCE(array_agg(sequence ORDER BY stream_id), '{}') AS sequences
+      FROM locked
+)
+UPDATE barriers b SET streams = v.streams, segments = v.segments, sequences = v.sequences
+  FROM vector v WHERE b.id = %(barrier)s
+RETURNING b.streams, b.segments::text[], b.sequences
+
+-- name: insert_registrations
+-- Numbers ascend in the order given; each registration with its first version.
+WITH given AS (
+    SELECT nextval(pg_get_serial_sequence('registrations', 'id')) AS id, g.*
+      FROM unnest(%(streams)s::text[], %(filters)s::text[], %(endpoints)s::bigint[]) WITH ORDINALITY
+           AS g (streams, filter, endpoint_id, n)
+     ORDER BY g.n
+), made AS (
+    INSERT INTO registrations (id, zone_id, client_id, session_id)
+    SELECT id, %(zone_id)s, %(client_id)s, %(session_id)s FROM given ORDER BY n
+), versions AS (
+    INSERT INTO registration_versions
+           (registration_id, number, streams, language, filter, endpoint_id, from_barrier)
+    SELECT id, 1, streams::bigint[], %(language)s, filter::json, endpoint_id, %(barrier)s FROM given ORDER BY n
+)
+SELECT id FROM given ORDER BY n
+
+-- name: insert_version
+INSERT INTO registration_versions
+       (registration_id, number, streams, language, filter, endpoint_id, from_barrier)
+VALUES (%(registration)s, %(number)s, %(streams)s::bigint[], %(language)s, %(filter)s::json, %(endpoint)s, %(barrier)s)
+
+-- name: owner
+-- Of a live registration in a zone; of one client only, if one is given.
+SELECT client_id FROM registrations
+ WHERE id = %(id)s AND zone_id = %(zone_id)s AND deleted_at IS NULL
+   AND (%(client_id)s::bigint IS NULL OR client_id = %(client_id)s)
+
+-- name: lock_registration
+SELECT id FROM registrations WHERE id = %s AND deleted_at IS NULL FOR UPDATE
+
+-- name: end_version
+UPDATE registration_versions SET until_barrier = %s WHERE registration_id = %s AND until_barrier IS NULL
+
+-- name: end_registration
+UPDATE registrations SET deleted_at = now() WHERE id = %s
+
+-- name: end_registrations_of_client
+-- Waits for changes under way; what they made is seen by the statement after it.
+UPDATE registrations SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
+
+-- name: end_versions_of_client
+WITH ended AS (
+    UPDATE registration_versions v SET until_barrier = %(barrier)s
+      FROM registrations r
+     WHERE r.client_id = %(client_id)s AND v.registration_id = r.id AND v.until_barrier IS NULL
+    RETURNING v.streams
+)
+SELECT COALESCE(array_agg(DISTINCT s.id), '{}') FROM ended, unnest(ended.streams) AS s (id)
+
+-- name: list_registrations
+SELECT r.id, c.name, s.name, v.streams, v.filter::text, v.endpoint_id, e.url, v.number,
+       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier
+  FROM registrations r
+  JOIN clients c ON c.id = r.client_id
+  JOIN sessions s ON s.id = r.session_id
+  JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
+  LEFT JOIN endpoints e ON e.id = v.endpoint_id
+ WHERE r.zone_id = %(zone_id)s AND r.deleted_at IS NULL AND r.id > %(after)s
+   AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
+   AND (%(endpoint_id)s::bigint IS NULL OR v.endpoint_id = %(endpoint_id)s)
+   AND (%(stream_id)s::bigint IS NULL OR v.streams @> ARRAY[%(stream_id)s]::bigint[])
+ ORDER BY r.id
+ LIMIT %(count)s
+
+-- name: show_registrations
+SELECT r.id, c.name, s.name, v.streams, v.filter::text, v.endpoint_id, e.url, v.number,
+       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier
+  FROM registrations r
+  JOIN clients c ON c.id = r.client_id
+  JOIN sessions s ON s.id = r.session_id
+  JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
+  LEFT JOIN endpoints e ON e.id = v.endpoint_id
+ WHERE r.id = ANY (%s) AND r.deleted_at IS NULL
+ ORDER BY r.id
+
+-- name: barrier_places
+SELECT b.id, p.stream_id, p.segment::text, p.sequence
+  FROM barriers b, unnest(b.streams, b.segments, b.sequences) AS p (stream_id, segment, sequence)
+ WHERE b.id = ANY (%s) AND p.stream_id = ANY (%s)

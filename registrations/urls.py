@@ -1,0 +1,10 @@
+"""Routes of the registrations, below /v1/registrations."""
+
+from django.urls import path
+
+from registrations import api
+
+urlpatterns = [
+    path("", api.Registrations.as_view()),
+    path("/<str:registration>", api.OneRegistration.as_view()),
+]
