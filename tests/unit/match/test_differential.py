@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from registrations.match import access, conjunctions
+from registrations.match.access import AccessMatcher
 from registrations.match.matcher import Matcher
 from registrations.match.scan import ScanMatcher
 from registrations.match.strategies import STRATEGIES
@@ -21,6 +23,22 @@ engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGI
 @pytest.mark.parametrize("seed", SEEDS)
 def test_strategies_agree_with_the_scan(make: Callable[[], Matcher], seed: int) -> None:
     assert differs(seeded(seed, LENGTH), make, ScanMatcher) is None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_access_agrees_when_it_looks_again_often(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(conjunctions, "REVIEW_MIN", 1)
+    monkeypatch.setattr(access, "PARTNERS_FEW", 1)
+    made: list[AccessMatcher] = []
+
+    def make() -> AccessMatcher:
+        made.append(AccessMatcher())
+        return made[-1]
+
+    assert differs(seeded(seed, LENGTH), make, ScanMatcher) is None
+    assert made[0].counters.rebuilds > 10
 
 
 @pytest.mark.parametrize("seed", SEEDS)
