@@ -1,0 +1,187 @@
+"""SUN's worked example, its figure and its counters, step by step; and what the default strategy
+keeps of them.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from eventhub.event.envelope import Event
+from registrations.match.access import AccessMatcher
+from registrations.match.counting import CountingMatcher
+from registrations.match.matcher import Matcher
+from registrations.match.spec import Spec
+from registrations.match.strategies import STRATEGIES
+
+EV1, EV2, EV3 = 1, 2, 3
+NV = (("nv1", "a"), ("nv2", "b"), ("nv3", "c"))
+INCOMING = Event("class", "subclass", dict(NV[:2]))
+Make = Callable[[], Matcher]
+
+engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGIES])
+indexes = pytest.mark.parametrize("make", [AccessMatcher, CountingMatcher])
+
+
+def of(*pairs: tuple[str, object]) -> Spec:
+    return Spec("class", "subclass", pairs)  # type: ignore[arg-type]
+
+
+def filled(matcher: Matcher) -> None:
+    """The registrations of FIG. 6."""
+    for id in (EV1, EV2, EV3):
+        matcher.add(id, of(*NV[:id]))
+
+
+def counting() -> CountingMatcher:
+    matcher = CountingMatcher()
+    filled(matcher)
+    return matcher
+
+
+def key(at: int) -> tuple[object, ...]:
+    return ("class", "subclass", *NV[at])
+
+
+@engines
+def test_the_subset_rule(make: Make) -> None:
+    """SUN-03, SUN-04 with the record of SUN-01."""
+    attributes = {"resource group name": "foo", "node": "node", "state": "online"}
+    matcher = make()
+    wanted = [{"state": "online"}, {"state": "online", "node": "node"}]
+    others = [{"state": "online", "colour": "red"}, {"state": "offline"}]
+    for id, pairs in enumerate([*wanted, *others]):
+        matcher.add(id, Spec("cluster", "resource group state", tuple(pairs.items())))
+    assert sorted(matcher.match(Event("cluster", "resource group state", attributes))) == [0, 1]
+    assert matcher.match(Event("cluster", "node state", attributes)) == []
+
+
+@engines
+def test_no_pairs_match_every_event_of_the_gate(make: Make) -> None:
+    """SUN-05."""
+    matcher = make()
+    matcher.add(9, Spec("cluster", "resource group state"))
+    three = {"a": 1, "b": 2, "c": 3}
+    assert matcher.match(Event("cluster", "resource group state", three)) == [9]
+    assert matcher.match(Event("cluster", "resource group state", {})) == [9]
+    assert matcher.match(Event("cluster", "node state", three)) == []
+
+
+@engines
+def test_parts_with_separators_are_never_confused(make: Make) -> None:
+    """SUN-06."""
+    matcher = make()
+    matcher.add(1, Spec("a", "b:c", (("x", 1),)))
+    matcher.add(2, Spec("a:b", "c", (("x", 1),)))
+    matcher.add(3, Spec("a", "b", (("c:x", 1),)))
+    matcher.add(4, Spec("a", "b:c", (("x=1", ""),)))
+    matcher.add(5, Spec("a", "b:c", (("x", "1"),)))
+    assert matcher.match(Event("a", "b:c", {"x": 1})) == [1]
+    assert matcher.match(Event("a:b", "c", {"x": 1})) == [2]
+
+
+def test_the_figure_is_dumped() -> None:
+    """SUN-07, SUN-08."""
+    matcher = counting()
+    assert matcher.dump() == [
+        (key(0), [EV1, EV2, EV3]),
+        (key(1), [EV2, EV3]),
+        (key(2), [EV3]),
+    ]
+    assert matcher.totals() == {EV1: 1, EV2: 2, EV3: 3}
+
+
+@engines
+def test_a_pair_given_twice_counts_once(make: Make) -> None:
+    """SUN-08."""
+    matcher = make()
+    matcher.add(EV1, of(NV[0], NV[0]))
+    assert matcher.match(Event("class", "subclass", dict(NV[:1]))) == [EV1]
+
+
+def test_the_total_of_a_pair_given_twice_is_one() -> None:
+    """SUN-08."""
+    matcher = CountingMatcher()
+    matcher.add(EV1, of(NV[0], NV[0]))
+    assert matcher.totals() == {EV1: 1}
+
+
+def test_what_leaves_leaves_every_entry() -> None:
+    """SUN-09."""
+    matcher = counting()
+    before = matcher.dump()
+    access = AccessMatcher()
+    filled(access)
+    size = access.size()
+    for client in (matcher, access):
+        for id in range(10, 40):
+            client.add(id, of(*NV[: id % 4], ("more.inside", id)))
+        for id in range(10, 40):
+            client.remove(id)
+    assert matcher.dump() == before
+    assert access.size() == size
+
+
+def test_an_index_made_at_once_equals_the_one_that_grew() -> None:
+    """SUN-10."""
+    grown = CountingMatcher()
+    for id in (EV3, 50, EV1):
+        grown.add(id, of(*NV[: id % 10]))
+    grown.remove(50)
+    grown.add(EV2, of(NV[0]))
+    grown.add(EV2, of(NV[1], NV[0]))
+    assert grown.dump() == counting().dump()
+    assert grown.totals() == counting().totals()
+
+
+@indexes
+def test_a_registration_is_added_in_place(make: Make) -> None:
+    """SUN-11."""
+    matcher = make()
+    filled(matcher)
+    assert EV1 in matcher.match(INCOMING)
+    rebuilds = matcher.counters.rebuilds
+    matcher.add(4, of(NV[1]))
+    assert sorted(matcher.match(INCOMING)) == [EV1, EV2, 4]
+    assert matcher.counters.rebuilds == rebuilds == 0
+
+
+def test_the_worked_example() -> None:
+    """SUN-12, SUN-13: two lookups, five increments, ev1 then ev2 due, ev3 not."""
+    matcher = counting()
+    trace = matcher.trace(INCOMING)
+    assert (trace.lookups, trace.increments) == (2, 5)
+    assert trace.due == [EV1, EV2]
+    first, second = trace.steps
+    assert (first.path, first.counters, first.due) == ("nv1", {1: 1, 2: 1, 3: 1}, (EV1,))
+    assert (second.path, second.counters, second.due) == ("nv2", {2: 2, 3: 2}, (EV1, EV2))
+    assert matcher.residue() == {}
+    assert matcher.match(INCOMING) == [EV1, EV2]
+
+
+@engines
+def test_nothing_is_left_of_an_event(make: Make) -> None:
+    """SUN-14."""
+    matcher = make()
+    filled(matcher)
+    assert matcher.match(Event("class", "subclass", dict(NV[:1]))) == [EV1]
+    assert matcher.match(Event("class", "subclass", dict(NV[1:2]))) == []
+    assert sorted(matcher.match(INCOMING)) == sorted(matcher.match(INCOMING)) == [EV1, EV2]
+
+
+@indexes
+@pytest.mark.parametrize("unrelated", [1_000, 100_000])
+def test_work_does_not_grow_with_what_shares_no_pair(make: Make, unrelated: int) -> None:
+    """SUN-16."""
+    matcher = make()
+    filled(matcher)
+    matcher.match(INCOMING)
+    touched = matcher.counters.touched
+    for id in range(unrelated):
+        matcher.add(10 + id, of(("nv1", id), ("other", id % 50)))
+    before = matcher.counters.touched
+    lookups = matcher.counters.lookups
+    assert sorted(matcher.match(INCOMING)) == [EV1, EV2]
+    assert matcher.counters.touched - before == touched
+    assert matcher.counters.lookups - lookups == 2
+    if make is CountingMatcher:
+        assert touched == 5
