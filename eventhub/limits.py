@@ -121,8 +121,8 @@ RECOVERY_TIMEOUT_S_MAX = 600.0  # PostgreSQL replaying its log after a crash, or
 
 # --- forward ---
 # until another forwarder takes over; with the look for free streams below 3 s in all
-FORWARD_LEASE_S = 2.5
-FORWARD_RENEW_INTERVAL_S = 0.8  # a third of the lease: two renewals may fail
+FORWARD_LEASE_S = 2.0
+FORWARD_RENEW_INTERVAL_S = 0.6  # a third of the lease: two renewals may fail
 FORWARD_ACQUIRE_INTERVAL_S = 0.25  # how often free streams are looked for
 FORWARD_ACQUIRE_STREAMS_MAX = 100  # in one look, so that forwarders that start together share
 FORWARD_RELEASE_STREAMS_MAX = 50  # in one renewal, by one that holds more than its share
@@ -136,7 +136,7 @@ FANOUT_LOOK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
 CHECKPOINT_INTERVAL_S = 1.0  # of a stream without matches: what is matched twice after a crash
 FORWARD_LOAD_S_MAX = 120.0  # reading a stream's registrations; a million take about half of it
 FORWARD_TURN_S = 0.02  # of matching without a pause, so that leases are renewed in time
-FORWARD_STOP_S_MAX = 2.0  # for the statements under way when the process is told to stop
+FORWARD_STOP_S_MAX = 1.5  # for the statements under way when the process is told to stop
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the others share one label
 WAKE_INTERVAL_S = 0.05  # between two hints that deliveries wait
 DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed

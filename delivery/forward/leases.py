@@ -49,8 +49,7 @@ class Share(NamedTuple):
     @property
     def own(self) -> int:
         """So many streams are one forwarder's part, rounded up so that the parts cover all."""
-        whole = math.ceil(self.streams / max(self.forwarders, 1))
-        return min(whole, limits.FORWARD_STREAMS_PER_PROCESS_MAX)
+        return math.ceil(self.streams / max(self.forwarders, 1))
 
     def too_many(self, held: int) -> int:
         """So many of its streams a forwarder lets go now."""
@@ -89,11 +88,17 @@ class Leases:
 
     async def acquire(self, connection: Connection) -> dict[Lease, Place]:
         """Take free streams, up to this forwarder's share."""
-        wanted = min(self.share.own - len(self._until_s), limits.FORWARD_ACQUIRE_STREAMS_MAX)
-        if wanted <= 0:
+        held = len(self._until_s)
+        room = limits.FORWARD_STREAMS_PER_PROCESS_MAX - held
+        if room <= 0:
             return {}
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
-        values = {"owner": self.owner, "streams_max": wanted, "lease_s": limits.FORWARD_LEASE_S}
+        values = {
+            "owner": self.owner,
+            "held": held,
+            "streams_max": min(room, limits.FORWARD_ACQUIRE_STREAMS_MAX),
+            "lease_s": limits.FORWARD_LEASE_S,
+        }
         cursor = await connection.execute(SQL["acquire"], values)
         taken = {Lease(*row[:2]): Place(*row[2:]) for row in await cursor.fetchall()}
         self._until_s.update(dict.fromkeys(taken, until_s))

@@ -11,12 +11,18 @@ SELECT v.stream_id, v.segment, v.sequence
 SELECT stream_id FROM forwarding
 
 -- name: acquire
--- Streams that nobody holds, with their places. Rows that another forwarder is just taking are left to it.
-WITH free AS (
+-- Streams that nobody holds, with their places, as far as they are this forwarder's part: all streams by all forwarders
+-- that live, less those it has. Rows that another forwarder is just taking are left to it.
+WITH part AS (
+    SELECT ceil((SELECT count(*) FROM forwarding)::numeric
+                / (1 + (SELECT count(*) FROM forwarders
+                         WHERE seen_at > clock_timestamp() - make_interval(secs => %(lease_s)s) AND id <> %(owner)s)))
+           AS streams
+), free AS (
     SELECT stream_id FROM forwarding
      WHERE expires_at <= clock_timestamp()
      ORDER BY expires_at
-     LIMIT %(streams_max)s
+     LIMIT (SELECT greatest(least(streams - %(held)s, %(streams_max)s), 0)::bigint FROM part)
        FOR UPDATE SKIP LOCKED
 )
 UPDATE forwarding f
