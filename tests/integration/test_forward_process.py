@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_forwarder_that_is_told_to_stop_frees_its_streams_at_once(
 
 
 def test_bounds_hold_for_a_forwarder_that_was_not_there(world: World, start: Start) -> None:
-    """Created, changed and deleted between events: a late forwarder gives what a prompt one gives."""
+    """Created, changed and deleted between events: late or prompt, the same is owed."""
     prompt, late = world.stream(), world.stream()
     expected = {}
     running = start()
@@ -183,11 +184,11 @@ def test_kill_between_the_pieces_of_an_event(world: World, start: Start) -> None
     stream_id = world.stream()
     count = limits.DELIVERIES_PER_STATEMENT_MAX + 3_000
     world.register(stream_id, world.endpoints(count))
+    some = "SELECT 1 FROM deliveries WHERE stream_id = %s AND sequence = %s LIMIT 1"
     for round in range(1, 4):
         running = start()
         world.emit(stream_id, "a")
-        some = "SELECT FROM deliveries WHERE stream_id = %s AND sequence = %s LIMIT 1"
-        eventually(lambda r=round: world.sql(some, stream_id, r), "the first piece")
+        eventually(partial(world.sql, some, stream_id, round), "the first piece")
         running.kill()
     start()
     owed = "SELECT sequence, count(*), count(DISTINCT endpoint_id) FROM deliveries" \
