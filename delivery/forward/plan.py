@@ -62,8 +62,10 @@ def pieces(start: Place, due: Sequence[Due], last: Cursor) -> Iterator[Piece]:
             written = Place(*event.cursor)
             yield Piece(written, own, fanout=True)
         else:
-            *full, rows = _parts(rows + own)
-            for part in full:
+            rows.extend(own)
+            while len(rows) > limits.DELIVERIES_PER_STATEMENT_MAX:  # of this event alone
+                part = rows[: limits.DELIVERIES_PER_STATEMENT_MAX]
+                rows = rows[limits.DELIVERIES_PER_STATEMENT_MAX :]
                 written = Place(*_before(event.cursor), part[-1].endpoint_id)
                 yield Piece(written, part)
         reached = Place(*event.cursor)
@@ -85,9 +87,3 @@ def _rows(event: Due, start: Place) -> list[Row]:
 def _before(cursor: Cursor) -> Cursor:
     """The place before an event; at the beginning of a segment nothing of it is seen."""
     return Cursor(cursor.segment, cursor.sequence - 1)
-
-
-def _parts(rows: list[Row]) -> list[list[Row]]:
-    """At least one part; all but the last are full."""
-    size = limits.DELIVERIES_PER_STATEMENT_MAX
-    return [rows[at : at + size] for at in range(0, max(len(rows), 1), size)]

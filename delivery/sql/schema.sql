@@ -67,6 +67,8 @@ CREATE TABLE fanouts (
     done          integer NOT NULL DEFAULT 0, -- so many have their delivery; the row goes when all have
     PRIMARY KEY (stream_id, sequence)
 );
+ALTER TABLE fanouts ALTER COLUMN endpoints SET STORAGE EXTERNAL, ALTER COLUMN registrations SET STORAGE EXTERNAL,
+    ALTER COLUMN ends SET STORAGE EXTERNAL;   -- compressing a million numbers takes longer than writing them
 
 -- One try of one delivery.
 CREATE TABLE attempts (
