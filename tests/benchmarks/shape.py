@@ -20,11 +20,18 @@ class Pace(NamedTuple):
     latency_samples: int = 2_000
     copy_rows: int = 100_000
     many_sockets: int = 1_000
+    registrations_max: int = 100_000
 
 
 # a smoke run: its figures mean nothing
 QUICK = Pace(
-    seconds=0.2, repeat=1, warmup_s=0.05, latency_samples=20, copy_rows=2_000, many_sockets=50
+    seconds=0.2,
+    repeat=1,
+    warmup_s=0.05,
+    latency_samples=20,
+    copy_rows=2_000,
+    many_sockets=50,
+    registrations_max=1_000,
 )
 
 Measure = Callable[[], Reading]

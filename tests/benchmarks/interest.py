@@ -1,0 +1,79 @@
+"""Registrations and events for the matchers: pairs drawn by Zipf's law with exponent 1, always the
+same for a seed. Plain.
+
+500 names x 200 values are 100,000 pairs, of any popularity each; 8 pairs of domain and type. A
+registration asks for 1 to 4 pairs, one in 2,000 for none; an event has 5 to 15.
+"""
+
+from bisect import bisect_left
+from itertools import accumulate
+from random import Random
+from typing import Any, NamedTuple
+
+from registrations.match.spec import Spec
+
+SEED = 20_261_121
+NAMES = 500
+VALUES = 200
+GATES = 8
+NO_PAIRS_SHARE = 0.0005
+REGISTRATION_PAIRS = (1, 4)
+EVENT_PAIRS = (5, 15)
+
+
+class Interest(NamedTuple):
+    """What is asked for, and what comes, as JSON objects."""
+
+    specs: list[Spec]
+    events: list[dict[str, Any]]
+
+
+class Draws:
+    """A source of gates and pairs."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self._pairs = zipf(NAMES * VALUES)
+        self._gates = zipf(GATES)
+        self._by_rank = list(range(NAMES * VALUES))
+        Random(SEED).shuffle(self._by_rank)
+
+    def gate(self) -> tuple[str, str]:
+        rank = self._rank(self._gates)
+        return f"domain{rank % 4}", f"type.{rank}"
+
+    def attributes(self, count: int) -> dict[str, str]:
+        """Pairs with different names."""
+        drawn: dict[str, str] = {}
+        while len(drawn) < count:
+            pair = self._by_rank[self._rank(self._pairs)]
+            drawn.setdefault(f"name{pair % NAMES}", f"value{pair // NAMES}")
+        return drawn
+
+    def _rank(self, weights: list[float]) -> int:
+        return bisect_left(weights, self.random.random() * weights[-1])
+
+
+def zipf(count: int) -> list[float]:
+    """Cumulated weights of ranks 1, 2, 3, ... by Zipf's law."""
+    return list(accumulate(1 / rank for rank in range(1, count + 1)))
+
+
+def interest(registrations: int, events: int) -> Interest:
+    """So many of both; the first registrations are the same whatever their number."""
+    wanted, coming = Draws(SEED + 1), Draws(SEED + 2)
+    return Interest(
+        [_spec(wanted) for _ in range(registrations)], [_event(coming) for _ in range(events)]
+    )
+
+
+def _spec(draws: Draws) -> Spec:
+    none = draws.random.random() < NO_PAIRS_SHARE
+    count = 0 if none else draws.random.randint(*REGISTRATION_PAIRS)
+    return Spec(*draws.gate(), tuple(draws.attributes(count).items()))
+
+
+def _event(draws: Draws) -> dict[str, Any]:
+    domain, type = draws.gate()
+    attributes = draws.attributes(draws.random.randint(*EVENT_PAIRS))
+    return {"domain": domain, "type": type, "attributes": attributes}
