@@ -1,4 +1,4 @@
-"""`python -m tests.chaos`: random faults, or with `--soak` slow readers; see docs/chaos.md."""
+"""`python -m tests.chaos [log|callbacks]`: random faults; see docs/chaos.md."""
 
 import argparse
 import asyncio
@@ -7,9 +7,12 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.chaos import report
+from tests.chaos.callbacks import run as callbacks
 from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
 from tests.chaos.rounds import Plan, Round, run_round
@@ -17,17 +20,39 @@ from tests.chaos.soak import soak
 from tests.chaos.world import Load, World
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=50)
+class Kind(NamedTuple):
+    """One kind of fault run; `run` returns the exit status."""
+
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Path], Awaitable[int]]
+
+
+def arguments() -> tuple[Kind, argparse.Namespace]:
+    """The kind is the first word; without one it is `log`."""
+    words = sys.argv[1:]
+    name = words.pop(0) if words and not words[0].startswith("-") else "log"
+    parser = argparse.ArgumentParser(prog=f"python -m tests.chaos {name}", description=__doc__)
+    if name not in KINDS:
+        parser.error(f"there is no {name!r}, but {', '.join(KINDS)}")
+    KINDS[name].add_arguments(parser)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--data", type=Path, help="an empty folder; kept. Default: a temporary one")
+    return KINDS[name], parser.parse_args(words)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of the fault runs of the log."""
+    parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--rate", type=float, default=1_050.0, help="events offered per second")
     parser.add_argument("--seconds-per-round", type=float, default=6.0, help="beside the fault")
     parser.add_argument("--only", action="append", default=[], choices=sorted(FAULTS))
     parser.add_argument("--soak", type=float, metavar="SECONDS", help="slow readers, no faults")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--data", type=Path, help="an empty folder; kept. Default: a temporary one")
-    return parser.parse_args()
+
+
+async def log(options: argparse.Namespace, data: Path) -> int:
+    """Slow readers, or faults."""
+    return await (soak(options, data) if options.soak else chaos(options, data))
 
 
 async def chaos(options: argparse.Namespace, data: Path) -> int:
@@ -69,13 +94,20 @@ async def chaos(options: argparse.Namespace, data: Path) -> int:
     return 1 if evidence else 0
 
 
+KINDS = {"log": Kind(add_arguments, log), "callbacks": Kind(callbacks.add_arguments, callbacks.run)}
+
+
+async def perform(kind: Kind, options: argparse.Namespace, data: Path) -> int:
+    return await kind.run(options, data)
+
+
 def main() -> int:
-    options = arguments()
+    kind, options = arguments()
     data = options.data or Path(tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp"))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the hub is stopped too
     status = 1
     try:
-        status = asyncio.run(soak(options, data) if options.soak else chaos(options, data))
+        status = asyncio.run(perform(kind, options, data))
     finally:
         if status == 0 and options.data is None:
             shutil.rmtree(data, ignore_errors=True)

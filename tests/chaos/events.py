@@ -6,7 +6,11 @@ A name is `emitter.incarnation.number`. Plain.
 from typing import Any, NamedTuple
 
 COLORS = ("red", "green", "blue")
+CITIES = ("Basel", "Lyon", "Turin", "Ulm")
+SIZES = 8
 DOMAIN = "chaos"
+PERIOD = 24  # all that can be filtered on follows from the number modulo this
+TICKS = 16  # of a period; the others are noise
 PADDING = "x" * 160
 
 
@@ -35,14 +39,28 @@ def color_of(number: int) -> str:
     return COLORS[number % len(COLORS)]
 
 
+def type_of(number: int) -> str:
+    """Two of three events are ticks."""
+    return "tick" if number % PERIOD < TICKS else "noise"
+
+
+def facts_of(number: int) -> dict[str, Any]:
+    """The attributes of an event that registrations filter on."""
+    return {
+        "color": color_of(number),
+        "size": number % SIZES,
+        "place": {"city": CITIES[number % len(CITIES)]},
+    }
+
+
 def event_of(name: Name, *, at: float, with_id: bool) -> dict[str, Any]:
     """The event as the emit door takes it. `at`: when it was first tried, by this process's clock;
     `with_id`: as a producer that may repeat it."""
     event: dict[str, Any] = {
         "domain": DOMAIN,
-        "type": "tick",
+        "type": type_of(name.number),
         "mask": str(mask_of(name.number)),
-        "attributes": {"name": str(name), "color": color_of(name.number), "at": at},
+        "attributes": {"name": str(name), "at": at, **facts_of(name.number)},
         "body": PADDING,
     }
     if with_id:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import psutil
 import psycopg
@@ -25,13 +25,25 @@ PART_PATIENCE_S = 60.0
 SQL_TIMEOUT_S = 30.0
 
 
-class HubUnderTest:
-    """One `manage.py up --web 2`, started in the constructor."""
+class Crew(NamedTuple):
+    """What `manage.py up` runs beside the servers. The log alone needs no one but the web."""
 
-    def __init__(self, data: Path) -> None:
+    web: int = len(WEB_PARTS)
+    forwarders: int = 0
+    workers: int = 0
+
+
+LOG_CREW = Crew()
+
+
+class HubUnderTest:
+    """One `manage.py up`, started in the constructor. `given` are environment variables."""
+
+    def __init__(self, data: Path, crew: Crew = LOG_CREW, **given: str) -> None:
         self.data = data
-        words = ("--web", str(len(WEB_PARTS)), "--restarts", str(RESTARTS_PER_MINUTE))
-        self._hub = Hub(data, *words, script=HOME / "manage.py")
+        words = [f for n, v in crew._asdict().items() for f in (f"--{n}", str(v))]
+        words += ["--restarts", str(RESTARTS_PER_MINUTE)]
+        self._hub = Hub(data, *words, port=0, script=HOME / "manage.py", **given)
         self._database = Postgres(data / "postgres", data / "run").url()
 
     @property

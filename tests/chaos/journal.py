@@ -67,6 +67,7 @@ class Journal:
         self.ack_times = array("d")  # of each answered request, ascending
         self.ack_sent = array("d")  # when the answered attempt began
         self.longest_attempt_s = 0.0
+        self.highest: dict[str, int] = {}  # by stream: the last sequence that was promised
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = path.open("ab", buffering=0)  # what was promised survives us
 
@@ -103,6 +104,8 @@ class Journal:
         self.duplicates += len(answer.duplicates)
         for name, (segment, sequence) in zip(names, places, strict=True):
             self.promised[str(name)] = Promise(stream, segment, sequence)
+        highest = max(sequence for _, sequence in places)
+        self.highest[stream] = max(self.highest.get(stream, 0), highest)
         now = time.monotonic()
         self.ack_times.append(now)
         self.ack_sent.append(sent_at)

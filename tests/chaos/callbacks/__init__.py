@@ -1,0 +1,1 @@
+"""Fault runs of callbacks: what is owed to endpoints, judged from outside."""

@@ -1,0 +1,124 @@
+"""What the sink wrote, as it grows: first arrivals, repeats, and what was wrong on the face of it.
+
+Two things need no oracle: the identity of a delivery (one event at one endpoint, one id, one body;
+different, different) and the order of lanes.
+"""
+
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import orjson
+
+SHOWN_MAX = 5
+
+Key = tuple[str, str, int]  # endpoint, stream, sequence
+
+
+class First(NamedTuple):
+    """The first arrival of an event at an endpoint. Times are the machine's monotonic clock."""
+
+    at: float
+    tried_at: float  # when the event was first offered to the hub
+    webhook_id: str
+    segment: str
+    registrations: tuple[int, ...]
+    digest: str
+
+
+class Landing(NamedTuple):
+    """One first arrival for who measures times."""
+
+    at: float
+    tried_at: float
+    endpoint: str
+
+
+class Arrivals:
+    """`lanes` are the endpoints with ordered lanes. `read_on` takes what the sink wrote since."""
+
+    def __init__(self, path: Path, lanes: frozenset[str]) -> None:
+        self.firsts: dict[Key, First] = {}
+        self.taken: set[Key] = set()  # answered 200, or taken without that the answer got through
+        self.landings: list[Landing] = []
+        self.count = 0
+        self.answers: dict[int, int] = {}  # by status
+        self.problems: list[str] = []
+        self._lanes = lanes
+        self._ids: dict[str, Key] = {}
+        self._open: dict[int, Key] = {}  # arrivals without an answer yet, by number
+        self._arrived_to: dict[tuple[str, str], int] = {}
+        self._taken_to: dict[tuple[str, str], int] = {}
+        path.touch()
+        self._file: IO[bytes] = path.open("rb")
+        self._rest = b""
+
+    @property
+    def repeats(self) -> int:
+        return self.count - len(self.firsts)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read_on(self) -> int:
+        """Returns how many lines were new."""
+        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        for line in lines:
+            self.take(orjson.loads(line))
+        return len(lines)
+
+    def take(self, line: list[Any]) -> None:
+        """One line of the sink."""
+        if line[0] == "a":
+            self._arrived(line)
+        else:
+            self._answered(*line[1:])
+
+    def taken_problems(self) -> list[str]:
+        """What was found since the last call."""
+        found, self.problems = self.problems, []
+        if len(found) <= SHOWN_MAX:
+            return found
+        return [*found[:SHOWN_MAX], f"and {len(found) - SHOWN_MAX} more at the sink"]
+
+    def _arrived(self, line: list[Any]) -> None:
+        _, number, at, endpoint, webhook_id, stream, segment, sequence, tickets, *rest = line
+        digest, tried_at, wrong = rest
+        key = (endpoint, stream, sequence)
+        self.count += 1
+        self._open[number] = key
+        if wrong:
+            self.problems.append(f"{key}: {wrong}")
+        first = First(at, tried_at, webhook_id, segment, tuple(tickets), digest)
+        known = self.firsts.setdefault(key, first)
+        if known is first:
+            self._arrived_first(key, first)
+        elif known[2:] != first[2:]:
+            self.problems.append(f"{key} came again otherwise: {known}, now {first}")
+
+    def _arrived_first(self, key: Key, first: First) -> None:
+        endpoint = key[0]
+        self.landings.append(Landing(first.at, first.tried_at, endpoint))
+        other = self._ids.setdefault(first.webhook_id, key)
+        if other != key:
+            self.problems.append(f"{key} and {other} have the id {first.webhook_id}")
+        if not first.webhook_id:
+            self.problems.append(f"{key} has no webhook-id")
+        if endpoint in self._lanes:
+            self._follows(self._arrived_to, key, "arrived")
+
+    def _answered(self, number: int, _at: float, status: int) -> None:
+        key = self._open.pop(number)
+        self.answers[status] = self.answers.get(status, 0) + 1
+        if status != 200 or key in self.taken:
+            return
+        self.taken.add(key)
+        if key[0] in self._lanes:
+            self._follows(self._taken_to, key, "was answered 200")
+
+    def _follows(self, last: dict[tuple[str, str], int], key: Key, did: str) -> None:
+        """In a lane the first arrivals ascend, and so do the first good answers."""
+        endpoint, stream, sequence = key
+        before = last.get((endpoint, stream), 0)
+        if sequence < before:
+            self.problems.append(f"lane {endpoint} {stream}: {sequence} {did} after {before}")
+        last[endpoint, stream] = max(before, sequence)

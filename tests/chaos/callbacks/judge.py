@@ -1,0 +1,150 @@
+"""All that is judged of callbacks, at any moment and when everything has come to rest."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import LiteralString
+
+import psycopg
+
+from tests.chaos.callbacks.arrivals import Arrivals, Key
+from tests.chaos.callbacks.changes import Change, changes_wrong
+from tests.chaos.callbacks.owed import Debts
+from tests.chaos.callbacks.tables import Shot, shoot
+from tests.chaos.hub import HubUnderTest
+from tests.chaos.judge import shorten
+from tests.chaos.until import NeverCame, until_true
+
+DRAIN_S = 150.0  # the longest claim, all tries of the sink's moods, and a backlog
+AWAY_S = 60.0
+
+STATES: LiteralString = """
+    SELECT state, count(*), sum(attempts)::bigint FROM deliveries GROUP BY state ORDER BY state"""
+BEHIND: LiteralString = """
+    SELECT (SELECT count(*) FROM deliveries WHERE state = 'pending')
+         + (SELECT count(*) FROM fanouts)
+         + (SELECT count(*) FROM forwarding f JOIN heads h USING (stream_id)
+             WHERE f.sequence < h.sequence AND f.stream_id <> 1)"""
+UNTRIED: LiteralString = """
+    SELECT s.name, d.endpoint_id, d.sequence, d.attempts, a.tries, a.numbers, a.good
+      FROM deliveries d
+      JOIN streams s ON s.id = d.stream_id
+      LEFT JOIN (SELECT endpoint_id, segment_id, sequence, run, count(*) AS tries,
+                        count(DISTINCT number) AS numbers,
+                        count(*) FILTER (WHERE outcome = 'delivered') AS good
+                   FROM attempts GROUP BY 1, 2, 3, 4) AS a
+        ON (a.endpoint_id, a.segment_id, a.sequence, a.run)
+         = (d.endpoint_id, d.segment_id, d.sequence, d.run)
+     WHERE d.state = 'delivered'
+       AND (a.good IS DISTINCT FROM 1 OR a.tries <> d.attempts OR a.numbers <> a.tries)
+     LIMIT 20"""
+
+
+class CallbackJudge:
+    """Knows how far the tables and the sink were found right. `endpoints`: ids by name."""
+
+    def __init__(
+        self, hub: HubUnderTest, streams: tuple[str, ...], endpoints: Mapping[str, int]
+    ) -> None:
+        self.debts = Debts(streams)
+        self._hub = hub
+        self._endpoints = dict(endpoints)
+        self._unjudged: dict[Key, None] = {}
+        self._landed = 0
+        self._changes = 0
+
+    async def judge(self, arrivals: Arrivals, changes: list[Change]) -> list[str]:
+        """What is wrong now, whatever is going on; PostgreSQL may be away for a while."""
+        arrivals.read_on()
+        landed = list(arrivals.firsts)[self._landed :]  # before the snapshot: it knows their rows
+        asked = changes[self._changes :]
+        shot = await self._shoot()
+        problems = await asyncio.to_thread(self.debts.judge, shot)
+        problems += changes_wrong(asked, shot.versions, shot.filters)
+        self._landed += len(landed)
+        self._changes += len(asked)
+        self._unjudged.update(dict.fromkeys(landed))
+        problems += self._arrivals_wrong(arrivals)
+        return [*arrivals.taken_problems(), *problems]
+
+    async def rest(self, arrivals: Arrivals, changes: list[Change]) -> list[str]:
+        """The same once nobody emits: wait until all is delivered, and look for what is not."""
+        problems = []
+        try:
+            await until_true(self._drained, "the last delivery", DRAIN_S)
+        except NeverCame as error:
+            problems.append(f"{error}: {await self._hub.rows(STATES)}")
+        problems += await self.judge(arrivals, changes)
+        problems += [f"the arrival of {key} is not in the log" for key in self._unjudged]
+        problems += self.missing(arrivals)
+        problems += await self._tables_wrong()
+        return problems
+
+    def missing(self, arrivals: Arrivals) -> list[str]:
+        """What is owed and was never taken."""
+        names = {id: name for name, id in self._endpoints.items()}
+        missing = [
+            f"{stream} {sequence} never reached {names.get(endpoint, endpoint)}"
+            for endpoint, stream, sequence in self.debts.owed
+            if (names.get(endpoint, ""), stream, sequence) not in arrivals.taken
+        ]
+        return shorten(missing)
+
+    async def _shoot(self) -> Shot:
+        found: list[Shot] = []
+
+        async def shot() -> bool:
+            try:
+                found.append(await shoot(self._hub, self.debts.known))
+            except (psycopg.Error, OSError, TimeoutError):
+                await asyncio.sleep(0.2)
+            return bool(found)
+
+        await until_true(shot, "a snapshot of the tables", AWAY_S)
+        return found[0]
+
+    def _arrivals_wrong(self, arrivals: Arrivals) -> list[str]:
+        """What reached an endpoint is owed to it, for exactly those registrations. What lies beyond
+        the checkpoint is judged later."""
+        known = self.debts.known
+        problems = []
+        for key in [key for key in self._unjudged if key[2] <= known.get(key[1], 0)]:
+            endpoint, stream, sequence = key
+            first = arrivals.firsts[key]
+            tickets = self.debts.owed.get((self._endpoints.get(endpoint, 0), stream, sequence))
+            if tickets is None:
+                problems.append(f"{stream} {sequence} reached {endpoint}, which did not ask for it")
+            elif tickets != first.registrations:
+                problems.append(f"{key} came for {first.registrations} instead of {tickets}")
+            elif self.debts.segments[stream][sequence - 1] != first.segment:
+                problems.append(f"{key} came with the segment {first.segment}")
+            del self._unjudged[key]
+        problems += [  # of the next event some deliveries may be there already
+            f"{stream} {sequence} reached {endpoint}, and the checkpoint is {known.get(stream, 0)}"
+            for endpoint, stream, sequence in self._unjudged
+            if sequence > known.get(stream, 0) + 1
+        ]
+        return shorten(problems)
+
+    async def _drained(self) -> bool:
+        try:
+            [(behind,)] = await self._hub.rows(BEHIND)
+        except (psycopg.Error, OSError, TimeoutError):
+            behind = 1
+        await asyncio.sleep(0.2)
+        return bool(behind == 0)
+
+    async def _tables_wrong(self) -> list[str]:
+        states = {state: count for state, count, _ in await self._hub.rows(STATES)}
+        problems = [
+            f"{count} deliveries are {state}"
+            for state, count in states.items()
+            if state != "delivered"
+        ]
+        if states.get("delivered", 0) != len(self.debts.owed):
+            problems.append(f"{states} deliveries, {len(self.debts.owed)} are owed")
+        what = "stream, endpoint, sequence, attempts, rows, numbers, good"
+        problems += [
+            f"delivered, but the attempts are others ({what}): {row}"
+            for row in await self._hub.rows(UNTRIED)
+        ]
+        return shorten(problems)

@@ -1,0 +1,117 @@
+"""Judges the deliveries in the tables against the oracle, at any moment of a run.
+
+For every stream: up to the checkpoint each event has exactly the rows that it owes, and beyond it
+there is none. Judgements go on from the last one.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tests.chaos.callbacks.oracle import Owed, Version, owed, remainders
+from tests.chaos.callbacks.tables import Row, Segment, Shot, StreamShot
+from tests.chaos.judge import shorten
+
+Debt = tuple[int, str, int]  # endpoint, stream, sequence
+
+
+class Debts:
+    """What is owed, as far as it was judged. `names` and `segments` of a stream: sequence n is at n
+    - 1."""
+
+    def __init__(self, streams: tuple[str, ...]) -> None:
+        self.names: dict[str, list[str]] = {name: [] for name in streams}
+        self.segments: dict[str, list[str]] = {name: [] for name in streams}
+        self.owed: dict[Debt, tuple[int, ...]] = {}
+
+    @property
+    def known(self) -> dict[str, int]:
+        """By stream: the sequence up to which the tables were found right."""
+        return {name: len(names) for name, names in self.names.items()}
+
+    def judge(self, shot: Shot) -> list[str]:
+        """What is wrong in a snapshot taken with `known`."""
+        problems = []
+        for stream, found in shot.streams.items():
+            if found.checkpoint is not None:
+                problems += self._stream(stream, found, shot)
+            elif found.rows:
+                problems.append(f"{stream}: {len(found.rows)} deliveries and no checkpoint")
+        return problems
+
+    def _stream(self, stream: str, found: StreamShot, shot: Shot) -> list[str]:
+        assert found.checkpoint is not None
+        known = len(self.names[stream])
+        upto = found.checkpoint.sequence
+        if upto < known:
+            return [f"{stream}: the checkpoint went back to {upto}, it was {known}"]
+        if len(found.events) < upto - known:
+            return [f"{stream}: matched up to {upto}, but no event {known + len(found.events) + 1}"]
+        wanted = self._wanted(stream, found, shot.versions)
+        problems = rows_wrong(stream, wanted, found.rows, shot.segments)
+        problems += _mark_wrong(stream, found, shot.segments)
+        events = found.events[: upto - known]
+        self.names[stream] += [name for name, _ in events]
+        self.segments[stream] += [shot.segments[segment].uuid for _, segment in events]
+        for (endpoint, sequence), tickets in wanted.items():
+            if sequence <= upto:
+                self.owed[endpoint, stream, sequence] = tuple(tickets)
+        return shorten(problems)
+
+    def _wanted(self, stream: str, found: StreamShot, versions: list[Version]) -> Owed:
+        """The rows that have to be there: of the event after the checkpoint those up to its
+        endpoint."""
+        assert found.checkpoint is not None
+        _, upto, endpoint = found.checkpoint
+        first = len(self.names[stream]) + 1
+        events = remainders(name for name, _ in found.events)
+        wanted = owed(versions, stream, first, events)
+        return {
+            key: tickets
+            for key, tickets in wanted.items()
+            if key[1] <= upto or (key[1] == upto + 1 and key[0] <= endpoint)
+        }
+
+
+def rows_wrong(
+    stream: str, wanted: Owed, rows: list[Row], segments: Mapping[int, Segment]
+) -> list[str]:
+    """Where deliveries differ from what is owed."""
+    problems = []
+    counts = Counter((row.endpoint, row.sequence) for row in rows)
+    problems += [
+        f"{stream} {sequence}: {count} deliveries to endpoint {endpoint}"
+        for (endpoint, sequence), count in counts.items()
+        if count > 1
+    ]
+    for row in rows:
+        tickets = wanted.get((row.endpoint, row.sequence))
+        at = f"{stream} {row.sequence} to endpoint {row.endpoint}"
+        if tickets is None:
+            problems.append(f"{at}: nobody asked for it, or it is beyond the checkpoint")
+        elif tickets != row.registrations:
+            problems.append(f"{at}: for {row.registrations} instead of {tickets}")
+        problems += _place_wrong(at, row, segments)
+    missing = wanted.keys() - counts.keys()
+    problems += [f"{stream} {sequence} to endpoint {endpoint}: no delivery, though it was matched"
+                 for endpoint, sequence in sorted(missing)]  # fmt: skip
+    return problems
+
+
+def _place_wrong(at: str, row: Row, segments: Mapping[int, Segment]) -> list[str]:
+    segment = segments.get(row.segment_id)
+    if segment is None or segment.group_id != row.group_id or row.run:
+        return [f"{at}: {row}, but the segment is {segment}"]
+    if row.sequence < segment.first or (segment.last and row.sequence > segment.last):
+        return [f"{at}: {row} lies outside {segment}"]
+    return []
+
+
+def _mark_wrong(stream: str, found: StreamShot, segments: Mapping[int, Segment]) -> list[str]:
+    """The checkpoint's segment is the one of its event (or where it began)."""
+    assert found.checkpoint is not None
+    uuid, upto, _ = found.checkpoint
+    for segment in segments.values():
+        if segment.uuid == uuid:
+            inside = segment.first - 1 <= upto and (segment.last is None or upto <= segment.last)
+            return [] if inside else [f"{stream}: checkpoint {found.checkpoint} not in {segment}"]
+    return [f"{stream}: checkpoint {found.checkpoint} names no segment"]

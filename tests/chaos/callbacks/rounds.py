@@ -1,0 +1,136 @@
+"""Rounds of harm to a hub with callbacks: the load goes on from round to round; every round is
+judged while it does, and every few rounds all comes to rest and is judged whole."""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tests.chaos.callbacks.harm import FORWARDERS, WORKERS, Plan, do
+from tests.chaos.callbacks.world import ENDPOINTS, CallbackWorld
+from tests.chaos.hub import WEB_PARTS
+from tests.chaos.until import NeverCame, until
+
+RECOVERY_S_MAX = 90.0
+PARTS_S_MAX = 60.0
+PARTS = ("postgres", "redis", "beat", *WEB_PARTS, *FORWARDERS, *WORKERS)
+
+
+class Round(NamedTuple):
+    """What a round showed."""
+
+    number: int
+    harm: str
+    victim: str
+    over_at: float  # when the harm was over, by the machine's monotonic clock
+    offered_per_s: float
+    recovery_s: float  # from then to the first delivery of an event offered since
+    delivered: int  # first arrivals
+    repeated: int
+    seconds: float
+    problems: list[str]
+
+
+async def run_round(
+    world: CallbackWorld, number: int, plan: Plan, dice: random.Random, seconds: float
+) -> Round:
+    """Run it and judge it, while the load goes on. `seconds`: of load, beside harm and recovery."""
+    began, offered = time.monotonic(), world.journal.offered
+    arrived, firsts = world.arrivals.count, len(world.arrivals.firsts)
+    problems: list[str] = []
+    victim, over_at, recovery_s = "", began, float("inf")
+    world.journal.note("round", number=number, harm=plan.title)
+    try:
+        await asyncio.sleep(seconds * dice.uniform(0.1, 0.6))
+        victim = await do(world.hub, plan, dice)
+        over_at = time.monotonic()
+        world.journal.note("harm", harm=plan.title, victim=victim)
+        recovery_s = await _recovery(world, over_at)
+        await asyncio.sleep(seconds * dice.uniform(0.1, 0.5))
+        problems += await world.judge.judge(world.arrivals, world.registrar.changes)
+        await _all_there(world)
+    except NeverCame as error:
+        problems.append(str(error))
+    problems += _taken(world.journal.problems) + _taken(world.registrar.problems)
+    for problem in problems:
+        world.journal.problem(problem)
+    world.journal.problems.clear()
+    took_s = time.monotonic() - began
+    new = len(world.arrivals.firsts) - firsts
+    return Round(
+        number=number,
+        harm=plan.title,
+        victim=victim,
+        over_at=over_at,
+        offered_per_s=(world.journal.offered - offered) / took_s,
+        recovery_s=recovery_s,
+        delivered=new,
+        repeated=world.arrivals.count - arrived - new,
+        seconds=took_s,
+        problems=problems,
+    )
+
+
+async def rest(world: CallbackWorld) -> tuple[float, list[str]]:
+    """Everything comes to rest and is judged, the log too. Returns the seconds it took, and what is
+    wrong."""
+    began = time.monotonic()
+    problems: list[str] = []
+    try:
+        await world.settle()
+    except NeverCame as error:
+        problems.append(str(error))
+    problems += await world.judge.rest(world.arrivals, world.registrar.changes)
+    took_s = time.monotonic() - began
+    problems += await world.log_judge.read_on()
+    problems += world.log_judge.promises_wrong(world.journal.promised)
+    problems += _taken(world.journal.problems) + _taken(world.registrar.problems)
+    for problem in problems:
+        world.journal.problem(problem)
+    world.journal.problems.clear()
+    return took_s, problems
+
+
+async def _recovery(world: CallbackWorld, over_at: float) -> float:
+    """Seconds from the end of the harm to the first delivery of an event that was offered since."""
+    landings = world.arrivals.landings
+    seen = len(landings)
+
+    def landed() -> bool:
+        nonlocal seen
+        world.raise_broken()
+        new, seen = landings[seen:], len(landings)
+        return any(landing.tried_at > over_at for landing in new)
+
+    await until(landed, "a delivery of an event offered after the harm", RECOVERY_S_MAX)
+    return time.monotonic() - over_at
+
+
+async def _all_there(world: CallbackWorld) -> None:
+    """The supervisor has started again whatever died."""
+    for part in PARTS:
+        await until(lambda part=part: world.hub.pid(part) is not None, part, PARTS_S_MAX)  # type: ignore[misc]
+
+
+def lane_recoveries(world: CallbackWorld, rounds: Sequence[Round]) -> dict[int, float]:
+    """By round: the seconds until every ordered endpoint had an event that was offered after the
+    harm."""
+    lanes = [name for name, endpoint in ENDPOINTS.items() if endpoint.ordered]
+    found = {}
+    for one in rounds:
+        firsts = [
+            min(
+                (landing.at for landing in world.arrivals.landings
+                 if landing.endpoint == lane and landing.tried_at > one.over_at),
+                default=float("inf"),
+            )
+            for lane in lanes
+        ]  # fmt: skip
+        found[one.number] = max(firsts) - one.over_at
+    return found
+
+
+def _taken(problems: list[str]) -> list[str]:
+    found, problems[:] = problems[:5], []
+    return found

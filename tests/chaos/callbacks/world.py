@@ -1,0 +1,201 @@
+"""A whole hub with callbacks under load: emitters, endpoints at the sink, registrations that stay
+and others that change."""
+
+import asyncio
+import random
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+
+from eventhub.client.remote import HubClient
+from tests.chaos.callbacks.arrivals import Arrivals
+from tests.chaos.callbacks.changes import Place, Registrar
+from tests.chaos.callbacks.judge import CallbackJudge
+from tests.chaos.callbacks.sink import Mood
+from tests.chaos.emitters import PERSISTENCE_S, Clock, Emitter, Habit, Target
+from tests.chaos.hub import Crew, HubUnderTest
+from tests.chaos.journal import Journal
+from tests.chaos.judge import Judge
+from tests.chaos.readers import close_quietly
+from tests.chaos.until import until
+from tests.chaos.world import SEGMENT_EVENTS_MAX
+from tests.integration.up_process import HOME
+
+CREW = Crew(web=2, forwarders=2, workers=2)
+STREAMS = ("alpha", "beta", "gamma")
+TAIL_S = 0.02
+HABITS: dict[str, Habit] = {
+    "batches": Habit("alpha", 0.4, batch_max=40, in_flight=4),
+    "singles": Habit("beta", 0.1, batch_max=1, in_flight=16),
+    "mixed": Habit("beta", 0.3, batch_max=20, in_flight=4, lives_s=7),
+    "library": Habit("gamma", 0.2, batch_max=12, in_flight=4, by_client=True),
+}
+
+
+class Endpoint(NamedTuple):
+    """An endpoint at the sink. `changing`: registrations that come and go may name it."""
+
+    ordered: bool = False
+    changing: bool = True
+    mood: Mood = Mood()
+
+
+ENDPOINTS: dict[str, Endpoint] = {
+    "all": Endpoint(changing=False, mood=Mood(0.005, 0.002, 0.002, 0.01)),
+    "some": Endpoint(mood=Mood(0.03, 0.01, 0.01, 0.05)),
+    "other": Endpoint(),
+    "lane": Endpoint(ordered=True, mood=Mood(0.005, 0.002, 0.002, 0.01, 0.2)),
+    "quiet-lane": Endpoint(ordered=True),
+}
+TICK: dict[str, Any] = {"type": "tick"}
+# Registrations that stay: every tick has one; of `all` and `lane` one event matches several.
+STAYING: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("all", {"streams": list(STREAMS), **TICK}),
+    ("all", {"streams": ["alpha", "beta"], **TICK, "attributes": {"color": "red"}}),
+    ("all", {"streams": ["gamma"], "attributes": {"size": 3, "place.city": "Ulm"}, **TICK}),
+    ("some", {"streams": ["beta"], "domain": "chaos", **TICK, "attributes": {"size": 5}}),
+    ("lane", {"streams": ["alpha", "gamma"], **TICK, "attributes": {"size": 2}}),
+    ("lane", {"streams": ["alpha"], **TICK, "attributes": {"place.city": "Turin", "size": 2.0}}),
+    ("quiet-lane", {"streams": ["beta"], **TICK, "attributes": {"color": "blue", "size": 1}}),
+)
+
+
+class SinkProcess:
+    """The sink, started; `close` ends it and waits."""
+
+    def __init__(self, file: Path, seed: int) -> None:
+        self.file = file
+        words = ["-m", "tests.chaos.callbacks.sink", str(file), "--seed", str(seed)]
+        self.process = subprocess.Popen(
+            [sys.executable, *words], cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+class CallbackWorld:
+    """Open it with `CallbackWorld.open`. The load begins paused: `go()`."""
+
+    def __init__(self, hub: HubUnderTest, key: str, journal: Journal, sink: SinkProcess) -> None:
+        self.hub = hub
+        self.key = key
+        self.journal = journal
+        self.clock = Clock()
+        self.arrivals = Arrivals(
+            sink.file, frozenset(name for name, one in ENDPOINTS.items() if one.ordered)
+        )
+        self.log_judge = Judge(hub, key, STREAMS)
+        self.registrar: Registrar
+        self.judge: CallbackJudge
+        self._sink = sink
+        self._emitters: list[Emitter] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, data: Path, rate: float, seed: int) -> AsyncIterator["CallbackWorld"]:
+        """Start a hub on an empty folder and all around it; everything is stopped at the end."""
+        dice = random.Random(seed)
+        async with AsyncExitStack() as stack:
+            journal = stack.enter_context(Journal(data / "journal.ndjson"))
+            sink = SinkProcess(data / "sink.ndjson", seed)
+            stack.callback(sink.close)
+            allow = f"127.0.0.1:{sink.port}"
+            hub = HubUnderTest(data / "hub", CREW, EVENTHUB_CALLBACK_ALLOW=allow)
+            stack.callback(hub.stop)
+            await hub.ready()
+            key = await asyncio.to_thread(hub.create_key, "chaos")
+            world = cls(hub, key, journal, sink)
+            stack.callback(world.arrivals.close)
+            headers = {"Authorization": f"Bearer {key}"}
+            http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
+            await world._prepare(http, random.Random(dice.random()))
+            client = await stack.enter_async_context(HubClient(hub.url, key))
+            stack.push_async_callback(world._end)
+            world._start(client, rate, dice)
+            yield world
+
+    def go(self) -> None:
+        """Offer events and change registrations."""
+        self.clock.start()
+        self.registrar.going.set()
+
+    async def settle(self) -> None:
+        """Stop offering and changing, and wait until all have their answers."""
+        self.clock.pause()
+        self.registrar.going.clear()
+        await until(
+            lambda: (
+                (all(e.idle for e in self._emitters) and self.registrar.idle.is_set())
+                or any(task.done() for task in self._tasks)
+            ),
+            "the answers of emitters and of the one who registers",
+            PERSISTENCE_S * 1.5,
+        )
+        self.raise_broken()
+
+    def raise_broken(self) -> None:
+        """A task that ended is a mistake of this harness: show it."""
+        for task in self._tasks:
+            if task.done():
+                task.result()
+                raise RuntimeError(f"{task.get_name()} ended")
+
+    async def _prepare(self, http: aiohttp.ClientSession, dice: random.Random) -> None:
+        """Streams, endpoints, and the registrations that stay."""
+        for name in STREAMS:
+            policy = {"segment_events_max": SEGMENT_EVENTS_MAX}
+            await self._ask(http, "PUT", f"streams/{name}", policy)
+        ids: dict[str, int] = {}
+        known: dict[str, Any] = {}
+        for name, endpoint in ENDPOINTS.items():
+            body = {"url": f"{self._sink.url}/e/{name}", "ordered": endpoint.ordered}
+            made = await self._ask(http, "POST", "endpoints", body)
+            ids[name] = made["id"]
+            known[name] = {"secret": made["secret"], "mood": endpoint.mood._asdict()}
+        async with http.post(f"{self._sink.url}/endpoints", json=known) as response:
+            response.raise_for_status()
+        staying = [{**wish, "endpoint": ids[name]} for name, wish in STAYING]
+        made = await self._ask(http, "POST", "registrations", staying)
+        kept = frozenset(item["id"] for item in made["items"])
+        changing = [ids[name] for name, endpoint in ENDPOINTS.items() if endpoint.changing]
+        place = Place(self.hub.url, self.key, STREAMS, changing, kept)
+        self.registrar = Registrar(place, self.journal, dice)
+        self.judge = CallbackJudge(self.hub, STREAMS, ids)
+
+    async def _ask(self, http: aiohttp.ClientSession, method: str, path: str, body: Any) -> Any:
+        async with http.request(method, f"{self.hub.url}/v1/{path}", json=body) as response:
+            if response.status >= 300:
+                raise RuntimeError(f"{method} {path}: {response.status} {await response.text()}")
+            return await response.json()
+
+    def _start(self, client: HubClient, rate: float, dice: random.Random) -> None:
+        target = Target(self.hub.url, self.key, self.journal, self.clock, rate)
+        for name, habit in HABITS.items():
+            emitter = Emitter(name, habit, target, random.Random(dice.random()))
+            self._emitters.append(emitter)
+            self._tasks.append(asyncio.create_task(emitter.run(), name=name))
+        self._tasks.append(asyncio.create_task(self.registrar.run(), name="registrar"))
+        self._tasks.append(asyncio.create_task(self._tail(), name="tail"))
+
+    async def _tail(self) -> None:
+        while True:
+            self.arrivals.read_on()
+            await asyncio.sleep(TAIL_S)
+
+    async def _end(self) -> None:
+        await close_quietly(self._tasks)
