@@ -10,6 +10,7 @@ from eventhub.up.datafolder import Folder
 
 READY = """
 EventHub is ready at {url}
+  console         {url}/console/
   API reference   {url}/docs/api
   data            {data}"""
 
@@ -18,7 +19,7 @@ Before other commands of manage.py:
   export DATABASE_URL={database}"""
 
 DEMO = """
-  credentials     {credentials} (the operator's password, the client's API key)"""
+  credentials     {credentials} (the operator's name and password, the client's API key)"""
 
 TRY = """
 A new password for the operator:

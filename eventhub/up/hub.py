@@ -24,7 +24,7 @@ from eventhub.up.redisserver import Redis
 from eventhub.up.supervisor import HubFailed, Part, Supervisor
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
-CELERY = ("-m", "celery", "-A", "eventhub.celery")
+CELERY = ("-m", "celery", "-q", "-A", "eventhub.celery")
 READY_PROBE_TIMEOUT_S = 1.0
 
 
