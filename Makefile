@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup payloads run test lint bench chaos requirements lock
+.PHONY: help setup payloads console openapi run test lint bench chaos requirements lock
 
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
@@ -11,6 +11,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PAYLOADS := $(VENV)/share/eventhub-demo
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" NODE_OPTIONS=--use-system-ca npm --no-update-notifier
+PACKAGES := frontend/node_modules/.stamp
+CONSOLE := frontend/dist/.stamp
+CONSOLE_SOURCES := $(shell find frontend/src frontend/build frontend/public -type f ! -path frontend/src/api/schema.ts) \
+	frontend/index.html frontend/openapi.json frontend/tsconfig.json frontend/vite.config.ts
 COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-links \
 	--no-emit-index-url --strip-extras
 
@@ -23,7 +28,7 @@ help: ## list these targets
 
 # --- set-up: each step leaves a stamp and is done again only when its input changes ---
 
-setup: $(VENV)/.stamp-package payloads ## virtual environment, locked packages, the demo's payloads
+setup: $(VENV)/.stamp-package payloads console ## virtual environment, locked packages, the demo's payloads, the console
 
 $(VENV)/.stamp-venv:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 is needed: make setup PYTHON=/path/to/python3.11"; exit 1; }
@@ -54,6 +59,23 @@ payloads: $(VENV)/.stamp-requirements
 		echo "WARNING: the demo's GitHub payloads could not be fetched; the demo runs on this machine's counters" \
 			"only. 'make setup' tries again."; }
 
+# The browser console, by the same npm; the hub serves frontend/dist.
+console: $(CONSOLE)
+
+$(PACKAGES): frontend/package.json frontend/package-lock.json $(VENV)/.stamp-requirements
+	@echo "fetching the console's packages"
+	@cd frontend && $(NPM) ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(CONSOLE): $(PACKAGES) $(CONSOLE_SOURCES)
+	@echo "building the console"
+	@cd frontend && $(NPM) run --silent build
+	@touch $@
+
+openapi: setup ## write frontend/openapi.json anew: the console's types are made from it
+	$(BIN)/python manage.py openapi > frontend/openapi.json.new
+	mv frontend/openapi.json.new frontend/openapi.json
+
 # --- running ---
 
 run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
@@ -62,11 +84,12 @@ run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
 test: setup $(VENV)/.stamp-dev lint ## linters, then all tests: make test ARGS="-k cursor"
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: setup $(VENV)/.stamp-dev ## ruff, import contracts, mypy
+lint: setup $(VENV)/.stamp-dev ## ruff, import contracts, mypy; of the console types and ESLint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy $(MYPY_PATHS)
+	cd frontend && $(NPM) run --silent check
 
 bench: setup $(VENV)/.stamp-dev ## measure against baselines: make bench ARGS="emit --json out.json"
 	$(BIN)/python -m tests.benchmarks $(ARGS)

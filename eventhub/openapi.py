@@ -53,6 +53,12 @@ def document() -> dict[str, Any]:
     return found
 
 
+def document_text() -> str:
+    """The document for people and version control: sorted and indented."""
+    shown = orjson.OPT_NON_STR_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+    return orjson.dumps(document(), option=shown).decode() + "\n"
+
+
 @functools.cache
 def _document_json() -> bytes:
     return orjson.dumps(document(), option=orjson.OPT_NON_STR_KEYS)

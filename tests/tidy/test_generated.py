@@ -6,6 +6,7 @@ from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
 from eventhub.event import event_pb2
+from eventhub.openapi import document_text
 from tests.tidy.source import HOME
 
 
@@ -22,3 +23,8 @@ def test_event_pb2_is_made_from_event_proto(tmp_path: Path) -> None:
             field.ClearField("json_name")  # said by protoc only
     fresh.name = kept.name  # depends on the folder it was made from
     assert fresh == kept
+
+
+def test_the_consoles_types_are_made_from_the_api_as_it_is() -> None:
+    """`make openapi` writes it anew."""
+    assert (HOME / "frontend/openapi.json").read_text() == document_text()

@@ -1,0 +1,28 @@
+/** The token that every write carries; the login and `GET /v1/session` tell it. */
+let token = "";
+
+export function keepToken(value: string): void {
+  token = value;
+}
+
+/** fetch with the token; once again when another tab has logged in since. */
+export async function fetchWithToken(request: Request): Promise<Response> {
+  if (request.method === "GET") return fetch(request);
+  const again = request.clone();
+  const answer = await fetch(signed(request));
+  if (answer.status !== 403 || !(await isStale(answer.clone()))) return answer;
+  const session = await fetch("/v1/session");
+  if (!session.ok) return answer;
+  keepToken(((await session.json()) as { csrf_token: string }).csrf_token);
+  return fetch(signed(again));
+}
+
+function signed(request: Request): Request {
+  request.headers.set("X-CSRFToken", token);
+  return request;
+}
+
+async function isStale(answer: Response): Promise<boolean> {
+  const problem = (await answer.json()) as { code?: string };
+  return problem.code === "csrf_failed";
+}

@@ -1,0 +1,28 @@
+import type { components } from "./schema";
+
+export type ProblemBody = components["schemas"]["Problem"];
+
+/** What the hub refused, as its problem document says it (RFC 9457). */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly index: number | undefined;
+  readonly field: string | undefined;
+
+  constructor(status: number, body: Partial<ProblemBody>) {
+    super(body.detail ?? `The hub answered with status ${status}.`);
+    this.name = "Problem";
+    this.status = status;
+    this.code = body.code ?? "unknown";
+    const { index, field } = (body.position ?? {});
+    this.index = index;
+    this.field = field;
+  }
+}
+
+/** What to tell a person about any error. */
+export function textOf(error: unknown): string {
+  if (error instanceof Problem) return error.message;
+  if (error instanceof TypeError) return "The hub cannot be reached. It is tried again by itself.";
+  return error instanceof Error ? error.message : String(error);
+}

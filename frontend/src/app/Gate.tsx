@@ -1,0 +1,26 @@
+import { Center, Loader } from "@mantine/core";
+
+import { useSession } from "../api/session";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { Shell } from "./Shell";
+import { SignIn } from "./SignIn";
+
+/** The console for an operator, the sign-in page for everybody else. */
+export function Gate() {
+  const session = useSession();
+  if (session.isPending) {
+    return (
+      <Center h="100vh">
+        <Loader aria-label="Loading" />
+      </Center>
+    );
+  }
+  if (session.isError) {
+    return (
+      <Center h="100vh" p="lg">
+        <ProblemAlert error={session.error} onRetry={() => void session.refetch()} />
+      </Center>
+    );
+  }
+  return session.data === null ? <SignIn /> : <Shell username={session.data.username} />;
+}

@@ -1,0 +1,21 @@
+import { Anchor, Stack, Text, Title } from "@mantine/core";
+import { isRouteErrorResponse, Link, useRouteError } from "react-router";
+
+/** A path that is no page, or a page that failed. */
+export function Missing() {
+  const error = useRouteError();
+  const failed = error !== undefined && !isRouteErrorResponse(error);
+  return (
+    <Stack component="main" gap="xs" p="xl" maw={560}>
+      <Title order={1}>{failed ? "This page failed" : "There is no such page"}</Title>
+      <Text c="dimmed">
+        {failed
+          ? "Load it again. After an upgrade of the hub, an open page may be older than the hub."
+          : "Check the address, or start from the overview."}
+      </Text>
+      <Anchor component={Link} to="/" reloadDocument={failed}>
+        To the overview
+      </Anchor>
+    </Stack>
+  );
+}

@@ -1,0 +1,45 @@
+import { createBrowserRouter, Navigate } from "react-router";
+import { RouterProvider } from "react-router/dom";
+
+import { pathIn } from "../api/zone";
+import { Gate } from "./Gate";
+import { Missing } from "./Missing";
+import { lastZone } from "./lastZone";
+
+// One file per page, so that the first one is small.
+const pages = [
+  { path: "overview", lazy: async () => ({ Component: (await import("../overview/OverviewPage")).OverviewPage }) },
+  { path: "live", lazy: async () => ({ Component: (await import("../live/LivePage")).LivePage }) },
+  {
+    path: "registrations",
+    lazy: async () => ({ Component: (await import("../registrations/RegistrationsPage")).RegistrationsPage }),
+  },
+  { path: "endpoints", lazy: async () => ({ Component: (await import("../endpoints/EndpointsPage")).EndpointsPage }) },
+  {
+    path: "deliveries",
+    lazy: async () => ({ Component: (await import("../deliveries/DeliveriesPage")).DeliveriesPage }),
+  },
+];
+
+const router = createBrowserRouter(
+  [
+    { path: "/", Component: Home },
+    {
+      path: "/zones/:zone",
+      Component: Gate,
+      HydrateFallback: () => null,
+      ErrorBoundary: Missing,
+      children: [{ index: true, Component: Home }, ...pages, { path: "*", Component: Missing }],
+    },
+    { path: "*", Component: Missing },
+  ],
+  { basename: "/console" },
+);
+
+function Home() {
+  return <Navigate to={pathIn(lastZone(), "overview")} replace />;
+}
+
+export function Router() {
+  return <RouterProvider router={router} />;
+}

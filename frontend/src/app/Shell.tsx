@@ -1,0 +1,60 @@
+import { AppShell, Burger, Group } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useEffect } from "react";
+import { Link, Outlet, useLocation } from "react-router";
+
+import { pathIn, useZone } from "../api/zone";
+import { Brand } from "./Brand";
+import { ColorScheme } from "./ColorScheme";
+import { keepZone } from "./lastZone";
+import { Navigation } from "./Navigation";
+import classes from "./Shell.module.css";
+import { Shortcuts } from "./Shortcuts";
+import { UserMenu } from "./UserMenu";
+import { ZoneSelect } from "./ZoneSelect";
+
+export function Shell({ username }: { username: string }) {
+  const zone = useZone();
+  const { pathname } = useLocation();
+  const [open, { toggle, close }] = useDisclosure(false);
+  useEffect(() => keepZone(zone), [zone]);
+  useEffect(close, [close, pathname]);
+
+  return (
+    <AppShell header={{ height: 56 }} navbar={{ width: 224, breakpoint: "sm", collapsed: { mobile: !open } }}>
+      <a className={classes.skip} href="#content">
+        Skip to the content
+      </a>
+      <AppShell.Header className={classes.bar}>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger
+              opened={open}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={open ? "Hide the navigation" : "Show the navigation"}
+            />
+            <Link to={pathIn(zone, "overview")} className={classes.brand} aria-label="EventHub, to the overview">
+              <Brand />
+            </Link>
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <ZoneSelect zone={zone} />
+            <ColorScheme />
+            <UserMenu username={username} />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar className={classes.bar} p="sm">
+        <Navigation zone={zone} />
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1} className={classes.main}>
+        <div className={classes.page} key={zone}>
+          <Outlet />
+        </div>
+      </AppShell.Main>
+      <Shortcuts zone={zone} />
+    </AppShell>
+  );
+}

@@ -1,0 +1,1 @@
+export function EndpointsPage() { return null; }

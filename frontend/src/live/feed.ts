@@ -1,0 +1,161 @@
+import { Problem, textOf } from "../api/problem";
+import { type EventFrame, type Frame, type From, type GapFrame, type Wish } from "./frames";
+import { mintToken, startOf } from "./start";
+
+const LISTEN = "live";
+const PAUSE_MS_MIN = 300; // before the first new attempt; each next bound is twice as long
+const PAUSE_MS_MAX = 10_000;
+const SILENCE_MS_MAX = 40_000; // the hub pings every 15 s; after this the connection is taken for dead
+const UNAUTHENTICATED = 4401;
+
+export type Link =
+  | { kind: "connecting" | "catching_up" | "live" | "paused" }
+  | { kind: "waiting" | "ended"; reason: string };
+
+export interface Sink {
+  event(frame: EventFrame): void;
+  gap(frame: GapFrame): void;
+  link(link: Link): void;
+}
+
+/**
+ * One listen that goes on through broken connections and pauses without losing or repeating an event: whatever
+ * happens, the next connection starts after the cursor of the last event taken.
+ */
+export class Feed {
+  #wish: Wish;
+  #sink: Sink;
+  #from: From | undefined;
+  #told = 0; // the last number this listen was told, see `prev` in docs/session-protocol.md
+  #socket: WebSocket | undefined;
+  #failures = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #run = 0; // rises with every new attempt, so that late answers of an older one are known
+
+  constructor(wish: Wish, sink: Sink) {
+    this.#wish = wish;
+    this.#sink = sink;
+  }
+
+  /** Begin, or go on after `pause`. */
+  start(): void {
+    void this.#connect();
+  }
+
+  pause(): void {
+    this.close();
+    this.#sink.link({ kind: "paused" });
+  }
+
+  /** Stop; nothing is told any more. */
+  close(): void {
+    this.#run += 1;
+    clearTimeout(this.#timer);
+    this.#socket?.close(1000);
+    this.#socket = undefined;
+  }
+
+  async #connect(): Promise<void> {
+    this.close();
+    const run = this.#run;
+    this.#sink.link({ kind: "connecting" });
+    try {
+      this.#from ??= await startOf(this.#wish);
+      const token = await mintToken(this.#wish.zone);
+      if (run === this.#run) this.#open(token);
+    } catch (error) {
+      if (run !== this.#run) return;
+      if (error instanceof Problem && error.status < 500) this.#end(textOf(error));
+      else this.#again(textOf(error));
+    }
+  }
+
+  #open(token: string): void {
+    const socket = new WebSocket(`/v1/ws?token=${encodeURIComponent(token)}`, "eventhub.v1.json");
+    this.#socket = socket;
+    socket.onopen = () => this.#listen();
+    socket.onmessage = (message: MessageEvent<string>) => {
+      if (socket === this.#socket) this.#hear(JSON.parse(message.data) as Frame);
+    };
+    socket.onclose = (closed) => {
+      if (socket !== this.#socket) return;
+      this.#again(closed.code === UNAUTHENTICATED ? "The login is asked for again." : "The connection broke.");
+    };
+    this.#expectWord();
+  }
+
+  #listen(): void {
+    const { stream, domain, type, attributes } = this.#wish;
+    const pairs = Object.keys(attributes).length > 0 ? { attributes } : {};
+    const from = this.#from;
+    this.#socket?.send(JSON.stringify({ op: "listen", listen: LISTEN, stream, from, domain, type, ...pairs }));
+  }
+
+  #hear(frame: Frame): void {
+    this.#expectWord();
+    switch (frame.op) {
+      case "listening":
+        this.#failures = 0;
+        this.#from = frame.cursor;
+        this.#told = frame.cursor.sequence;
+        this.#sink.link({ kind: frame.head > frame.cursor.sequence ? "catching_up" : "live" });
+        return;
+      case "event":
+        if (!this.#follows(frame.prev)) return;
+        this.#took(frame.segment, frame.sequence);
+        this.#sink.event(frame);
+        if (frame.liveness === "live") this.#sink.link({ kind: "live" });
+        return;
+      case "ping": {
+        const position = frame.positions[LISTEN];
+        if (position !== undefined && this.#follows(position.prev)) this.#took(position.segment, position.sequence);
+        return;
+      }
+      case "gap":
+        this.#sink.gap(frame);
+        this.#from = "oldest";
+        this.#listen();
+        return;
+      case "segment_mismatch":
+      case "error":
+        if (frame.status === 401) return; // the close that follows says so
+        this.#end(frame.detail);
+        return;
+      case "status":
+        this.#sink.link(frame.state === "waiting" ? { kind: "waiting", reason: frame.detail ?? "" } : { kind: "live" });
+        return;
+      default:
+        return;
+    }
+  }
+
+  #took(segment: string, sequence: number): void {
+    this.#from = { segment, sequence };
+    this.#told = sequence;
+  }
+
+  /** False, and a new connection from the cursor, when a frame was lost on the way. */
+  #follows(prev: number): boolean {
+    if (prev === this.#told) return true;
+    this.#again("A frame was lost on the way.");
+    return false;
+  }
+
+  #expectWord(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#again("The hub fell silent."), SILENCE_MS_MAX);
+  }
+
+  #again(reason: string): void {
+    this.close();
+    const pause = Math.min(PAUSE_MS_MIN * 2 ** this.#failures, PAUSE_MS_MAX);
+    this.#failures += 1;
+    this.#sink.link({ kind: "waiting", reason: `${reason} Trying again.` });
+    this.#timer = setTimeout(() => void this.#connect(), pause * (0.5 + Math.random() / 2));
+  }
+
+  #end(reason: string): void {
+    this.close();
+    this.#sink.link({ kind: "ended", reason });
+  }
+}

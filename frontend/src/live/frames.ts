@@ -1,0 +1,67 @@
+/** What the websocket says and is told; see docs/session-protocol.md. */
+
+export interface Cursor {
+  segment: string;
+  sequence: number;
+}
+
+export type From = "now" | "oldest" | Cursor;
+
+export interface EventBody {
+  domain?: string;
+  type?: string;
+  source?: string;
+  attributes?: Record<string, unknown>;
+  [field: string]: unknown;
+}
+
+export interface EventFrame extends Cursor {
+  op: "event";
+  prev: number;
+  liveness: "live" | "recovery";
+  appended_at: string;
+  event: EventBody;
+}
+
+interface Refused {
+  title: string;
+  status: number;
+  code: string;
+  detail: string;
+  position?: { field?: string };
+}
+
+export interface ErrorFrame extends Refused {
+  op: "error";
+}
+
+export interface GapFrame extends Refused {
+  op: "gap";
+  first_available: Cursor;
+}
+
+export interface MismatchFrame extends Refused {
+  op: "segment_mismatch";
+}
+
+export type Frame =
+  | EventFrame
+  | ErrorFrame
+  | GapFrame
+  | MismatchFrame
+  | { op: "hello"; client: string; zone: string }
+  | { op: "listening"; cursor: Cursor; head: number }
+  | { op: "ping"; positions: Record<string, Cursor & { prev: number }> }
+  | { op: "status"; state: "waiting" | "resumed"; detail?: string }
+  | { op: "resume"; reason: string }
+  | { op: "stopped"; cursor: Cursor };
+
+/** What is listened to. `from` as a number: with that sequence. */
+export interface Wish {
+  zone: string;
+  stream: string;
+  from: From | number;
+  domain?: string;
+  type?: string;
+  attributes: Record<string, unknown>;
+}

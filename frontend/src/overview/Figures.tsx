@@ -1,0 +1,49 @@
+import { Anchor, SimpleGrid } from "@mantine/core";
+import { Link } from "react-router";
+
+import { pathIn, useZone } from "../api/zone";
+import { Figure } from "../parts/Figure";
+import { count, rate as rateText, whole } from "../parts/numbers";
+import type { Overview } from "./readings";
+
+export function Figures({ overview, rate }: { overview: Overview; rate: number | null }) {
+  const zone = useZone();
+  const { backlog, endpoints } = overview;
+  return (
+    <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="md">
+      <Figure
+        label="Events"
+        value={whole(overview.events)}
+        about={rate === null ? "since the first one" : `${rateText(rate)} per second now`}
+      />
+      <Figure
+        label="Registrations"
+        value={count(overview.registrations)}
+        about={<To page={pathIn(zone, "registrations")} label="Show them" />}
+      />
+      <Figure
+        label="Endpoints"
+        value={count(endpoints.total)}
+        about={endpoints.disabled > 0 ? `${whole(endpoints.disabled)} disabled` : "all enabled"}
+      />
+      <Figure
+        label="Pending deliveries"
+        value={count(backlog.pending)}
+        about={backlog.due === null ? undefined : `${count(backlog.due)} due now`}
+      />
+      <Figure
+        label="Dead deliveries"
+        value={count(backlog.dead)}
+        about={backlog.dead === 0 ? "nothing was given up" : <To page={pathIn(zone, "deliveries?state=dead")} label="Show them" />}
+      />
+    </SimpleGrid>
+  );
+}
+
+function To({ page, label }: { page: string; label: string }) {
+  return (
+    <Anchor component={Link} to={page} size="xs">
+      {label}
+    </Anchor>
+  );
+}

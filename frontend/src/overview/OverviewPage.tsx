@@ -1,0 +1,50 @@
+import { SimpleGrid, Skeleton, Stack } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { useZone } from "../api/zone";
+import { Card } from "../parts/Card";
+import { PageHeader } from "../parts/PageHeader";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { rate, whole } from "../parts/numbers";
+import { Chart } from "./Chart";
+import { FirstSteps } from "./FirstSteps";
+import { Figures } from "./Figures";
+import { Health } from "./Health";
+import { readingsOf } from "./readings";
+import { StreamTable } from "./StreamTable";
+
+export function OverviewPage() {
+  const zone = useZone();
+  const queries = useQueryClient();
+  const { data, error, isError, refetch } = useQuery(readingsOf(zone, queries));
+  const times = data?.history.map((sample) => sample.at) ?? [];
+  const rates = data?.history.map((sample) => sample.rate) ?? [];
+  const pending = data?.history.map((sample) => sample.pending) ?? [];
+
+  return (
+    <>
+      <PageHeader title="Overview" about={`What the zone ${zone} takes, matches and still owes.`}>
+        {data !== undefined && <Health overview={data.now} stale={isError} />}
+      </PageHeader>
+      <Stack gap="md">
+        {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {data === undefined && !isError && <Skeleton h={420} aria-label="Loading" />}
+        {data !== undefined && (
+          <>
+            <Figures overview={data.now} rate={rates.at(-1) ?? null} />
+            <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+              <Card title="Events appended per second">
+                <Chart times={times} values={rates} format={rate} label="Events appended per second" />
+              </Card>
+              <Card title="Pending deliveries">
+                <Chart times={times} values={pending} format={whole} label="Pending deliveries" />
+              </Card>
+            </SimpleGrid>
+            <StreamTable zone={zone} readings={data} />
+            {data.now.streams.length < 2 && <FirstSteps />}
+          </>
+        )}
+      </Stack>
+    </>
+  );
+}

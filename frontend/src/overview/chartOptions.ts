@@ -1,0 +1,38 @@
+import type { Axis, Options } from "uplot";
+
+const SHOWN_S = 120; // at least; an empty chart does not stretch two points over its width
+
+export function chartOptions(
+  host: Element,
+  format: (value: number) => string,
+  label: string,
+): Omit<Options, "width" | "height"> {
+  const style = getComputedStyle(host);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const line = colour("--chart-line");
+  const axis: Axis = {
+    stroke: colour("--chart-text"),
+    font: "11px ui-sans-serif, system-ui, sans-serif",
+    grid: { stroke: colour("--chart-grid"), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    legend: { show: false },
+    cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
+    padding: [12, 16, 0, 0],
+    scales: { x: { time: true, range: recent }, y: { range: fromZero } },
+    axes: [
+      { ...axis, grid: { show: false }, space: 80 },
+      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+    ],
+    series: [{}, { label, stroke: line, width: 1.75, fill: colour("--chart-fill"), points: { show: false } }],
+  };
+}
+
+function recent(_: unknown, from: number, to: number): [number, number] {
+  return [Math.min(from, to - SHOWN_S), to];
+}
+
+function fromZero(_: unknown, _from: number, to: number | null): [number, number] {
+  return [0, Math.max(1, (to ?? 0) * 1.15)];
+}

@@ -1,0 +1,71 @@
+import { ActionIcon, Button, Group, Input, NativeSelect, Stack, TextInput } from "@mantine/core";
+import { IconPlus, IconX } from "@tabler/icons-react";
+
+import { KINDS, NEW_PAIR, type Pair } from "./pairs";
+import classes from "./PairsInput.module.css";
+
+interface Props {
+  pairs: Pair[];
+  onChange: (pairs: Pair[]) => void;
+  errorOf?: (pair: Pair) => string | undefined;
+}
+
+/** Attributes that an event must have, all of them, by name, type and value. */
+export function PairsInput({ pairs, onChange, errorOf }: Props) {
+  const change = (at: number, part: Partial<Pair>) =>
+    onChange(pairs.map((pair, index) => (index === at ? { ...pair, ...part } : pair)));
+
+  return (
+    <Stack gap={6} role="group" aria-label="Attributes">
+      <Input.Label component="div">Attributes</Input.Label>
+      {pairs.map((pair, index) => (
+        // a pair has no identity but its place
+        <Group key={index} gap={6} wrap="nowrap" align="start">
+          <TextInput
+            className={classes.name}
+            aria-label={`Name of attribute ${index + 1}`}
+            placeholder="address.city"
+            value={pair.name}
+            error={errorOf?.(pair)}
+            onChange={(event) => change(index, { name: event.currentTarget.value })}
+          />
+          <NativeSelect
+            className={classes.kind}
+            aria-label={`Type of attribute ${index + 1}`}
+            data={[...KINDS]}
+            value={pair.kind}
+            onChange={(event) => change(index, { kind: event.currentTarget.value as Pair["kind"] })}
+          />
+          <TextInput
+            className={classes.value}
+            aria-label={`Value of attribute ${index + 1}`}
+            placeholder={pair.kind === "number" ? "42" : "Basel"}
+            inputMode={pair.kind === "number" ? "decimal" : undefined}
+            disabled={pair.kind !== "text" && pair.kind !== "number"}
+            value={pair.kind === "text" || pair.kind === "number" ? pair.text : ""}
+            onChange={(event) => change(index, { text: event.currentTarget.value })}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={36}
+            aria-label={`Remove attribute ${index + 1}`}
+            onClick={() => onChange(pairs.filter((_, at) => at !== index))}
+          >
+            <IconX size={16} />
+          </ActionIcon>
+        </Group>
+      ))}
+      <div>
+        <Button
+          variant="default"
+          size="compact-sm"
+          leftSection={<IconPlus size={14} />}
+          onClick={() => onChange([...pairs, NEW_PAIR])}
+        >
+          Add an attribute
+        </Button>
+      </div>
+    </Stack>
+  );
+}

@@ -1,0 +1,36 @@
+import { CopyIcon } from "./CopyIcon";
+import classes from "./Json.module.css";
+
+const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** JSON as text that can be read, searched in and copied. */
+export function Json({ value, label }: { value: unknown; label: string }) {
+  const text = JSON.stringify(value, null, 2);
+  return (
+    <div className={classes.frame}>
+      <pre className={classes.text} tabIndex={0} aria-label={label}>
+        {coloured(text)}
+      </pre>
+      <div className={classes.copy}>
+        <CopyIcon text={text} label={`Copy ${label}`} />
+      </div>
+    </div>
+  );
+}
+
+function coloured(text: string) {
+  const parts = [];
+  let end = 0;
+  for (const found of text.matchAll(TOKEN)) {
+    const [whole, quoted, colon, word] = found;
+    const kind = quoted === undefined ? (word === undefined ? "number" : "word") : colon === undefined ? "text" : "name";
+    parts.push(text.slice(end, found.index));
+    parts.push(
+      <span key={found.index} className={kind === "text" ? undefined : classes[kind]}>
+        {quoted ?? whole}
+      </span>,
+    );
+    end = found.index + (quoted ?? whole).length;
+  }
+  return [...parts, text.slice(end)];
+}

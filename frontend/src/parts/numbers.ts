@@ -1,0 +1,17 @@
+const WHOLE = new Intl.NumberFormat();
+const RATE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const COUNT_MAX = 100_000; // where the hub stops counting
+
+export function whole(value: number): string {
+  return WHOLE.format(value);
+}
+
+export function rate(perSecond: number): string {
+  return perSecond >= 100 ? WHOLE.format(Math.round(perSecond)) : RATE.format(perSecond);
+}
+
+/** A count of the overview: bounded, and null when it took too long. */
+export function count(value: number | null): string {
+  if (value === null) return "not counted";
+  return value >= COUNT_MAX ? `${WHOLE.format(COUNT_MAX)} or more` : WHOLE.format(value);
+}
