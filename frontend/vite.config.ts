@@ -17,7 +17,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 800, // Mantine, React and the router, in one chunk that changes with them only
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: "packages", test: /node_modules\/(?!uplot)/, minShareCount: 1, entriesAware: true }] } },
+      output: { codeSplitting: { groups: [{ name: "packages", test: /node_modules\/(?!uplot)/ }] } },
     },
   },
   server: { proxy: { "/v1": { target: hub, ws: true }, "/docs": { target: hub } } },
