@@ -10,9 +10,9 @@ from django.db import transaction
 
 from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.system import announce_all, raw_connection
+from eventhub.access.system import append_announced, raw_connection
 from eventhub.errors import EventHubError, LimitReached, NotFound, UnknownStream
-from eventhub.eventlog.system import Announcement
+from eventhub.eventlog.system import Announcement, drafts_of
 from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
@@ -71,8 +71,9 @@ def create_registrations(
         rows.count_session(connection, session.id, len(made))
         told = [created(owner.name, id) for id in callbacks.secrets]
         told += [_announcement("registration.created", one, one.streams, names) for one in made]
+        drafts = drafts_of(actor.zone, told)
         vector = rows.raise_barrier(connection, barrier, names)
-        announce_all(zone=actor.zone, announcements=told)
+        append_announced(drafts)
     return [Shown(one, names, vector, _secret(callbacks, one)) for one in made]
 
 
@@ -100,8 +101,9 @@ def change_registration(
         streams = list(dict.fromkeys((*found.streams, *wanted.streams)))
         names = rows.stream_names(connection, streams)
         told = [_announcement("registration.changed", changed, streams, names)]
+        drafts = drafts_of(actor.zone, told)
         vector = rows.raise_barrier(connection, barrier, streams)
-        announce_all(zone=actor.zone, announcements=told)
+        append_announced(drafts)
     return Shown(changed, names, vector)
 
 
@@ -121,8 +123,9 @@ def delete_registration(*, actor: Actor, client_id: int | None, id: int) -> None
         rows.count_session(connection, session.id, -1)
         ended = found._replace(barrier=barrier)
         told = [_announcement("registration.deleted", ended, found.streams, names)]
+        drafts = drafts_of(actor.zone, told)
         rows.raise_barrier(connection, barrier, found.streams)
-        announce_all(zone=actor.zone, announcements=told)
+        append_announced(drafts)
 
 
 def end_client(*, client_id: int, client: str) -> list[Announcement]:

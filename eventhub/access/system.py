@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from eventhub.eventlog import append
 from eventhub.eventlog import system as log
-from eventhub.eventlog.drafts import Appended
+from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.system import Announcement
 
 
@@ -26,9 +26,14 @@ def announce(*, zone: str, type: str, attributes: dict[str, Any]) -> Appended:
 
 def announce_all(*, zone: str, announcements: Sequence[Announcement]) -> list[Appended]:
     """The same for several events at once, at least one, in their order."""
+    return append_announced(log.drafts_of(zone, announcements))
+
+
+def append_announced(drafts: Sequence[Draft]) -> list[Appended]:
+    """The same for what was made ready by `drafts_of` before the heads were locked."""
     if not connection.in_atomic_block:
         raise RuntimeError("announce needs the transaction of the change it announces")
-    found = log.announce(raw_connection(), zone=zone, announcements=announcements)
+    found = append.append_in(raw_connection(), drafts)
     heads = {found[-1].stream_id: found[-1].sequence}
     # robust: the change is committed, so a failing NOTIFY must not look like a failed change;
     # readers poll as well

@@ -10,7 +10,7 @@ import psycopg
 from eventhub.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
-from eventhub.eventlog.append import append_batch, append_in
+from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.drafts import Appended, Draft
 
 SYSTEM_STREAM_ID = 1
@@ -24,23 +24,21 @@ class Announcement(NamedTuple):
     attributes: dict[str, Any]
 
 
-def announce(
-    connection: psycopg.Connection[Any], *, zone: str, announcements: Sequence[Announcement]
-) -> list[Appended]:
-    """Append events of domain `eventhub` to `system`, at least one, LAST in the caller's
-    transaction;
+def drafts_of(zone: str, announcements: Sequence[Announcement]) -> list[Draft]:
+    """Events of domain `eventhub`, to be appended LAST in the transaction of the change.
 
-    `notify` after its commit.
-
-    A zone's managers see the events with its name in `attributes.zone`.
+    A zone's managers see the events with its name in `attributes.zone`. They can be made before
+    heads are locked.
     """
-    return append_in(connection, [_draft(zone, one) for one in announcements])
+    return [_draft(zone, one) for one in announcements]
 
 
 async def announce_in(
     connection: psycopg.AsyncConnection[Any], *, zone: str, announcement: Announcement
 ) -> Appended:
-    """The same for one event on an asynchronous connection."""
+    """Append one event in the transaction of an asynchronous connection, LAST; `notify` after its
+    commit.
+    """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("announce_in needs the caller's open transaction")
     [outcome] = (await append_batch(connection, [[_draft(zone, announcement)]])).outcomes
