@@ -42,6 +42,7 @@ def key(at: int) -> tuple[object, ...]:
     return ("class", "subclass", *NV[at])
 
 
+@pytest.mark.req("SUN-03", "SUN-04")
 @engines
 def test_the_subset_rule(make: Make) -> None:
     """SUN-03, SUN-04 with the record of SUN-01."""
@@ -55,9 +56,9 @@ def test_the_subset_rule(make: Make) -> None:
     assert matcher.match(Event("cluster", "node state", attributes)) == []
 
 
+@pytest.mark.req("SUN-05")
 @engines
 def test_no_pairs_match_every_event_of_the_gate(make: Make) -> None:
-    """SUN-05."""
     matcher = make()
     matcher.add(9, Spec("cluster", "resource group state"))
     three = {"a": 1, "b": 2, "c": 3}
@@ -66,9 +67,9 @@ def test_no_pairs_match_every_event_of_the_gate(make: Make) -> None:
     assert matcher.match(Event("cluster", "node state", three)) == []
 
 
+@pytest.mark.req("SUN-06")
 @engines
 def test_parts_with_separators_are_never_confused(make: Make) -> None:
-    """SUN-06."""
     matcher = make()
     matcher.add(1, Spec("a", "b:c", (("x", 1),)))
     matcher.add(2, Spec("a:b", "c", (("x", 1),)))
@@ -79,8 +80,8 @@ def test_parts_with_separators_are_never_confused(make: Make) -> None:
     assert matcher.match(Event("a:b", "c", {"x": 1})) == [2]
 
 
+@pytest.mark.req("SUN-07", "SUN-08")
 def test_the_figure_is_dumped() -> None:
-    """SUN-07, SUN-08."""
     matcher = counting()
     assert matcher.dump() == [
         (key(0), [EV1, EV2, EV3]),
@@ -90,23 +91,23 @@ def test_the_figure_is_dumped() -> None:
     assert matcher.totals() == {EV1: 1, EV2: 2, EV3: 3}
 
 
+@pytest.mark.req("SUN-08")
 @engines
 def test_a_pair_given_twice_counts_once(make: Make) -> None:
-    """SUN-08."""
     matcher = make()
     matcher.add(EV1, of(NV[0], NV[0]))
     assert matcher.match(Event("class", "subclass", dict(NV[:1]))) == [EV1]
 
 
+@pytest.mark.req("SUN-08")
 def test_the_total_of_a_pair_given_twice_is_one() -> None:
-    """SUN-08."""
     matcher = CountingMatcher()
     matcher.add(EV1, of(NV[0], NV[0]))
     assert matcher.totals() == {EV1: 1}
 
 
+@pytest.mark.req("SUN-09")
 def test_what_leaves_leaves_every_entry() -> None:
-    """SUN-09."""
     matcher = counting()
     before = matcher.dump()
     access = AccessMatcher()
@@ -121,8 +122,8 @@ def test_what_leaves_leaves_every_entry() -> None:
     assert access.size() == size
 
 
+@pytest.mark.req("SUN-10")
 def test_an_index_made_at_once_equals_the_one_that_grew() -> None:
-    """SUN-10."""
     grown = CountingMatcher()
     for id in (EV3, 50, EV1):
         grown.add(id, of(*NV[: id % 10]))
@@ -133,9 +134,9 @@ def test_an_index_made_at_once_equals_the_one_that_grew() -> None:
     assert grown.totals() == counting().totals()
 
 
+@pytest.mark.req("SUN-11")
 @indexes
 def test_a_registration_is_added_in_place(make: Make) -> None:
-    """SUN-11."""
     matcher = make()
     filled(matcher)
     assert EV1 in matcher.match(INCOMING)
@@ -145,8 +146,9 @@ def test_a_registration_is_added_in_place(make: Make) -> None:
     assert matcher.counters.rebuilds == rebuilds == 0
 
 
+@pytest.mark.req("SUN-12", "SUN-13")
 def test_the_worked_example() -> None:
-    """SUN-12, SUN-13: two lookups, five increments, ev1 then ev2 due, ev3 not."""
+    """Two lookups, five increments, ev1 then ev2 due, ev3 not."""
     matcher = counting()
     trace = matcher.trace(INCOMING)
     assert (trace.lookups, trace.increments) == (2, 5)
@@ -158,9 +160,9 @@ def test_the_worked_example() -> None:
     assert matcher.match(INCOMING) == [EV1, EV2]
 
 
+@pytest.mark.req("SUN-14")
 @engines
 def test_nothing_is_left_of_an_event(make: Make) -> None:
-    """SUN-14."""
     matcher = make()
     filled(matcher)
     assert matcher.match(Event("class", "subclass", dict(NV[:1]))) == [EV1]
@@ -168,10 +170,10 @@ def test_nothing_is_left_of_an_event(make: Make) -> None:
     assert sorted(matcher.match(INCOMING)) == sorted(matcher.match(INCOMING)) == [EV1, EV2]
 
 
+@pytest.mark.req("SUN-16")
 @indexes
 @pytest.mark.parametrize("unrelated", [1_000, 100_000])
 def test_work_does_not_grow_with_what_shares_no_pair(make: Make, unrelated: int) -> None:
-    """SUN-16."""
     matcher = make()
     filled(matcher)
     matcher.match(INCOMING)

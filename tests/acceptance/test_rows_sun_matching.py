@@ -1,0 +1,141 @@
+"""SUN-03 to SUN-16 through the public doors: registered over REST, emitted over REST, told over the
+websocket. The counters' own steps stand in test_rows_sun_matcher.py.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.acceptance.wire import Session, session
+from tests.live import LiveHub, LiveZone
+
+DOMAIN, TYPE = "cluster", "resource group state"
+PAIRS = {"resource group name": "foo", "node": "node", "state": "online"}
+NV = {"nv1": "a", "nv2": "b", "nv3": "c"}
+
+
+def wanting(
+    attributes: dict[str, Any], domain: str | None = DOMAIN, type: str | None = TYPE
+) -> dict[str, Any]:
+    return {"streams": ["cluster"], "domain": domain, "type": type, "attributes": attributes}
+
+
+def coming(attributes: dict[str, Any], domain: str = DOMAIN, type: str = TYPE) -> dict[str, Any]:
+    return {"domain": domain, "type": type, "attributes": attributes}
+
+
+def some(*names: str) -> dict[str, Any]:
+    return {name: NV[name] for name in names}
+
+
+FIGURE_6 = [wanting(some(*names)) for names in (("nv1",), ("nv1", "nv2"), ("nv1", "nv2", "nv3"))]
+
+
+@pytest.fixture
+def cluster(zone: LiveZone) -> LiveZone:
+    zone.create_stream("cluster")
+    return zone
+
+
+async def told(reader: Session, count: int) -> list[tuple[int, list[int]]]:
+    """Exactly so many events: their sequences and the registrations that they name."""
+    events = await reader.events(count)
+    assert await reader.nothing_waits()
+    return [(event["sequence"], event["registrations"]) for event in events]
+
+
+@pytest.mark.req("SUN-03")
+async def test_notified_if_and_only_if_the_pairs_are_a_subset(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    online, both, colour, offline = cluster.register(
+        wanting({"state": "online"}),
+        wanting({"state": "online", "node": "node"}),
+        wanting({"state": "online", "colour": "red"}),
+        wanting({"state": "offline"}),
+    )
+    ids = [made["id"] for made in (online, both, colour, offline)]
+    async with session(hub, cluster.admin, web=1) as reader:
+        await reader.listen("cluster", registrations=ids)
+        cluster.emit("cluster", coming(PAIRS))
+        assert await told(reader, 1) == [(1, [online["id"], both["id"]])]
+
+
+@pytest.mark.req("SUN-04")
+async def test_domain_and_type_gate_beside_the_pairs(hub: LiveHub, cluster: LiveZone) -> None:
+    [made] = cluster.register(wanting(PAIRS))
+    async with session(hub, cluster.admin) as reader:
+        await reader.listen("cluster", registrations=[made["id"]])
+        cluster.emit("cluster", coming(PAIRS, type="node state"))
+        cluster.emit("cluster", coming(PAIRS, domain="node"))
+        cluster.emit("cluster", coming(PAIRS))
+        assert await told(reader, 1) == [(3, [made["id"]])]
+
+
+@pytest.mark.req("SUN-05")
+async def test_a_registration_without_pairs_is_told_everything_of_its_gate(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    [made] = cluster.register(wanting({}))
+    async with session(hub, cluster.admin) as reader:
+        await reader.listen("cluster", registrations=[made["id"]])
+        cluster.emit("cluster", coming(PAIRS))
+        cluster.emit("cluster", coming({}))
+        cluster.emit("cluster", coming(PAIRS, type="node state"))
+        assert await told(reader, 2) == [(1, [made["id"]]), (2, [made["id"]])]
+
+
+@pytest.mark.req("SUN-06")
+async def test_parts_with_separators_are_never_confused(hub: LiveHub, cluster: LiveZone) -> None:
+    first, second, *others = cluster.register(
+        wanting({"x": 1}, "a", "b:c"),
+        wanting({"x": 1}, "a:b", "c"),
+        wanting({"c:x": 1}, "a", "b"),
+        wanting({"x=1": ""}, "a", "b:c"),
+        wanting({"x": "1"}, "a", "b:c"),
+        wanting({"x": True}, "a", "b:c"),
+    )
+    ids = [made["id"] for made in (first, second, *others)]
+    async with session(hub, cluster.admin) as reader:
+        await reader.listen("cluster", registrations=ids)
+        cluster.emit("cluster", coming({"x": 1}, "a", "b:c"))
+        cluster.emit("cluster", coming({"x": 1.0}, "a:b", "c"))
+        assert await told(reader, 2) == [(1, [first["id"]]), (2, [second["id"]])]
+
+
+@pytest.mark.req("SUN-08")
+async def test_totals_read_1_2_3(hub: LiveHub, cluster: LiveZone) -> None:
+    made = cluster.register(*FIGURE_6)
+    paths = [f"/v1/registrations/{each['id']}" for each in made]
+    shown = [hub.call("GET", path, key=cluster.admin).json for path in paths]
+    assert [each["total"] for each in shown] == [1, 2, 3]
+
+
+@pytest.mark.req("SUN-11")
+async def test_a_registration_that_arrives_while_events_flow_is_matched_from_the_next_on(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    [first] = cluster.register(wanting(some("nv1")))
+    async with (
+        session(hub, cluster.admin, web=1) as reader,
+        session(hub, cluster.admin) as late_reader,
+    ):
+        await reader.listen("cluster", registrations=[first["id"]])
+        cluster.emit("cluster", coming(NV))
+        [late] = cluster.register(wanting(some("nv2")))
+        await late_reader.listen("cluster", registrations=[late["id"]], start="oldest")
+        cluster.emit("cluster", coming(NV))
+        assert await told(late_reader, 1) == [(2, [late["id"]])]
+        assert await told(reader, 2) == [(1, [first["id"]]), (2, [first["id"]])]
+
+
+@pytest.mark.req("SUN-13", "SUN-14", "SUN-15")
+async def test_the_worked_example_is_one_notification_and_leaves_nothing_behind(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    ev1, ev2, ev3 = (made["id"] for made in cluster.register(*FIGURE_6))
+    async with session(hub, cluster.admin, web=1) as reader:
+        await reader.listen("cluster", registrations=[ev1, ev2, ev3])
+        for names in (("nv1", "nv2"), ("nv1", "nv2"), ("nv1",), ("nv2",), ("nv3",)):
+            cluster.emit("cluster", coming(some(*names)))
+        assert await told(reader, 3) == [(1, [ev1, ev2]), (2, [ev1, ev2]), (3, [ev1])]
