@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [log|callbacks]`: random faults; see docs/chaos.md."""
+"""`python -m tests.chaos [log|callbacks|exact]`: random faults; see docs/chaos.md."""
 
 import argparse
 import asyncio
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tests.chaos import report
 from tests.chaos.callbacks import run as callbacks
+from tests.chaos.exact import run as exact
 from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
 from tests.chaos.rounds import Plan, Round, run_round
@@ -94,7 +95,11 @@ async def chaos(options: argparse.Namespace, data: Path) -> int:
     return 1 if evidence else 0
 
 
-KINDS = {"log": Kind(add_arguments, log), "callbacks": Kind(callbacks.add_arguments, callbacks.run)}
+KINDS = {
+    "log": Kind(add_arguments, log),
+    "callbacks": Kind(callbacks.add_arguments, callbacks.run),
+    "exact": Kind(exact.add_arguments, exact.run),
+}
 
 
 async def perform(kind: Kind, options: argparse.Namespace, data: Path) -> int:
@@ -112,7 +117,7 @@ def main() -> int:
         if status == 0 and options.data is None:
             shutil.rmtree(data, ignore_errors=True)
         else:
-            print(f"kept: {data}/journal.ndjson, {data}/hub/hub.log")
+            print(f"kept: {data}, with hub/hub.log")
     return status
 
 

@@ -5,7 +5,7 @@ import asyncio
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,6 +87,30 @@ class SinkProcess:
         self.process.wait(10)
 
 
+async def ask(http: aiohttp.ClientSession, method: str, url: str, body: Any) -> Any:
+    """What a management door answers; raises unless it is content."""
+    async with http.request(method, url, json=body) as response:
+        if response.status >= 300:
+            raise RuntimeError(f"{method} {url}: {response.status} {await response.text()}")
+        return {} if response.status == 204 else await response.json()
+
+
+async def create_endpoints(
+    http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
+) -> dict[str, int]:
+    """Endpoints at the sink, which learns their secrets and moods. Returns their ids."""
+    ids: dict[str, int] = {}
+    known: dict[str, Any] = {}
+    for name, endpoint in endpoints.items():
+        body = {"url": f"{sink_url}/e/{name}", "ordered": endpoint.ordered}
+        made = await ask(http, "POST", f"{url}/v1/endpoints", body)
+        ids[name] = made["id"]
+        known[name] = {"secret": made["secret"], "mood": endpoint.mood._asdict()}
+    async with http.post(f"{sink_url}/endpoints", json=known) as response:
+        response.raise_for_status()
+    return ids
+
+
 class CallbackWorld:
     """Open it with `CallbackWorld.open`. The load begins paused: `go()`."""
 
@@ -131,7 +155,8 @@ class CallbackWorld:
 
     def go(self) -> None:
         """Offer events and change registrations."""
-        self.clock.start()
+        if not self.clock.running.is_set():
+            self.clock.start()
         self.registrar.going.set()
 
     async def settle(self) -> None:
@@ -159,29 +184,15 @@ class CallbackWorld:
         """Streams, endpoints, and the registrations that stay."""
         for name in STREAMS:
             policy = {"segment_events_max": SEGMENT_EVENTS_MAX}
-            await self._ask(http, "PUT", f"streams/{name}", policy)
-        ids: dict[str, int] = {}
-        known: dict[str, Any] = {}
-        for name, endpoint in ENDPOINTS.items():
-            body = {"url": f"{self._sink.url}/e/{name}", "ordered": endpoint.ordered}
-            made = await self._ask(http, "POST", "endpoints", body)
-            ids[name] = made["id"]
-            known[name] = {"secret": made["secret"], "mood": endpoint.mood._asdict()}
-        async with http.post(f"{self._sink.url}/endpoints", json=known) as response:
-            response.raise_for_status()
+            await ask(http, "PUT", f"{self.hub.url}/v1/streams/{name}", policy)
+        ids = await create_endpoints(http, self.hub.url, self._sink.url, ENDPOINTS)
         staying = [{**wish, "endpoint": ids[name]} for name, wish in STAYING]
-        made = await self._ask(http, "POST", "registrations", staying)
+        made = await ask(http, "POST", f"{self.hub.url}/v1/registrations", staying)
         kept = frozenset(item["id"] for item in made["items"])
         changing = [ids[name] for name, endpoint in ENDPOINTS.items() if endpoint.changing]
         place = Place(self.hub.url, self.key, STREAMS, changing, kept)
         self.registrar = Registrar(place, self.journal, dice)
         self.judge = CallbackJudge(self.hub, STREAMS, ids)
-
-    async def _ask(self, http: aiohttp.ClientSession, method: str, path: str, body: Any) -> Any:
-        async with http.request(method, f"{self.hub.url}/v1/{path}", json=body) as response:
-            if response.status >= 300:
-                raise RuntimeError(f"{method} {path}: {response.status} {await response.text()}")
-            return await response.json()
 
     def _start(self, client: HubClient, rate: float, dice: random.Random) -> None:
         target = Target(self.hub.url, self.key, self.journal, self.clock, rate)

@@ -1,0 +1,180 @@
+"""`python -m tests.chaos exact`: see docs/chaos.md, "Exactness"."""
+
+import argparse
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import LiteralString, NamedTuple
+
+import aiohttp
+
+from tests.chaos import report
+from tests.chaos.callbacks.arrivals import Arrivals, Key
+from tests.chaos.callbacks.owed import rows_wrong
+from tests.chaos.callbacks.tables import shoot
+from tests.chaos.callbacks.world import CREW, Endpoint, SinkProcess, ask, create_endpoints
+from tests.chaos.exact.flow import STREAM, Flow
+from tests.chaos.exact.trial import LANE, Found, Scene, Trial, script_of, wanted_keys
+from tests.chaos.hub import HubUnderTest
+from tests.chaos.judge import shorten
+from tests.chaos.readers import close_quietly
+from tests.chaos.until import NeverCame, until, until_true
+
+ENDPOINTS = {"one": Endpoint(), "two": Endpoint(), LANE: Endpoint(ordered=True)}
+SEGMENT_EVENTS_MAX = 20_000  # segments roll every few seconds
+TAIL_S = 0.02
+WARM_S = 2.0
+DRAIN_S = 90.0
+SIDE_BY_SIDE = 2  # trials at once: an event matches registrations of both
+
+PENDING: LiteralString = "SELECT count(*) FROM deliveries WHERE state <> 'delivered'"
+
+
+class Outcome(NamedTuple):
+    """What a run showed."""
+
+    found: list[Found]
+    flow_per_s: float
+    flowed: int
+    deliveries: int
+    repeats: int
+    seconds: float
+    problems: list[str]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--times", type=int, default=100, help="registrations")
+    parser.add_argument("--rate", type=float, default=5_200.0, help="events per second")
+
+
+async def run(options: argparse.Namespace, data: Path) -> int:
+    """All times. Returns the exit status."""
+    outcome = await exact(options.times, options.rate, options.seed, data)
+    harmed = [one for one in outcome.found if one.script.harmed]
+    changed = [one for one in outcome.found if one.script.change is not None]
+    resumed = [one for one in outcome.found if one.script.resumes]
+    summary: dict[str, object] = {
+        "seed": options.seed,
+        "times": len(outcome.found),
+        "while_the_leader_was_killed": len(harmed),
+        "changed": len(changed),
+        "listens_resumed": len(resumed),
+        "events_per_s": round(outcome.flow_per_s, 1),
+        "events": outcome.flowed,
+        "deliveries": outcome.deliveries,
+        "repeats": outcome.repeats,
+        "seconds": round(outcome.seconds, 1),
+    }
+    print(", ".join(f"{name} {value}" for name, value in summary.items()))
+    if options.json:
+        report.write(options.json, {**summary, "problems": outcome.problems})
+    for problem in outcome.problems:
+        print(f"PROBLEM: {problem}")
+    return 1 if outcome.problems else 0
+
+
+async def exact(times: int, rate: float, seed: int, data: Path) -> Outcome:
+    """Run so many trials, some at a time, while events flow; then judge all of them together."""
+    dice = random.Random(seed)
+    async with scene_of(data, rate, seed) as scene:
+        flowing = asyncio.create_task(scene.flow.run())
+        tailing = asyncio.create_task(_tail(scene.arrivals))
+        await asyncio.sleep(WARM_S)
+        began, before = time.monotonic(), len(scene.flow.events)
+        found: list[Found] = []
+        while len(found) < times and not flowing.done():
+            count = min(SIDE_BY_SIDE, times - len(found))
+            scripts = [script_of(len(found) + n, dice) for n in range(count)]
+            trials = [Trial(scene, script, random.Random(dice.random())) for script in scripts]
+            found += await asyncio.gather(*(trial.run() for trial in trials))
+            for one in found[-count:]:
+                print(_line(one), flush=True)
+        took_s, flowed = time.monotonic() - began, len(scene.flow.events) - before
+        await close_quietly([flowing])
+        problems = [f"{one.script.number}: {p}" for one in found for p in one.problems]
+        problems += scene.flow.problems[:5] + await judged(scene, found)
+        await close_quietly([tailing])
+        arrivals = scene.arrivals
+        return Outcome(
+            found, flowed / took_s, flowed, len(arrivals.firsts), arrivals.repeats, took_s, problems
+        )
+
+
+async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
+    """When all is delivered: nothing is missing, nothing is too much, at the sink and in the
+    tables."""
+    problems: list[str] = []
+
+    async def delivered() -> bool:
+        [(pending,)] = await scene.hub.rows(PENDING)
+        return bool(pending == 0)
+
+    try:
+        await until_true(delivered, "the last delivery", DRAIN_S)
+        await until(lambda: scene.arrivals.read_on() == 0, "the sink to be quiet", DRAIN_S)
+    except NeverCame as error:
+        problems.append(str(error))
+    versions = [version for one in found for version in one.versions]
+    wanted = wanted_keys(versions, scene)
+    problems += sink_wrong(wanted, scene.arrivals)
+    shot = await shoot(scene.hub, {STREAM: 0})
+    by_id = {(scene.endpoints[name], sequence): tickets
+             for (name, _, sequence), tickets in wanted.items()}  # fmt: skip
+    problems += shorten(rows_wrong(STREAM, by_id, shot.streams[STREAM].rows, shot.segments))
+    return problems + scene.arrivals.taken_problems()
+
+
+def sink_wrong(wanted: dict[Key, list[int]], arrivals: Arrivals) -> list[str]:
+    """Where what arrived is not what was asked for."""
+    problems = [f"{key} never arrived" for key in wanted.keys() - arrivals.taken]
+    problems += [f"{key} was not asked for" for key in arrivals.firsts.keys() - wanted.keys()]
+    problems += [
+        f"{key} came for {arrivals.firsts[key].registrations} instead of {tickets}"
+        for key, tickets in wanted.items()
+        if key in arrivals.firsts and arrivals.firsts[key].registrations != tuple(tickets)
+    ]
+    return shorten(problems)
+
+
+@asynccontextmanager
+async def scene_of(data: Path, rate: float, seed: int) -> AsyncIterator[Scene]:
+    """A hub with one stream and endpoints at a sink; all is stopped at the end."""
+    async with AsyncExitStack() as stack:
+        await asyncio.to_thread(data.mkdir, parents=True, exist_ok=True)
+        sink = SinkProcess(data / "sink.ndjson", seed)
+        stack.callback(sink.close)
+        allow = f"127.0.0.1:{sink.port}"
+        hub = HubUnderTest(data / "hub", CREW, EVENTHUB_CALLBACK_ALLOW=allow)
+        stack.callback(hub.stop)
+        await hub.ready()
+        key = await asyncio.to_thread(hub.create_key, "exact")
+        headers = {"Authorization": f"Bearer {key}"}
+        http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
+        policy = {"segment_events_max": SEGMENT_EVENTS_MAX}
+        await ask(http, "PUT", f"{hub.url}/v1/streams/{STREAM}", policy)
+        ids = await create_endpoints(http, hub.url, sink.url, ENDPOINTS)
+        lanes = frozenset(name for name, one in ENDPOINTS.items() if one.ordered)
+        arrivals = Arrivals(sink.file, lanes)
+        stack.callback(arrivals.close)
+        yield Scene(hub, http, Flow(hub.url, key, rate), arrivals, ids)
+
+
+async def _tail(arrivals: Arrivals) -> None:
+    while True:
+        arrivals.read_on()
+        await asyncio.sleep(TAIL_S)
+
+
+def _line(one: Found) -> str:
+    script = one.script
+    ends = ", ".join("({}, {}]".format(*bound) for v in one.versions for bound in v.bounds.values())
+    change = "" if script.change is None else f"  then {script.change}"
+    verdict = "ok" if not one.problems else f"{len(one.problems)} PROBLEMS"
+    resumed = "  resumed" if script.resumes else ""
+    return (
+        f"{script.number:>3}  {script.endpoint:<5} {ends:<42} {len(one.wanted):>5} events  "
+        f"{verdict}  {one.victim}{resumed}{change}"
+    )
