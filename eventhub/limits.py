@@ -138,7 +138,6 @@ FORWARD_LOAD_S_MAX = 120.0  # reading a stream's registrations; a million take a
 FORWARD_TURN_S = 0.02  # of matching without a pause, so that leases are renewed in time
 FORWARD_STOP_S_MAX = 1.5  # for the statements under way when the process is told to stop
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the others share one label
-WAKE_INTERVAL_S = 0.05  # between two hints that deliveries wait
 DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed
 ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
 PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for

@@ -17,7 +17,6 @@ from delivery.forward.leases import Leases, add_streams, known_streams
 from delivery.forward.partitions import make_partitions, retiring
 from delivery.forward.plan import Piece
 from delivery.forward.stream import Parts
-from delivery.forward.wake import Wake
 from delivery.forward.write import expand, writing_pool
 from eventhub import limits, metrics
 from eventhub.clock import Clock, SystemClock
@@ -39,8 +38,8 @@ async def forward(
 ) -> None:
     """Forward until `stop` is set; then every lease is free at once.
 
-    `woken` is called in a thread after deliveries were written, not more often than every 50 ms; it
-    may block or raise.
+    `woken` is called after deliveries were written; it must return at once and raise nothing. A
+    hint only: whoever drains looks by itself as well.
     """
     async with (
         Log.open(database_url=database_url, direct_url=direct_url) as hub_log,
@@ -59,7 +58,7 @@ class Forwarder:
         self._feed = Feed(hub_log)
         self.interests = Interests(hub_log, self._feed, self._look_now)
         self._url = url
-        self._wake = Wake(woken)
+        self._woken = woken
         self._look = asyncio.Event()
         self._fanned = asyncio.Event()
 
@@ -69,7 +68,6 @@ class Forwarder:
         beside: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
             "interests": self.interests.run,
-            "wake": self._wake.run,
             "forward": partial(self._forward, parts, holder),
         }
         tasks = [asyncio.create_task(endless(name, work)) for name, work in beside.items()]
@@ -89,7 +87,7 @@ class Forwarder:
             self._fanned.set()
         else:
             metrics.DELIVERIES.inc(len(piece.rows))
-            self._wake.hint()
+            self._woken()
 
     def _look_now(self) -> None:
         self._look.set()
@@ -173,7 +171,7 @@ class Forwarder:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             if written:
                 metrics.DELIVERIES.inc(written)
-                self._wake.hint()
+                self._woken()
                 continue
             try:
                 await asyncio.wait_for(self._fanned.wait(), limits.FANOUT_LOOK_INTERVAL_S)

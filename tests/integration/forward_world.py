@@ -26,7 +26,7 @@ from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.streams import StreamPolicy
-from eventhub.eventlog.system import Announcement, announce
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.up.guarded import Command, Guarded
 from eventhub.up.guardian import descendants
 from eventhub.up.identity import ordinary
@@ -161,9 +161,10 @@ class World:
         self, connection: psycopg.Connection[Any], type: str, tickets: list[int], barrier: int
     ) -> None:
         told = [
-            Announcement(type, {"registration": ticket, "barrier": barrier}) for ticket in tickets
+            Event("eventhub", type, {"registration": ticket, "barrier": barrier})
+            for ticket in tickets
         ]
-        announce(connection, zone="forward", announcements=told)
+        append_in(connection, [Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, encode(one)) for one in told])
 
 
 class ForwardProcess:

@@ -161,7 +161,14 @@ def test_a_fan_out_delays_neither_its_own_stream_nor_another(world: World, start
     start()
     world.emit(wide, "wide", "narrow")
     world.emit(other, "a")
-    eventually(lambda: (2, narrow, [ticket]) in world.deliveries(wide), "the stream's next event")
+    next_one = "SELECT endpoint_id, registrations FROM deliveries WHERE stream_id = %s" \
+               " AND sequence = 2 AND endpoint_id = %s"  # fmt: skip
+    eventually(
+        lambda: world.sql(next_one, wide, narrow) == [(narrow, [ticket])],
+        "the stream's next event",
+        timeout_s=60,
+    )
+    assert world.sql("SELECT count(*) FROM fanouts") == [(1,)]
     assert world.deliveries(other) == [(1, narrow, [beside])]
     owed = "SELECT count(*), count(DISTINCT endpoint_id) FROM deliveries" \
            " WHERE stream_id = %s AND sequence = 1"  # fmt: skip

@@ -8,6 +8,7 @@ import uvloop
 from django.core.management.base import BaseCommand, CommandError
 
 from delivery.forward.process import forward
+from eventhub.celery import open_waker
 from eventhub.env import Env, read_env
 
 
@@ -30,13 +31,13 @@ async def _until_told(env: Env) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await forward(
-        database_url=env.database_url,
-        direct_url=env.database_direct_url,
-        woken=_nobody,
-        stop=stop,
-    )
-
-
-def _nobody() -> None:
-    """Whoever drains looks every second."""
+    waker = open_waker()
+    try:
+        await forward(
+            database_url=env.database_url,
+            direct_url=env.database_direct_url,
+            woken=waker.wake,
+            stop=stop,
+        )
+    finally:
+        waker.close()
