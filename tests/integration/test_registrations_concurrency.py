@@ -247,8 +247,8 @@ def test_a_client_that_is_deleted_beside_its_own_changes_leaves_nothing(
 
     def change() -> None:
         url = hub.web[web].url
-        answer = hub.call("POST", "/v1/registrations", {**NEW, "callback": "https://a.example/"},
-                          key=key, url=url)  # fmt: skip
+        body = {**NEW, "attributes": {"never": 1}, "callback": "https://a.example/"}
+        answer = hub.call("POST", "/v1/registrations", body, key=key, url=url)
         statuses.append(answer.status)
         if answer.status == 201:
             path = f"/v1/registrations/{answer.json['id']}"

@@ -1,0 +1,171 @@
+"""SUN-02, SUN-09, SUN-28, OIF-05: what a registration shows, whose it is, what becomes of it."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from registrations import catalog
+from registrations.match.access import AccessMatcher
+from registrations.match.counting import CountingMatcher
+from tests.acceptance.wire import session
+from tests.live import LiveHub, LiveZone
+
+PAIRS = {"resource group name": "foo", "node": "node", "state": "online"}
+CLASS = {"domain": "cluster", "type": "resource group state"}
+WANTED = {"streams": ["cluster"], **CLASS, "attributes": PAIRS}
+CALLBACK = "https://forwarder.example:8443/events?client=1"
+
+
+@pytest.fixture
+def cluster(zone: LiveZone) -> Iterator[LiveZone]:
+    zone.create_stream("cluster")
+    return zone
+
+
+@pytest.mark.req("SUN-02")
+def test_a_registration_is_shown_with_client_class_pairs_callback_and_total(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    key = cluster.key("listen:cluster", client="monitor")
+    made = hub.call("POST", "/v1/registrations", {**WANTED, "callback": CALLBACK}, key=key)
+    assert made.status == 201, made
+    secret = made.json["secret"]
+    assert secret.startswith("whsec_")
+    for url in (hub.web[0].url, hub.web[1].url):
+        shown = hub.call("GET", f"/v1/registrations/{made.json['id']}", key=key, url=url).json
+        assert shown["client"] == "monitor"
+        assert (shown["domain"], shown["type"]) == ("cluster", "resource group state")
+        assert shown["attributes"] == PAIRS
+        assert shown["callback"] == CALLBACK
+        assert shown["total"] == 3
+        assert {**shown, "secret": secret} == made.json
+    [endpoint] = hub.call("GET", "/v1/endpoints", key=key).json["items"]
+    assert (endpoint["id"], endpoint["url"]) == (made.json["endpoint"], CALLBACK)
+
+
+@pytest.mark.req("SUN-02")
+def test_a_target_set_may_be_empty_and_class_and_subclass_open(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    [made] = cluster.register({"streams": ["cluster"]})
+    assert (made["domain"], made["type"], made["attributes"]) == (None, None, {})
+    assert (made["total"], made["callback"]) == (0, None)
+
+
+async def indexed(hub: LiveHub, zone: LiveZone) -> tuple[object, object]:
+    """What matchers of the zone's stream hold that load the stored registrations now."""
+    [(stream_id,)] = hub.sql(
+        "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
+        " WHERE z.name = %s AND s.name = 'cluster'",
+        zone.name,
+    )
+    counting, access = CountingMatcher(), AccessMatcher()
+    async with await psycopg.AsyncConnection.connect(hub.database_url) as connection:
+        for version in await catalog.versions_of_stream(connection, stream_id, 0):
+            counting.add(version.id, version.spec)
+            access.add(version.id, version.spec)
+    return counting.dump(), access.size()
+
+
+@pytest.mark.req("SUN-09")
+async def test_with_a_client_all_its_registrations_leave_the_index(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    callback = {"callback": CALLBACK}
+    cluster.register(*({**WANTED, **callback} for _ in range(3)))
+    before = await indexed(hub, cluster)
+    key = cluster.key("listen:*", client="leaving")
+    wanted = [{**WANTED, "attributes": {"state": "online", "n": n}, **callback} for n in range(50)]
+    made = hub.call("POST", "/v1/registrations", wanted, key=key)
+    assert made.status == 201, made
+    tickets = [item["id"] for item in made.json["items"]]
+
+    clients = hub.call("GET", "/v1/clients", key=cluster.admin).json["items"]
+    assert {"leaving", "tester"} <= {client["name"] for client in clients}
+    found: list[int] = []
+    after = ""
+    while after is not None:
+        path = f"/v1/registrations?client=leaving&limit=20{after and f'&after={after}'}"
+        page = hub.call("GET", path, key=cluster.admin).json
+        assert all(item["client"] == "leaving" for item in page["items"])
+        found += [item["id"] for item in page["items"]]
+        after = page["next"]
+    assert found == tickets
+    assert await indexed(hub, cluster) != before
+
+    assert hub.call("DELETE", "/v1/clients/leaving", key=cluster.admin).status == 204
+    assert await indexed(hub, cluster) == before
+    left = hub.call("GET", "/v1/registrations", key=cluster.admin, url=hub.web[1].url).json
+    assert {item["client"] for item in left["items"]} == {"tester"}
+    hub.call("GET", f"/v1/registrations/{tickets[0]}", key=cluster.admin).refused(
+        404, "unknown_registration"
+    )
+    hub.call("GET", "/v1/registrations", key=key).refused(401, "invalid_credentials")
+
+
+@pytest.mark.req("SUN-28")
+def test_the_loss_of_one_node_loses_no_registration(hub: LiveHub, cluster: LiveZone) -> None:
+    made = cluster.register(
+        *({**WANTED, "attributes": {"n": n}, "callback": CALLBACK} for n in range(5)),
+        {"streams": ["cluster", "system"], "type": "key.revoked"},
+    )
+    changed = hub.call("PATCH", f"/v1/registrations/{made[2]['id']}", {"type": None},
+                       key=cluster.admin)  # fmt: skip
+    assert changed.status == 200
+    before = hub.call("GET", "/v1/registrations", key=cluster.admin).json
+    assert [item["id"] for item in before["items"]] == [item["id"] for item in made]
+    hub.web[0].kill()
+    try:
+        other = hub.call("GET", "/v1/registrations", key=cluster.admin, url=hub.web[1].url)
+        assert (other.status, other.json) == (200, before)
+    finally:
+        hub.web[0].start()
+    again = hub.call("GET", "/v1/registrations", key=cluster.admin).json
+    assert again == before
+
+
+@pytest.mark.req("OIF-05")
+async def test_a_ticket_changes_the_registration_at_one_place_and_ends_it(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    """Events go on all the while: each is matched by the old pattern or by the new, never by both
+    or none.
+    """
+    [made] = cluster.register({"streams": ["cluster"], "attributes": {"state": "online"}})
+    path = f"/v1/registrations/{made['id']}"
+    both = [{**CLASS, "attributes": {"state": state}} for state in ("online", "offline")]
+    async with session(hub, cluster.admin, web=1) as reader:
+        await reader.listen("cluster", registrations=[made["id"]])
+        for _ in range(3):
+            cluster.emit("cluster", both)
+        changed = hub.call("PATCH", path, {"attributes": {"state": "offline"}}, key=cluster.admin)
+        assert changed.status == 200
+        assert (changed.json["version"], changed.json["id"]) == (2, made["id"])
+        for _ in range(3):
+            cluster.emit("cluster", both)
+        events = await reader.events(6)
+        place = changed.json["from"]["cluster"]["sequence"]
+        got = [(event["sequence"], event["event"]["attributes"]["state"]) for event in events]
+        wanted = [(n, "online") for n in (1, 3, 5)] + [(n, "offline") for n in (8, 10, 12)]
+        assert (place, got) == (6, wanted)
+        assert hub.call("DELETE", path, key=cluster.admin).status == 204
+        cluster.emit("cluster", both)
+        assert await reader.nothing_waits()
+    for method in ("GET", "PATCH", "DELETE"):
+        answer = hub.call(method, path, {} if method == "PATCH" else None, key=cluster.admin)
+        answer.refused(404, "unknown_registration")
+
+
+@pytest.mark.req("OIF-05")
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+def test_another_clients_ticket_is_not_found(hub: LiveHub, cluster: LiveZone, method: str) -> None:
+    [made] = cluster.register(WANTED)
+    stranger = cluster.key("listen:*", client="stranger")
+    path = f"/v1/registrations/{made['id']}"
+    body = {"type": None} if method == "PATCH" else None
+    hub.call(method, path, body, key=stranger).refused(404, "unknown_registration")
+    elsewhere = hub.new_zone()
+    hub.call(method, path, body, key=elsewhere.admin).refused(404, "unknown_registration")
+    shown = hub.call("GET", path, key=cluster.admin).json
+    assert shown == {name: value for name, value in made.items() if name != "secret"}
