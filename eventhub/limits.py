@@ -183,6 +183,11 @@ CALLBACK_WAKE_TIMEOUT_S = 0.5  # of Redis; a lost word costs CALLBACK_SCAN_INTER
 CALLBACK_LANE_KEPT_S = 3_600.0  # a lane that nobody holds is forgotten after this
 
 # --- overview ---
-OVERVIEW_COUNT_MAX = 100_000  # counting so many takes some 20 ms; "or more" tells an operator enough
+OVERVIEW_COUNT_MAX = (
+    100_000  # counting so many takes some 20 ms; "or more" tells an operator enough
+)
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
+
+# --- matching ---
+PATH_CHARS_MAX = 1_024  # a pair's name; every event's objects are opened along such paths

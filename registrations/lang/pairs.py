@@ -56,6 +56,8 @@ def parse_pairs(fields: dict[str, Any]) -> Pairs:
     if len(attributes) > limits.PAIRS_MAX:
         raise FieldTooLong(field="attributes", pairs_max=limits.PAIRS_MAX)
     for name, value in attributes.items():
+        if len(name) > limits.PATH_CHARS_MAX:
+            raise FieldTooLong(field="attributes", chars_max=limits.PATH_CHARS_MAX)
         if isinstance(value, dict | list):
             message = "A pair's value is a text, a number, true, false or null; use a dotted path."
             raise InvalidField(message, field=f"attributes.{name}")

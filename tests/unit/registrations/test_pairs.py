@@ -101,6 +101,7 @@ def test_domain_and_type_are_equal_as_a_whole(fields: dict[str, Any], matches: b
         ({"attributes": {"a": [1]}}, errors.InvalidField, "attributes.a"),
         ({"attributes": {"a": {}}}, errors.InvalidField, "attributes.a"),
         ({"domain": 1}, errors.InvalidField, "domain"),
+        ({"attributes": {"a" * (limits.PATH_CHARS_MAX + 1): 1}}, errors.FieldTooLong, "attributes"),
         ({"type": ""}, errors.InvalidField, "type"),
         ({"type": "x" * (limits.TEXT_CHARS_MAX + 1)}, errors.FieldTooLong, "type"),
         (
