@@ -11,6 +11,7 @@ urlpatterns = [
     path("v1/streams", include("eventhub.streams.urls")),
     path("v1/registrations", include("registrations.urls")),
     path("v1/endpoints", include("registrations.endpoints.urls")),
+    path("v1/deliveries", include("delivery.urls")),
     path("v1/", include("eventhub.access.urls")),
     path("v1/", include("delivery.overview.urls")),
     path("docs/openapi.json", openapi.openapi_json),

@@ -18,6 +18,7 @@ PARAMETERS = {
     "channel": "disk",
     "stream": "orders",
     "sequence": "1",
+    "delivery": "1.1.1.1.0",
 }
 OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
 TAKES_BODY = ("POST", "PUT", "PATCH")
@@ -86,6 +87,8 @@ def _of_every_parameter(route: str, name: str) -> Iterator[Bad]:
             status, code = (404, "not_found")
         if name == "sequence":
             status, code = (404, "unknown_event")
+        if name == "delivery":
+            status, code = (404, "unknown_delivery")
         path = path_of(route.replace(f"{{{name}}}", value))
         yield Bad(f"{name} {value[:9]}", route, path, status, code, {"field": name})
 
@@ -193,6 +196,26 @@ OF_ONE_ROUTE = (
     *(bad(f"policy {value!r}", "PUT /v1/streams/{stream}", STREAM, "400 invalid_field",
           "segment_events_max", body={"segment_events_max": value})
       for value in (0, -1, 1 << 62, "10", 1.5, None, [])),
+    bad("of nothing", "GET /v1/deliveries", "/v1/deliveries", "400 missing_field", "endpoint"),
+    bad("of half an event", "GET /v1/deliveries", "/v1/deliveries?stream=orders",
+        "400 missing_field", "endpoint"),
+    bad("of both", "GET /v1/deliveries", "/v1/deliveries?endpoint=1&stream=orders&sequence=1",
+        "400 missing_field", "endpoint"),
+    bad("no number", "GET /v1/deliveries", "/v1/deliveries?endpoint=x", "400 invalid_field",
+        "endpoint"),
+    bad("no state", "GET /v1/deliveries", "/v1/deliveries?endpoint=1&state=lost",
+        "400 invalid_field", "state"),
+    bad("bad page", "GET /v1/deliveries", "/v1/deliveries?endpoint=1&after=1.2",
+        "400 invalid_field", "after"),
+    bad("no such", "GET /v1/deliveries", "/v1/deliveries?endpoint=999999", "404 unknown_endpoint",
+        "endpoint"),
+    bad("no such", "GET /v1/deliveries", "/v1/deliveries?stream=nowhere&sequence=1",
+        "404 unknown_stream"),
+    bad("no such", "GET /v1/deliveries/{delivery}", "/v1/deliveries/999999.1.1.1.0",
+        "404 unknown_delivery", "delivery"),
+    *(bad(f"id {text[:9]}", "GET /v1/deliveries/{delivery}", f"/v1/deliveries/{text}",
+          "404 unknown_delivery", "delivery")
+      for text in ("1", "1.1.1.1", "1.1.1.1.1.1", "1.-1.1.1.0", f"{'9' * 19}.1.1.1.0")),
     bad("bad page", "GET /v1/streams/{stream}/segments", f"{STREAM}/segments?after=x",
         "400 invalid_field", "after"),
     bad("unseen", "GET /v1/streams/{stream}/segments/current",

@@ -28,7 +28,7 @@ from tests.benchmarks.load.jobs import HttpJob, SocketsJob, Target
 from tests.benchmarks.load.start import run_load
 
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
-STREAMS = ("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push")
+STREAMS = ("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push", "callbacks")
 READY_S = 60.0
 PROFILE_S = 10.0
 
@@ -108,6 +108,11 @@ class World:
         made = json.loads(self._run("-m", "tests.benchmarks.people", *STREAMS))
         self.key: str = made["key"]
         self.streams: dict[str, int] = made["streams"]
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables that every process of the hub needs."""
+        return self._env
 
     def product(self) -> Server:
         """`manage.py web`, one process; under the sampler with --profile."""

@@ -221,6 +221,7 @@ class Receiver:
         self.posted: list[Posted] = []
         self.port = 0
         self.connections = 0
+        self.serving: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -232,8 +233,13 @@ class Receiver:
     def sequences(self) -> list[int]:
         return [int(each.split("_")[2]) for each in self.ids()]
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.create_task(self._serve(reader, writer))
+        self.serving.add(task)
+        task.add_done_callback(self.serving.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := await reader.readline():
                 headers: dict[str, str] = {}
@@ -255,12 +261,16 @@ class Receiver:
 @asynccontextmanager
 async def receiver(script: Script = lambda _: OK) -> AsyncIterator[Receiver]:
     made = Receiver(script)
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(made.accept, "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made
     finally:
         server.close()
+        serving = list(made.serving)
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -1,0 +1,11 @@
+"""Errors of deliveries, part of the one tree of eventhub/errors.py."""
+
+from eventhub.errors import NotFound
+
+
+class UnknownDelivery(NotFound):
+    """This client has no such delivery, or it is not kept any more; list them with GET
+    /v1/deliveries.
+    """
+
+    code = "unknown_delivery"

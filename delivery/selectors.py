@@ -1,0 +1,146 @@
+"""Reads of deliveries and their tries, as far as the actor may see the endpoint."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from delivery.errors import UnknownDelivery
+from eventhub import limits
+from eventhub.access.actor import Actor
+from eventhub.access.system import raw_connection
+from eventhub.event.json_codec import event_json
+from eventhub.event.protobuf_codec import decode
+from eventhub.eventlog import queries, streams
+from registrations.errors import UnknownEndpoint
+from registrations.owners import scope
+
+SQL = queries.load("deliveries.sql", Path(__file__).parent / "sql")
+
+
+class DeliveryId(NamedTuple):
+    """What names a delivery. The group may change when the event outlives its own."""
+
+    endpoint: int
+    group: int
+    segment: int
+    sequence: int
+    run: int
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self))
+
+
+class DeliveryRow(NamedTuple):
+    """A delivery as it stands; times in microseconds."""
+
+    id: DeliveryId
+    stream: str
+    segment: str  # UUID
+    registrations: list[int]
+    state: str
+    attempts: int
+    next_attempt_at_us: int | None  # None when it is finished
+    created_at_us: int
+    finished_at_us: int | None
+
+
+class TryRow(NamedTuple):
+    """One attempt."""
+
+    number: int
+    at_us: int
+    outcome: str
+    status: int | None
+    duration_ms: int
+    url: str
+    request: str
+    response: str
+
+
+class Wanted(NamedTuple):
+    """What part of a list is asked for."""
+
+    state: str | None
+    after: DeliveryId | None
+    rows_max: int
+
+
+def list_of_endpoint(
+    *, actor: Actor, endpoint_id: int, stream: str | None, wanted: Wanted
+) -> list[DeliveryRow]:
+    """An endpoint's deliveries, of the newest segments first; of one stream, if it is named."""
+    connection = raw_connection()
+    whose = {"endpoint": endpoint_id, **_whose(actor)}
+    if not _first(SQL["has_endpoint"], whose)[0]:
+        raise UnknownEndpoint(field="endpoint")
+    stream_id = stream and streams.get_stream(connection, actor.zone_id, stream).id
+    after = wanted.after or DeliveryId(*[None] * 5)  # type: ignore[arg-type]
+    values = {
+        **after._asdict(),
+        "endpoint": endpoint_id,
+        "stream": stream_id,
+        "state": wanted.state,
+        "count": wanted.rows_max,
+    }
+    return _rows(SQL["of_endpoint"], values)
+
+
+def list_of_event(*, actor: Actor, stream: str, sequence: int, wanted: Wanted) -> list[DeliveryRow]:
+    """The deliveries of one event by endpoint."""
+    connection = raw_connection()
+    found = streams.get_stream(connection, actor.zone_id, stream)
+    segments = connection.execute(SQL["segment"], {"stream": found.id, "sequence": sequence})
+    row = segments.fetchone()
+    after = wanted.after
+    values = {
+        **_whose(actor),
+        "segment": row[0] if row else 0,
+        "sequence": sequence,
+        "state": wanted.state,
+        "endpoint": after.endpoint if after else 0,
+        "run": after.run if after else 0,
+        "count": wanted.rows_max,
+    }
+    return _rows(SQL["of_event"], values)
+
+
+def find_delivery(*, actor: Actor, delivery: DeliveryId) -> DeliveryRow:
+    """One delivery. UnknownDelivery if there is none, or it is another client's."""
+    found = _rows(SQL["one"], {**delivery._asdict(), **_whose(actor)})
+    if not found:
+        raise UnknownDelivery(field="delivery")
+    return found[0]
+
+
+def find_event(*, delivery: DeliveryId) -> bytes | None:
+    """The event of a delivery that `find_delivery` gave, as JSON; None if it is not held any
+    more.
+    """
+    payload, _ = _first(SQL["event"], delivery._asdict())
+    return None if payload is None else event_json(decode(bytes(payload)))
+
+
+def list_tries(*, delivery: DeliveryId) -> list[TryRow]:
+    """The attempts of a delivery that are kept, the newest first."""
+    values = {**delivery._asdict(), "count": limits.PAGE_ITEMS_MAX}
+    return [TryRow(*row) for row in raw_connection().execute(SQL["tries"], values).fetchall()]
+
+
+def _whose(actor: Actor) -> dict[str, int | None]:
+    return {"zone_id": actor.zone_id, "client_id": scope(actor=actor)}
+
+
+def _first(query: Any, values: dict[str, Any]) -> tuple[Any, ...]:
+    return raw_connection().execute(query, values).fetchone() or (None, None)
+
+
+def _rows(query: Any, values: dict[str, Any]) -> list[DeliveryRow]:
+    return [_row(row) for row in raw_connection().execute(query, values).fetchall()]
+
+
+def _row(row: tuple[Any, ...]) -> DeliveryRow:
+    name = DeliveryId(*row[:5])
+    stream, uuid, registrations, state, attempts, next_us, created_us, finished_us = row[5:]
+    due_us = next_us if state == "pending" else None
+    return DeliveryRow(
+        name, stream, uuid, registrations, state, attempts, due_us, created_us, finished_us
+    )

@@ -1,0 +1,87 @@
+"""Deliveries as the management API shows them, on the running hub."""
+
+import time
+from typing import Any
+
+from tests.live import LiveHub, LiveZone
+from tests.sink import Sink
+
+
+def finished(hub: LiveHub, key: str, endpoint: int, count: int) -> list[dict[str, Any]]:
+    """The endpoint's deliveries once so many are delivered."""
+    until = time.monotonic() + 20
+    while True:
+        path = f"/v1/deliveries?endpoint={endpoint}&state=delivered"
+        answer = hub.call("GET", path, key=key)
+        assert answer.status == 200, answer
+        if len(answer.json["items"]) >= count:
+            items: list[dict[str, Any]] = answer.json["items"]
+            return items
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_deliveries_of_an_endpoint_come_in_pages_newest_first(zone: LiveZone, sink: Sink) -> None:
+    hub, key = zone.hub, zone.admin
+    zone.create_stream("orders")
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
+    [made] = zone.register({"streams": ["orders"], "endpoint": endpoint})
+    zone.emit("orders", [{"domain": "shop", "type": "order.placed"}] * 5)
+    items = finished(hub, key, endpoint, 5)
+    assert [item["sequence"] for item in items] == [5, 4, 3, 2, 1]
+    assert items[0].keys() == {
+        *("id", "endpoint", "stream", "segment", "sequence", "run", "registrations", "state"),
+        *("attempts", "next_attempt_at", "created_at", "finished_at"),
+    }
+    assert (items[0]["stream"], items[0]["registrations"]) == ("orders", [made["id"]])
+    assert (items[0]["state"], items[0]["attempts"], items[0]["run"]) == ("delivered", 1, 0)
+    assert items[0]["next_attempt_at"] is None and items[0]["finished_at"]
+    first = hub.call("GET", f"/v1/deliveries?endpoint={endpoint}&limit=3", key=key).json
+    path = f"/v1/deliveries?endpoint={endpoint}&limit=3&after={first['next']}"
+    second = hub.call("GET", path, key=key).json
+    assert [item["sequence"] for item in first["items"]] == [5, 4, 3]
+    assert [item["sequence"] for item in second["items"]] == [2, 1]
+    assert second["next"] is None
+    path = "/v1/deliveries?stream=orders&sequence=3"
+    assert [item["id"] for item in hub.call("GET", path, key=key).json["items"]] == [items[2]["id"]]
+    path = f"/v1/deliveries?endpoint={endpoint}&state=dead"
+    assert hub.call("GET", path, key=key).json == {"items": [], "next": None}
+
+
+def test_a_delivery_shows_its_event_and_every_try(zone: LiveZone, sink: Sink) -> None:
+    zone.create_stream("orders")
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
+    zone.register({"streams": ["orders"], "endpoint": endpoint})
+    zone.emit("orders", {"domain": "shop", "type": "order.placed", "attributes": {"n": 1}})
+    [item] = finished(zone.hub, zone.admin, endpoint, 1)
+    found = zone.hub.call("GET", f"/v1/deliveries/{item['id']}", key=zone.admin).json
+    assert found["event"]["attributes"] == {"n": 1}
+    [tried] = found["tries"]
+    assert (tried["number"], tried["outcome"]) == (1, "delivered")
+    assert 200 <= tried["status"] < 300
+    assert tried["url"] == sink.url(f"/{zone.name}")
+    assert f"webhook-id: msg_{item['segment'].replace('-', '')}_1_{endpoint}" in tried["request"]
+    assert "webhook-signature" not in tried["request"]
+    assert tried["response"].startswith(str(tried["status"]))
+
+
+def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sink: Sink) -> None:
+    hub = zone.hub
+    zone.create_stream("orders")
+    own = zone.key("listen:orders", client="own")
+    other = zone.key("listen:orders", client="other")
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"), key=own)["id"]
+    zone.register({"streams": ["orders"], "endpoint": endpoint}, key=own)
+    zone.emit("orders", {"domain": "shop", "type": "order.placed"})
+    [item] = finished(hub, own, endpoint, 1)
+    assert finished(hub, zone.admin, endpoint, 1) == [item]
+    path = f"/v1/deliveries/{item['id']}"
+    hub.call("GET", f"/v1/deliveries?endpoint={endpoint}", key=other).refused(
+        404, "unknown_endpoint"
+    )
+    hub.call("GET", path, key=other).refused(404, "unknown_delivery")
+    event = "/v1/deliveries?stream=orders&sequence=1"
+    assert hub.call("GET", event, key=other).json["items"] == []
+    assert hub.call("GET", path, key=own).status == 200
+    assert hub.operate("GET", f"{path}?zone={zone.name}").status == 200
+    hub.operate("GET", path).refused(404, "unknown_delivery")

@@ -1,0 +1,131 @@
+"""`callbacks`: deliveries that are written already, drained to a healthy sink, against one Celery
+task per delivery; and how much the healthy feel of endpoints that are dead, hang or drip.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from eventhub.up.hub import HOME, celery_worker
+from tests.benchmarks import deliveries
+from tests.benchmarks.deliveries import Connection
+from tests.benchmarks.load.start import LoadFailed
+from tests.benchmarks.shape import Case, Measure, Pace, Reading
+from tests.benchmarks.workers import Sink, sink, workers
+from tests.benchmarks.world import World
+
+ENDPOINTS = 8
+EXPECTED_PER_S = 10_000  # so many deliveries last about as long as a reading should
+EXPECTED_BASELINE_PER_S = 500
+STREAM = "callbacks"
+POLL_S = 0.02
+END_S = 60.0
+BASELINE_PROCESSES = 4
+
+
+def cases(world: World, pace: Pace) -> list[Case]:
+    baseline = {"celery_task_each": _celery(world, pace)}
+    return [
+        Case(
+            name="callbacks_1",
+            unit="deliveries/s",
+            product=_drained(world, pace, 1),
+            baselines=baseline,
+        ),
+        Case(
+            name="callbacks_2",
+            unit="deliveries/s",
+            product=_drained(world, pace, 2),
+            baselines=baseline,
+            floor=10.0,
+            goal=19.0,
+        ),
+    ]
+
+
+def _drained(world: World, pace: Pace, count: int) -> Measure:
+    """From the first request to the last result written."""
+
+    def measure() -> Reading:
+        wanted = int(pace.seconds * EXPECTED_PER_S)
+        argvs = [celery_worker(f"bench-{number}@%h") for number in range(count)]
+        log = world.data / "workers.log"
+        with sink() as receivers, workers(argvs, _env(world), log):
+            return _timed(world, receivers, wanted)
+
+    return measure
+
+
+def _timed(world: World, receivers: Sink, wanted: int) -> Reading:
+    with deliveries.connect(world.url) as connection:
+        urls = [receivers.url("healthy", str(number)) for number in range(ENDPOINTS)]
+        endpoints = deliveries.make_endpoints(connection, world.env["EVENTHUB_SECRET_KEY"], urls)
+        stream_id = world.streams[STREAM]
+        sequences = deliveries.append(connection, stream_id, wanted // ENDPOINTS)
+        deliveries.owe(connection, stream_id, sequences, endpoints)
+        connection.execute("VACUUM ANALYZE deliveries")
+        receivers.took()
+        deliveries.enable(connection, endpoints)
+        ended_s = _await_end(connection, endpoints)
+        deliveries.enable(connection, endpoints, on=False)
+    return _reading(receivers, ended_s, len(sequences) * ENDPOINTS)
+
+
+def _await_end(connection: Connection, endpoints: Sequence[int]) -> float:
+    """When all deliveries were finished, on the monotonic clock. Raises LoadFailed."""
+    until_s = time.monotonic() + END_S
+    while deliveries.pending(connection, endpoints):
+        if time.monotonic() > until_s:
+            raise LoadFailed("deliveries are left over")
+        time.sleep(POLL_S)
+    return time.monotonic()
+
+
+def _reading(receivers: Sink, ended_s: float, wanted: int) -> Reading:
+    took = receivers.took()
+    return Reading(
+        wanted / (ended_s - took.first_s),
+        {"posted_per_s": took.requests / max(took.last_s - took.first_s, 1e-9),
+         "posted_twice": float(took.requests - wanted)},
+    )  # fmt: skip
+
+
+def _celery(world: World, pace: Pace) -> Measure:
+    """The queue is filled before the worker starts, so that enqueueing costs it nothing."""
+    argv = ("-m", "celery", "-A", "tests.benchmarks.baselines.celery_tasks", "worker",
+            "-c", str(BASELINE_PROCESSES), "-l", "INFO",
+            "--without-gossip", "--without-mingle", "--without-heartbeat")  # fmt: skip
+
+    def measure() -> Reading:
+        wanted = max(ENDPOINTS, int(pace.seconds * EXPECTED_BASELINE_PER_S))
+        log = world.data / "celery.log"
+        with sink() as receivers, deliveries.connect(world.url) as connection:
+            urls = [receivers.url("healthy", str(number)) for number in range(ENDPOINTS)]
+            key = world.env["EVENTHUB_SECRET_KEY"]
+            endpoints = deliveries.make_endpoints(connection, key, urls)
+            stream_id = world.streams[STREAM]
+            sequences = deliveries.append(connection, stream_id, wanted // ENDPOINTS)
+            deliveries.owe(connection, stream_id, sequences, endpoints)
+            _enqueue(world, deliveries.keys(connection, endpoints))
+            with workers([argv], world.env, log, wait=False):
+                ended_s = _await_end(connection, endpoints)
+            return _reading(receivers, ended_s, len(sequences) * ENDPOINTS)
+
+    return measure
+
+
+def _enqueue(world: World, keys: Sequence[tuple[int, ...]]) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.enqueue"],
+        input="\n".join(json.dumps(key) for key in keys),
+        cwd=HOME,
+        env=world.env,
+        text=True,
+        check=True,
+    )
+
+
+def _env(world: World) -> dict[str, str]:
+    return {**world.env, "EVENTHUB_CALLBACK_ALLOW": "127.0.0.0/8"}

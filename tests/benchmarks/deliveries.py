@@ -1,0 +1,102 @@
+"""Endpoints, events and deliveries as a forwarder would have written them. Sql module."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from delivery.forward.partitions import Partition, attempts_of, deliveries_of
+from eventhub.eventlog.append import append_in
+from eventhub.eventlog.drafts import Draft
+from registrations.endpoints.secrets import seal
+from tests.benchmarks.events import stored
+
+Connection = psycopg.Connection[Any]
+SECRET = bytes(range(32))
+MASK = 1 << 63
+APPENDED_MAX = 2_000  # events of one transaction
+
+
+def connect(url: str) -> Connection:
+    """A connection in autocommit mode to a database in which deliveries can be written."""
+    connection = psycopg.connect(url, autocommit=True)
+    row = connection.execute("SELECT current_date, current_group FROM log_state").fetchone()
+    assert row is not None
+    _make(connection, attempts_of(date.fromisoformat(str(row[0]))))
+    _make(connection, deliveries_of(row[1]))
+    return connection
+
+
+def make_endpoints(connection: Connection, secret_key: str, urls: Sequence[str]) -> list[int]:
+    """New endpoints, one per URL; disabled, so that nothing goes to them yet."""
+    return [
+        connection.execute(
+            "INSERT INTO endpoints (zone_id, client_id, url, secret, enabled)"
+            " SELECT zone_id, id, %s, %s, false FROM clients LIMIT 1 RETURNING id",
+            (url, seal(secret_key, SECRET)),
+        ).fetchone()[0]  # type: ignore[index]
+        for url in urls
+    ]
+
+
+def enable(connection: Connection, endpoints: Sequence[int], *, on: bool = True) -> None:
+    query = "UPDATE endpoints SET enabled = %s WHERE id = ANY(%s)"
+    connection.execute(query, (on, list(endpoints)))
+
+
+def append(connection: Connection, stream_id: int, count: int) -> list[int]:
+    """The sequences of so many new events."""
+    found: list[int] = []
+    while len(found) < count:
+        drafts = [Draft(stream_id, MASK, stored())] * min(count - len(found), APPENDED_MAX)
+        with connection.transaction():
+            found += [each.sequence for each in append_in(connection, drafts)]
+    return found
+
+
+def owe(
+    connection: Connection,
+    stream_id: int,
+    sequences: Sequence[int],
+    endpoints: Sequence[int],
+) -> None:
+    """Each of those events to each of those endpoints, in the log's order."""
+    connection.execute(
+        "INSERT INTO deliveries"
+        "  (group_id, endpoint_id, segment_id, sequence, stream_id, registrations)"
+        " SELECT s.group_id, e, s.id, n, s.stream_id, ARRAY[1]"
+        "   FROM unnest(%s::bigint[]) AS n"
+        "   JOIN segments s ON s.stream_id = %s AND s.first <= n AND (s.last IS NULL OR s.last >= n),"
+        "        unnest(%s::bigint[]) AS e"
+        "  ORDER BY n, e",
+        (list(sequences), stream_id, list(endpoints)),
+    )
+
+
+def keys(connection: Connection, endpoints: Sequence[int]) -> list[tuple[int, ...]]:
+    """(group, endpoint, segment, sequence) of the deliveries of those endpoints, oldest first."""
+    return connection.execute(
+        "SELECT group_id, endpoint_id, segment_id, sequence FROM deliveries"
+        " WHERE endpoint_id = ANY(%s) ORDER BY sequence, endpoint_id",
+        (list(endpoints),),
+    ).fetchall()
+
+
+def pending(connection: Connection, endpoints: Sequence[int]) -> int:
+    """How many deliveries of those endpoints are not finished."""
+    row = connection.execute(
+        "SELECT count(*) FROM deliveries WHERE endpoint_id = ANY(%s) AND state = 'pending'",
+        (list(endpoints),),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _make(connection: Connection, partition: Partition) -> None:
+    connection.execute(
+        sql.SQL("CREATE TABLE IF NOT EXISTS {} PARTITION OF {} FOR VALUES {}").format(
+            sql.Identifier(partition.name), sql.Identifier(partition.parent), partition.bound
+        )
+    )

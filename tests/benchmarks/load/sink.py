@@ -1,0 +1,95 @@
+"""`python -m tests.benchmarks.load.sink`: receivers of callbacks that cost next to nothing. Prints
+their ports as JSON, and at every line on standard input how many requests the healthy one took and
+when it took the first and the last.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from typing import cast
+
+import uvloop
+
+OK = b"HTTP/1.1 204 No Content\r\n\r\n"
+DRIP_S = 1.0
+
+
+class Count:
+    """What came in since the last report; times of the monotonic clock."""
+
+    requests = 0
+    first_s = 0.0
+    last_s = 0.0
+
+    def report(self) -> str:
+        text = json.dumps([self.requests, self.first_s, self.last_s])
+        self.requests = 0
+        return text
+
+
+class Healthy(asyncio.Protocol):
+    """Answers each request at once."""
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._buffer = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        data = self._buffer + data
+        while (end := data.find(b"\r\n\r\n")) >= 0:
+            head = data[:end].lower()
+            at = head.find(b"content-length:") + 15
+            stop = head.find(b"\r\n", at)
+            whole = end + 4 + int(head[at:stop] if stop > 0 else head[at:])
+            if len(data) < whole:
+                break
+            data = data[whole:]
+            self._transport.write(OK)
+            self._took()
+        self._buffer = data
+
+    def _took(self) -> None:
+        count = self._count
+        count.last_s = time.monotonic()
+        if not count.requests:
+            count.first_s = count.last_s
+        count.requests += 1
+
+
+class Hanging(asyncio.Protocol):
+    """Takes everything and says nothing."""
+
+
+class Dripping(asyncio.Protocol):
+    """Answers a byte a second."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._drip(cast(asyncio.Transport, transport), b"HTTP/1.1 200 OK\r\nx-slow: " + b"x" * 600)
+
+    def _drip(self, transport: asyncio.Transport, rest: bytes) -> None:
+        if rest and not transport.is_closing():
+            transport.write(rest[:1])
+            loop = asyncio.get_running_loop()
+            loop.call_later(DRIP_S, self._drip, transport, rest[1:])
+
+
+async def main() -> None:
+    loop = asyncio.get_running_loop()
+    count = Count()
+    kinds = {"healthy": lambda: Healthy(count), "hanging": Hanging, "dripping": Dripping}
+    ports = {}
+    for name, kind in kinds.items():
+        server = await loop.create_server(kind, "127.0.0.1", 0)
+        ports[name] = server.sockets[0].getsockname()[1]
+    print(json.dumps(ports), flush=True)
+    while await loop.run_in_executor(None, sys.stdin.readline):
+        print(count.report(), flush=True)
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())
