@@ -10,6 +10,4 @@ SQL = Path(__file__).parent.parent / "sql"
 class Migration(migrations.Migration):
     initial = True
     dependencies = (("registrations", "0001_registrations"),)
-    operations = (
-        migrations.RunSQL((SQL / "schema.sql").read_text(), migrations.RunSQL.noop),
-    )
+    operations = (migrations.RunSQL((SQL / "schema.sql").read_text(), migrations.RunSQL.noop),)
