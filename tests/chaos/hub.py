@@ -22,6 +22,8 @@ from tests.integration.up_process import HOME, Hub
 WEB_PARTS = ("web-1", "web-2")
 RESTARTS_PER_MINUTE = 1_000  # faults come faster than a hub that fails by itself would
 PART_PATIENCE_S = 60.0
+START_PATIENCE_S = 120.0
+READY = "EventHub is ready at"
 SQL_TIMEOUT_S = 30.0
 
 
@@ -63,7 +65,8 @@ class HubUnderTest:
         return self._hub.lines
 
     async def ready(self) -> None:
-        await asyncio.to_thread(self._hub.wait_ready)
+        """Raises NeverCame; a busy machine may take long."""
+        await until(lambda: READY in self.output(), f"{READY!r} in the output", START_PATIENCE_S)
 
     def stop(self) -> None:
         """Ctrl-C, and wait for the end; the output is kept beside the journal."""

@@ -62,8 +62,7 @@ class CallbackJudge:
         problems += changes_wrong(asked, shot.versions, shot.filters)
         self._landed += len(landed)
         self._changes += len(asked)
-        self._unjudged.update(dict.fromkeys(landed))
-        problems += self._arrivals_wrong(arrivals)
+        problems += self.arrivals_wrong(arrivals, landed)
         return [*arrivals.taken_problems(), *problems]
 
     async def rest(self, arrivals: Arrivals, changes: list[Change]) -> list[str]:
@@ -102,9 +101,10 @@ class CallbackJudge:
         await until_true(shot, "a snapshot of the tables", AWAY_S)
         return found[0]
 
-    def _arrivals_wrong(self, arrivals: Arrivals) -> list[str]:
-        """What reached an endpoint is owed to it, for exactly those registrations. What lies beyond
-        the checkpoint is judged later."""
+    def arrivals_wrong(self, arrivals: Arrivals, landed: list[Key]) -> list[str]:
+        """What reached an endpoint is owed to it, for exactly those registrations. `landed`: what
+        arrived since the last time. What lies beyond the checkpoint is judged later, too."""
+        self._unjudged.update(dict.fromkeys(landed))
         known = self.debts.known
         problems = []
         for key in [key for key in self._unjudged if key[2] <= known.get(key[1], 0)]:

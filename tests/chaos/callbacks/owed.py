@@ -28,6 +28,12 @@ class Debts:
         """By stream: the sequence up to which the tables were found right."""
         return {name: len(names) for name, names in self.names.items()}
 
+    def forget(self) -> None:
+        """Judge from the beginning the next time."""
+        for known in (*self.names.values(), *self.segments.values()):
+            known.clear()
+        self.owed.clear()
+
     def judge(self, shot: Shot) -> list[str]:
         """What is wrong in a snapshot taken with `known`."""
         problems = []

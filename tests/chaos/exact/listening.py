@@ -40,7 +40,8 @@ class Listening:
             await asyncio.sleep(RECONNECT_S)
 
     async def drop(self) -> None:
-        """End the connection; `run` resumes from the cursor."""
+        """End the connection; `run` resumes from the cursor, and then `began` is set again."""
+        self.began.clear()
         if self._socket is not None:
             await self._socket.close()
 

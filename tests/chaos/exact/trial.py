@@ -141,6 +141,8 @@ class Trial:
         if script.resumes:
             await listening.drop()
         await asyncio.sleep(self._dice.uniform(*LIFE_S))
+        # who comes back after the end is refused: there is no such registration any more
+        await until(listening.began.is_set, "the resumed listen", PATIENCE_S)
         before = self._scene.flow.last[1]
         await self._ask("DELETE", f"/{made['id']}", None)
         [(end,)] = await self._scene.hub.rows(END, made["id"], STREAM)

@@ -1,0 +1,81 @@
+"""The short version of `python -m tests.chaos callbacks` and `exact`: rounds of harm to a whole hub
+under load, the same judges."""
+
+import random
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.chaos.callbacks.harm import Plan
+from tests.chaos.callbacks.rounds import rest, run_round
+from tests.chaos.callbacks.world import CallbackWorld
+from tests.chaos.exact.run import exact
+
+RATE = 400.0
+SECONDS = 2.0
+TIMES = 4
+FLOW = 2_000.0
+PATIENCE = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    folder = Path(
+        tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp")
+    )  # sockets' names are short
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world() -> AsyncIterator[CallbackWorld]:
+    folder = Path(tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp"))
+    try:
+        async with CallbackWorld.open(folder, RATE, 7) as world:
+            yield world
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    "names", [("kill-leader", "flush-redis"), ("stop-forwarders",), ("kill-postgres",)]
+)
+async def test_harm_costs_repeats_at_the_most(world: CallbackWorld, names: tuple[str, ...]) -> None:
+    """Checkpoints, deliveries, arrivals, their order and the changes of registrations are judged
+    while the load goes on."""
+    world.go()
+    found = await run_round(world, 1, Plan(names, 0.5), random.Random(names[0]), SECONDS)
+    assert found.problems == []
+    assert found.delivered > 0
+
+
+async def test_at_rest_everybody_has_what_is_owed_and_nobody_has_more(world: CallbackWorld) -> None:
+    _, problems = await rest(world)
+    assert problems == []
+    assert len(world.arrivals.taken) == len(world.judge.debts.owed) > RATE
+    assert world.registrar.counts["POST 201"] > 0
+
+
+async def test_the_judge_sees_that_a_delivery_is_gone(world: CallbackWorld) -> None:
+    """After all others: a judge that cannot find anything proves nothing."""
+    async with await world.hub.connect() as connection:
+        await connection.execute(
+            "DELETE FROM deliveries WHERE (endpoint_id, segment_id, sequence) IN"
+            " (SELECT endpoint_id, segment_id, sequence FROM deliveries ORDER BY 1, 2, 3 LIMIT 1)"
+        )
+    world.judge.debts.forget()
+    problems = await world.judge.judge(world.arrivals, world.registrar.changes)
+    assert [problem for problem in problems if "no delivery, though it was matched" in problem]
+
+
+async def test_registrations_are_exact_while_events_flow_and_a_leader_dies(data: Path) -> None:
+    outcome = await exact(TIMES, FLOW, 3, data)
+    assert outcome.problems == []
+    assert len(outcome.found) == TIMES
+    assert [one.victim for one in outcome.found if one.script.harmed] != []
+    assert all(one.wanted for one in outcome.found)
