@@ -55,6 +55,7 @@ class World:
         self.other.create_stream("theirs")
         self.keys = self._keys(zone)
         self._fill(zone)
+        self._interest(zone)
         self._settle()
 
     def _keys(self, zone: LiveZone) -> dict[str, str]:
@@ -95,6 +96,22 @@ class World:
         page = zone.hub.call("GET", "/v1/streams/old/segments", key=zone.admin).json
         self.segments = [item["uuid"] for item in page["items"]]
 
+    def _interest(self, zone: LiveZone) -> None:
+        """Registrations and endpoints: of the zone's admin, of another client, of another zone."""
+        wanted = {"streams": ["orders"], "attributes": {"never": True}}
+        self.marks: dict[str, str] = {}
+        them = zone.key("listen:*", client="them")
+        for kind, owner, key in (
+            ("", zone, zone.admin),
+            ("their", zone, them),
+            ("far", self.other, self.other.admin),
+        ):
+            streams = ["theirs"] if owner is self.other else ["orders"]
+            endpoint = owner.endpoint("https://hooks.example/", key=key)["id"]
+            [made] = owner.register({**wanted, "streams": streams, "endpoint": endpoint}, key=key)
+            self.marks[f"<{kind}ticket>"] = str(made["id"])
+            self.marks[f"<{kind}endpoint>"] = str(endpoint)
+
     def _settle(self) -> None:
         """Until what is to be expired is, and the maintainer has made its partition."""
         until = time.monotonic() + 10
@@ -116,6 +133,7 @@ class World:
             "<theirs>": self.keys["other"].split("_")[1],
             "<revoked>": self.keys["revoked"].split("_")[1],
             "<other>": self.other.name,
+            **self.marks,
         }
         return re.sub("<[a-z]+>", lambda found: marks[found[0]], path)
 

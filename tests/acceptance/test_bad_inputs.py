@@ -10,6 +10,7 @@ from tests.acceptance import (
     test_bad_inputs_emit,
     test_bad_inputs_management,
     test_bad_inputs_open,
+    test_bad_inputs_registrations,
     test_bad_inputs_socket,
     test_bad_inputs_wire,
 )
@@ -19,6 +20,7 @@ CASES = (
     *test_bad_inputs_emit.CASES,
     *test_bad_inputs_management.CASES,
     *test_bad_inputs_open.CASES,
+    *test_bad_inputs_registrations.CASES,
     *test_bad_inputs_socket.HANDSHAKES,
     *test_bad_inputs_socket.MESSAGES,
     *test_bad_inputs_wire.CASES,

@@ -19,6 +19,15 @@ PARAMETERS = {
     "stream": "orders",
     "sequence": "1",
     "delivery": "1.1.1.1.0",
+    "registration": "<ticket>",
+    "endpoint": "<endpoint>",
+}
+UNKNOWN = {  # what no name can be is not there
+    "public_id": "not_found",
+    "sequence": "unknown_event",
+    "delivery": "unknown_delivery",
+    "registration": "unknown_registration",
+    "endpoint": "unknown_endpoint",
 }
 OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
 TAKES_BODY = ("POST", "PUT", "PATCH")
@@ -83,12 +92,8 @@ def _of_every_parameter(route: str, name: str) -> Iterator[Bad]:
     for value in ("a%00b", "%ff", "a%20b", "-a", "a" * 201):
         kind = "field_too_long" if len(value) > 200 else "invalid_name"
         status, code = (400, kind)
-        if name == "public_id":
-            status, code = (404, "not_found")
-        if name == "sequence":
-            status, code = (404, "unknown_event")
-        if name == "delivery":
-            status, code = (404, "unknown_delivery")
+        if name in UNKNOWN:
+            status, code = (404, UNKNOWN[name])
         path = path_of(route.replace(f"{{{name}}}", value))
         yield Bad(f"{name} {value[:9]}", route, path, status, code, {"field": name})
 
