@@ -1,7 +1,7 @@
 """Holds the leases of one forwarder and a task for each: takes free streams, renews, gives some up
 when others live, drops what is lost. Sql module.
 
-Concurrency contract: `run` and `watch` are one task each, of one event loop.
+Concurrency contract: `run` is one task; everything is of one event loop.
 """
 
 import asyncio
@@ -48,12 +48,6 @@ class Holder:
                 if connection is not None:
                     await connection.close()
                 connection = None
-            await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
-
-    async def watch(self) -> None:
-        """Drop what this process' own clock says may have ended, also while nothing answers."""
-        while True:
-            self._lose(self._leases.ended())
             await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
 
     async def stop(self) -> None:

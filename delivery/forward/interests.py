@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 from delivery.forward.interest import Interest
-from delivery.forward.leases import SQL
+from delivery.forward.leases import SQL, Lease
 from eventhub import limits, metrics
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.database import Connection, reading
@@ -35,6 +35,12 @@ class _Kept:
         self.stale = False  # a part of `system` was missed
         self.later: list[list[Version]] = []
 
+    def take(self, versions: list[Version]) -> None:
+        if self.loaded:
+            self.interest.take(versions)
+        else:
+            self.later.append(versions)
+
 
 class Interests:
     """The interests of one process. `changed` is called after each change of registrations."""
@@ -43,7 +49,7 @@ class Interests:
         self._log = hub_log
         self._feed = feed
         self._changed = changed
-        self._kept: dict[int, _Kept] = {}
+        self._kept: dict[Lease, _Kept] = {}
         self._barriers: dict[int, None] = {}  # told and not applied, in order
         self._applying = asyncio.Lock()
         self._some = asyncio.Event()
@@ -61,19 +67,19 @@ class Interests:
                 self._some.set()
             self._changed()
 
-    async def open(self, stream_id: int, passed: int) -> None:
+    async def open(self, lease: Lease, passed: int) -> None:
         """Have the interest of a stream that is matched up to a sequence.
 
         Raises DatabaseUnavailable.
         """
-        kept = self._kept.get(stream_id)
+        kept = self._kept.get(lease)
         if kept is None or not kept.loaded or kept.interest.passed > passed:
-            await self._load(stream_id, passed, reason="lease")
+            await self._load(lease, passed, reason="lease")
 
-    def close(self, stream_id: int) -> None:
-        self._kept.pop(stream_id, None)
+    def close(self, lease: Lease) -> None:
+        self._kept.pop(lease, None)
 
-    async def current(self, stream_id: int) -> Interest:
+    async def current(self, lease: Lease) -> Interest:
         """The interest with every change in it that was made before this call.
 
         Raises DatabaseUnavailable.
@@ -81,10 +87,10 @@ class Interests:
         await self._feed.confirm()
         if self._barriers:
             await self._apply()
-        kept = self._kept[stream_id]
+        kept = self._kept[lease]
         if kept.stale:
-            await self._load(stream_id, kept.interest.passed, reason="gap")
-        return self._kept[stream_id].interest
+            await self._load(lease, kept.interest.passed, reason="gap")
+        return self._kept[lease].interest
 
     def _told(self, change: Change | None) -> None:
         if change is None:
@@ -105,27 +111,25 @@ class Interests:
                     del self._barriers[barrier]
 
     async def _apply_some(self, connection: Connection, barriers: list[int]) -> None:
-        values = {"barriers": barriers, "streams": list(self._kept)}
+        by_stream: dict[int, list[_Kept]] = {}  # later ones have the changes in their snapshots
+        for lease, kept in self._kept.items():
+            by_stream.setdefault(lease.stream_id, []).append(kept)
+        values = {"barriers": barriers, "streams": list(by_stream)}
         cursor = await connection.execute(SQL["streams_of_barriers"], values)
         for barrier, stream_id in await cursor.fetchall():
             versions = await versions_of_barrier(connection, barrier, stream_id)
-            kept = self._kept.get(stream_id)
-            if kept is None:
-                continue
-            if kept.loaded:
-                kept.interest.take(versions)
-            else:
-                kept.later.append(versions)
+            for kept in by_stream[stream_id]:
+                kept.take(versions)
 
-    async def _load(self, stream_id: int, passed: int, *, reason: str) -> None:
+    async def _load(self, lease: Lease, passed: int, *, reason: str) -> None:
         """Read all versions from one snapshot and build the interest aside.
 
         It is known before the snapshot is taken, so changes behind the snapshot wait in `later`.
         """
         kept = _Kept(Interest(passed))
-        self._kept[stream_id] = kept
+        self._kept[lease] = kept
         async with reading(self._log.pool, seconds=limits.FORWARD_LOAD_S_MAX) as connection:
-            versions, built_through = await _snapshot(connection, stream_id, passed)
+            versions, built_through = await _snapshot(connection, lease.stream_id, passed)
         for at in range(0, len(versions), _PIECE):
             kept.interest.take(versions[at : at + _PIECE])
             await asyncio.sleep(0)
@@ -136,7 +140,7 @@ class Interests:
         metrics.FORWARD_BUILDS.labels(reason=reason).inc()
         log.info(
             "interest_loaded",
-            stream=stream_id,
+            stream=lease.stream_id,
             versions=len(versions),
             built_through=built_through,
             reason=reason,

@@ -2,7 +2,8 @@
 
 A lease is taken with one conditional UPDATE, which raises its epoch; every later write of the
 stream names the epoch, so who has lost a lease cannot write, however late it wakes. Besides, a
-process stops its streams by its own monotonic clock before a lease can have ended.
+process writes nothing while a lease may have ended by its own monotonic clock; if nobody took it
+meanwhile, the next renewal brings it back. Every write renews its stream's lease too.
 
 Sharing: forwarders show that they live in `forwarders`. One takes free streams only up to its share
 (streams / forwarders, rounded up), and lets go of a few in each renewal while it holds more than
@@ -61,7 +62,7 @@ class Share(NamedTuple):
 class Leases:
     """The leases of one forwarder. One user at a time; the connection is the caller's.
 
-    Every method raises what psycopg raises; a failed `renew` leaves the leases to run out.
+    Every method raises what psycopg raises; after a failed `renew` the leases run out.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -78,9 +79,10 @@ class Leases:
         """True while nobody else can have the lease, by this process' own clock."""
         return self._clock.monotonic_s() < self._until_s.get(lease, -math.inf)
 
-    def ended(self) -> list[Lease]:
-        """Leases that could not be renewed in time; forget them."""
-        return [lease for lease in self._until_s if not self.alive(lease)]
+    def renewed(self, lease: Lease, asked_s: float) -> None:
+        """A write of the stream went through that was begun at that monotonic time."""
+        if lease in self._until_s:
+            self._until_s[lease] = max(self._until_s[lease], asked_s + limits.FORWARD_LEASE_S)
 
     def forget(self, leases: Iterable[Lease]) -> None:
         for lease in leases:
@@ -88,14 +90,13 @@ class Leases:
 
     async def acquire(self, connection: Connection) -> dict[Lease, Place]:
         """Take free streams, up to this forwarder's share."""
-        held = len(self._until_s)
-        room = limits.FORWARD_STREAMS_PER_PROCESS_MAX - held
+        room = limits.FORWARD_STREAMS_PER_PROCESS_MAX - len(self._until_s)
         if room <= 0:
             return {}
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {
             "owner": self.owner,
-            "held": held,
+            "held": int8_array([lease.stream_id for lease in self._until_s]),
             "streams_max": min(room, limits.FORWARD_ACQUIRE_STREAMS_MAX),
             "lease_s": limits.FORWARD_LEASE_S,
         }
@@ -110,11 +111,11 @@ class Leases:
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}
         row = await (await connection.execute(SQL["renew"], values)).fetchone()
-        kept, streams, forwarders = row or ([], 0, 1)
+        gone, kept, streams, forwarders = row or ([], [], 0, 1)
         self.share = Share(streams, forwarders)
-        kept = set(kept)
-        lost = [lease for lease in asked if lease.stream_id not in kept]
-        self._until_s.update({lease: until_s for lease in asked if lease.stream_id in kept})
+        lost = [lease for lease in asked if lease.stream_id in set(gone)]
+        renewed = set(kept)
+        self._until_s.update({lease: until_s for lease in asked if lease.stream_id in renewed})
         self.forget(lost)
         return lost
 

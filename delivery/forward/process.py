@@ -102,7 +102,6 @@ class Forwarder:
         async with asyncio.TaskGroup() as group:
             for name, work in (
                 ("leases", holder.run),
-                ("watch", holder.watch),
                 ("streams", partial(self._find_streams, parts)),
                 ("fanouts", partial(self._expand, parts)),
                 ("partitions", partial(self._partitions, parts)),

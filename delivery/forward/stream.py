@@ -71,7 +71,7 @@ class Stream:
             while not self._stopping:
                 await self._try()
         finally:
-            self._parts.interests.close(self.lease.stream_id)
+            self._parts.interests.close(self.lease)
 
     async def _try(self) -> None:
         try:
@@ -96,7 +96,7 @@ class Stream:
         stream_id = self.lease.stream_id
         start = Cursor(place.segment, place.sequence)
         async with self._parts.log.follow(stream_id, start) as follower:
-            await self._parts.interests.open(stream_id, place.sequence)
+            await self._parts.interests.open(self.lease, place.sequence)
             follower.ring.wakers.add(self._waker)
             try:
                 while not self._stopping:
@@ -131,13 +131,19 @@ class Stream:
     async def _forward(self, follower: Follower, batch: list[Stored]) -> None:
         """Match a batch as far as it goes into few statements, and write."""
         self.lag_since_us = batch[0].appended_at_us
-        interest = await self._parts.interests.current(self.lease.stream_id)
+        interest = await self._parts.interests.current(self.lease)
         due, last = await self._match(interest, batch)
-        for piece in pieces(self._place, due, last):
+        for piece in await self._pieces(due, last):
             if piece.rows or self._checkpoint_is_due():
                 await self._write(piece)
         follower.cursor = last
         interest.advance(last.sequence)
+
+    async def _pieces(self, due: list[Due], last: Cursor) -> list[Piece]:
+        """In a thread if they are many, so that leases are renewed meanwhile."""
+        if sum(len(event.owed) for event in due) <= limits.DELIVERIES_PER_STATEMENT_MAX:
+            return list(pieces(self._place, due, last))
+        return await asyncio.to_thread(list, pieces(self._place, due, last))
 
     async def _match(self, interest: Interest, batch: list[Stored]) -> tuple[list[Due], Cursor]:
         """What the events are owed to, and the last event looked at: a batch that matches much is
@@ -181,19 +187,26 @@ class Stream:
             await self._write(Piece(Place(*cursor), []))
 
     async def _write(self, piece: Piece) -> None:
-        """Raises LeaseLost before or after asking the database, and DatabaseUnavailable when the
-        outcome is not known.
-        """
-        if not self._parts.leases.alive(self.lease):
-            raise LeaseLost
+        """Raises LeaseLost, and DatabaseUnavailable when the outcome is not known."""
+        await self._until_alive()
+        asked_s = self._parts.clock.monotonic_s()
         async with reading(self._parts.pool) as connection:
             wrote = await write(connection, self.lease, self._place, piece)
         if not wrote:
             raise LeaseLost
+        self._parts.leases.renewed(self.lease, asked_s)
         self._place = piece.to
         self._written_s = self._parts.clock.monotonic_s()
         if piece.rows:
             self._parts.wrote(piece)
+
+    async def _until_alive(self) -> None:
+        """Write nothing while the lease may have ended. Raises LeaseLost when that is certain."""
+        leases = self._parts.leases
+        while not leases.alive(self.lease):
+            if self.lease not in leases.held:
+                raise LeaseLost
+            await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
 
     async def _skip(self, gone: Gone) -> None:
         """What comes next is no longer held: go on with the oldest that is, and say so."""

@@ -5,6 +5,7 @@ Connections are in autocommit mode and know the log's arrays (`writing_pool`): o
 no lock is held while this process does something else, or is stopped.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import accumulate
@@ -66,11 +67,12 @@ async def write(connection: Connection, lease: Lease, start: Place, piece: Piece
         "from_segment": start.segment,
         "from_sequence": Int8(start.sequence),
         "from_endpoint_id": Int8(start.endpoint_id),
+        "lease_s": limits.FORWARD_LEASE_S,
     }
     query = "move"
     if piece.fanout:
         query = "write_fanout"
-        values |= _fanout(piece)
+        values |= await asyncio.to_thread(_fanout, piece)  # a million take a second
     elif piece.rows:
         query = "write"
         values |= _rows(piece)

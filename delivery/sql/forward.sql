@@ -20,9 +20,9 @@ WITH part AS (
            AS streams
 ), free AS (
     SELECT stream_id FROM forwarding
-     WHERE expires_at <= clock_timestamp()
+     WHERE expires_at <= clock_timestamp() AND stream_id <> ALL (%(held)s)
      ORDER BY expires_at
-     LIMIT (SELECT greatest(least(streams - %(held)s, %(streams_max)s), 0)::bigint FROM part)
+     LIMIT (SELECT greatest(least(streams - cardinality(%(held)s::bigint[]), %(streams_max)s), 0)::bigint FROM part)
        FOR UPDATE SKIP LOCKED
 )
 UPDATE forwarding f
@@ -32,19 +32,28 @@ UPDATE forwarding f
 RETURNING f.stream_id, f.epoch, f.segment::text, f.sequence, f.endpoint_id
 
 -- name: renew
--- Every lease that is still held, in one statement, and the sign of life; what comes back is still held.
-WITH kept AS (
+-- Every lease that is still held, in one statement, and the sign of life; what comes back is lost, and what is renewed.
+-- A row that a write is holding just now is left to the write, which renews it too.
+WITH asked AS (
+    SELECT stream_id, epoch FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
+), mine AS (
+    SELECT f.stream_id FROM forwarding f JOIN asked a ON a.stream_id = f.stream_id AND a.epoch = f.epoch
+       FOR NO KEY UPDATE OF f SKIP LOCKED
+), kept AS (
     UPDATE forwarding f
        SET expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
-      FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
-     WHERE f.stream_id = v.stream_id AND f.epoch = v.epoch
+      FROM mine
+     WHERE f.stream_id = mine.stream_id
     RETURNING f.stream_id
 ), seen AS (
     INSERT INTO forwarders (id) VALUES (%(owner)s)
         ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
     RETURNING id
 )
-SELECT COALESCE((SELECT array_agg(stream_id) FROM kept), '{}'),
+SELECT COALESCE((SELECT array_agg(a.stream_id) FROM asked a
+                  WHERE NOT EXISTS (SELECT FROM forwarding f WHERE f.stream_id = a.stream_id AND f.epoch = a.epoch)),
+                '{}'),
+       COALESCE((SELECT array_agg(stream_id) FROM kept), '{}'),
        (SELECT count(*) FROM forwarding),
        (SELECT count(*) FROM forwarders
          WHERE seen_at > clock_timestamp() - make_interval(secs => %(lease_s)s) AND id <> %(owner)s) + 1
@@ -62,8 +71,10 @@ DELETE FROM forwarders WHERE id = %(owner)s OR seen_at < now() - interval '1 hou
 SELECT segment::text, sequence, endpoint_id FROM forwarding WHERE stream_id = %s AND epoch = %s
 
 -- name: move
--- The checkpoint alone: nothing matched.
-UPDATE forwarding SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s
+-- The checkpoint alone: nothing matched. Whatever moves it renews the lease.
+UPDATE forwarding
+   SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
+       expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
  WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
    AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
 
@@ -71,7 +82,9 @@ UPDATE forwarding SET segment = %(segment)s, sequence = %(sequence)s, endpoint_i
 -- The checkpoint and the deliveries it stands for: no rows unless it moved. `flat` holds the registrations of the first
 -- delivery, of the second, ...; `begins` and `ends` say where.
 WITH moved AS (
-    UPDATE forwarding SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s
+    UPDATE forwarding
+       SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
+           expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
     RETURNING stream_id
@@ -89,7 +102,9 @@ SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, m.stream_id,
 -- name: write_fanout
 -- The checkpoint passes an event whose deliveries are written in pieces.
 WITH moved AS (
-    UPDATE forwarding SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s
+    UPDATE forwarding
+       SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
+           expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
     RETURNING stream_id

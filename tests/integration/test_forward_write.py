@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import psycopg
 import pytest
 
 from delivery.forward.leases import Lease, Leases, Place, add_streams, place_of
@@ -153,7 +154,7 @@ async def test_forwarders_share_what_is_free(world: World, connection: Connectio
         assert len(one) + len(other) == first.share.streams
 
 
-async def test_a_lease_ends_by_the_own_clock_before_the_database_gives_it_away(
+async def test_a_lease_ends_by_the_own_clock_until_it_is_renewed(
     world: World, connection: Connection
 ) -> None:
     clock = ManualClock()
@@ -162,8 +163,39 @@ async def test_a_lease_ends_by_the_own_clock_before_the_database_gives_it_away(
     lease, _, _ = await leased(world, connection, leases)
     clock.advance_s(limits.FORWARD_LEASE_S - 0.1)
     assert leases.alive(lease)
-    assert await leases.renew(connection) == []
-    clock.advance_s(limits.FORWARD_LEASE_S)
-    assert leases.ended()
+    clock.advance_s(0.2)
     assert not leases.alive(lease)
+    assert await leases.renew(connection) == []
+    assert leases.alive(lease)
     await leases.leave(connection)
+
+
+async def test_renewal_waits_for_no_write(world: World, connection: Connection) -> None:
+    """One stream's long write does not make the others' leases end."""
+    clock = ManualClock()
+    leases = Leases(clock)
+    await leases.renew(connection)
+    busy, _, _ = await leased(world, connection, leases)
+    other, _, _ = await leased(world, connection, leases)
+    with psycopg.connect(world.url) as writer:
+        writer.execute("UPDATE forwarding SET sequence = 0 WHERE stream_id = %s", (busy[0],))
+        clock.advance_s(limits.FORWARD_LEASE_S)
+        await connection.execute("SET lock_timeout = '100ms'")
+        assert await leases.renew(connection) == []
+        assert leases.alive(other)
+        assert not leases.alive(busy)
+    leases.renewed(busy, clock.monotonic_s())
+    assert leases.alive(busy)
+    world.sql("UPDATE forwarding SET epoch = epoch + 1 WHERE stream_id = %s", busy.stream_id)
+    assert await leases.renew(connection) == [busy]
+    assert leases.held == [other]
+
+
+async def test_a_write_renews_its_lease(world: World, connection: Connection) -> None:
+    async with forwarder(connection) as leases:
+        lease, place, where = await leased(world, connection, leases)
+        world.sql("UPDATE forwarding SET expires_at = now() WHERE stream_id = %s", lease.stream_id)
+        [piece] = pieces(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
+        assert await write(connection, lease, place, piece)
+        held = "SELECT expires_at > now() FROM forwarding WHERE stream_id = %s"
+        assert world.sql(held, lease.stream_id) == [(True,)]
