@@ -18,6 +18,17 @@ export class Problem extends Error {
     this.index = index;
     this.field = field;
   }
+
+  /** The same of another field: a form may name it otherwise than the request did. */
+  at(field: string): Problem {
+    return new Problem(this.status, { detail: this.message, code: this.code, position: { field } });
+  }
+}
+
+/** The message for one field of a form, `attributes` for `attributes.total` too. */
+export function errorAt(error: unknown, field: string): string | undefined {
+  if (!(error instanceof Problem) || error.field === undefined) return undefined;
+  return error.field === field || error.field.startsWith(`${field}.`) ? error.message : undefined;
 }
 
 /** What to tell a person about any error. */

@@ -1,5 +1,7 @@
-import { Drawer, Stack } from "@mantine/core";
+import { Anchor, Drawer, Stack } from "@mantine/core";
+import { Link } from "react-router";
 
+import { pathIn } from "../api/zone";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
 import { Moment } from "../parts/Moment";
@@ -7,13 +9,14 @@ import { whole } from "../parts/numbers";
 import type { EventFrame } from "./frames";
 
 interface Props {
+  zone: string;
   stream: string;
   frame: EventFrame | undefined;
   onClose: () => void;
 }
 
 /** One whole event, with what the log gave it. */
-export function EventDrawer({ stream, frame, onClose }: Props) {
+export function EventDrawer({ zone, stream, frame, onClose }: Props) {
   return (
     <Drawer
       opened={frame !== undefined}
@@ -33,6 +36,13 @@ export function EventDrawer({ stream, frame, onClose }: Props) {
               ["Came as", frame.liveness === "live" ? "live" : "recovery: it was stored before the listen began"],
             ]}
           />
+          <Anchor
+            component={Link}
+            to={`${pathIn(zone, "deliveries")}?stream=${encodeURIComponent(stream)}&sequence=${frame.sequence}`}
+            size="sm"
+          >
+            Its deliveries
+          </Anchor>
           <Json value={frame.event} label="the event" />
         </Stack>
       )}

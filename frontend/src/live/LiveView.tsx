@@ -63,7 +63,7 @@ export function LiveView({ wish }: { wish: Wish }) {
         <EventList rows={live.rows} onOpen={setShown} />
       </Card>
       {live.received === 0 && link.kind === "live" && <Waiting wish={wish} />}
-      <EventDrawer stream={wish.stream} frame={shown} onClose={() => setShown(undefined)} />
+      <EventDrawer zone={wish.zone} stream={wish.stream} frame={shown} onClose={() => setShown(undefined)} />
     </>
   );
 }

@@ -1,58 +1,42 @@
-import { Anchor, Table, Text } from "@mantine/core";
+import { Anchor, Text } from "@mantine/core";
 import { Link } from "react-router";
 
 import { pathIn } from "../api/zone";
 import { Card } from "../parts/Card";
+import { type Column, DataTable } from "../parts/DataTable";
 import { rate, whole } from "../parts/numbers";
-import { type Readings, streamRate } from "./readings";
+import { type Overview, type Readings, streamRate } from "./readings";
+
+type Stream = Overview["streams"][number];
 
 /** Each stream: how far it is, how fast it grows, and how far it is matched for callbacks. */
 export function StreamTable({ zone, readings }: { zone: string; readings: Readings }) {
+  const columns: Column<Stream>[] = [
+    {
+      title: "Stream",
+      cell: ({ name }) => (
+        <Anchor component={Link} to={`${pathIn(zone, "live")}?stream=${encodeURIComponent(name)}`} size="sm" fw={600}>
+          {name}
+        </Anchor>
+      ),
+    },
+    { title: "Last sequence", right: true, cell: (stream) => whole(stream.last) },
+    { title: "Per second", right: true, cell: (stream) => orNothing(streamRate(readings, stream.name), rate) },
+    { title: "Matched to", right: true, cell: (stream) => orNothing(stream.matched, whole) },
+    { title: "Not matched yet", right: true, cell: (stream) => orNothing(stream.lag, whole) },
+  ];
   return (
     <Card title="Streams">
-      <Table.ScrollContainer minWidth={520} scrollAreaProps={{ viewportProps: { tabIndex: 0, "aria-label": "Streams" } }}>
-        <Table verticalSpacing="xs" horizontalSpacing="md" className="number">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Stream</Table.Th>
-              <Table.Th ta="right">Last sequence</Table.Th>
-              <Table.Th ta="right">Per second</Table.Th>
-              <Table.Th ta="right">Matched to</Table.Th>
-              <Table.Th ta="right">Not matched yet</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {readings.now.streams.map((stream) => (
-              <Table.Tr key={stream.name}>
-                <Table.Td>
-                  <Anchor
-                    component={Link}
-                    to={`${pathIn(zone, "live")}?stream=${encodeURIComponent(stream.name)}`}
-                    size="sm"
-                    fw={500}
-                  >
-                    {stream.name}
-                  </Anchor>
-                </Table.Td>
-                <Table.Td ta="right">{whole(stream.last)}</Table.Td>
-                <Table.Td ta="right">{orNothing(streamRate(readings, stream.name), rate)}</Table.Td>
-                <Table.Td ta="right">{orNothing(stream.matched, whole)}</Table.Td>
-                <Table.Td ta="right">{orNothing(stream.lag, whole)}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <DataTable label="Streams" items={readings.now.streams} columns={columns} keyOf={(stream) => stream.name} minWidth={520} />
     </Card>
   );
 }
 
 function orNothing(value: number | null, format: (value: number) => string) {
-  return value === null ? (
+  if (value !== null) return format(value);
+  return (
     <Text span c="dimmed" aria-label="none">
       –
     </Text>
-  ) : (
-    format(value)
   );
 }

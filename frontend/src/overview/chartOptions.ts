@@ -1,5 +1,7 @@
 import type { Axis, Options } from "uplot";
 
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const INCREMENTS = [1, 2, 5].flatMap((step) => Array.from({ length: 9 }, (_, power) => step * 10 ** power)).sort((a, b) => a - b);
 const SHOWN_S = 120; // at least; an empty chart does not stretch two points over its width
 
 export function chartOptions(
@@ -22,8 +24,8 @@ export function chartOptions(
     padding: [12, 16, 0, 0],
     scales: { x: { time: true, range: recent }, y: { range: fromZero } },
     axes: [
-      { ...axis, grid: { show: false }, space: 80 },
-      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+      { ...axis, grid: { show: false }, space: 80, values: (_, ticks) => ticks.map(clock) },
+      { ...axis, size: 56, incrs: INCREMENTS, values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [{}, { label, stroke: line, width: 1.75, fill: colour("--chart-fill"), points: { show: false } }],
   };
@@ -35,4 +37,8 @@ function recent(_: unknown, from: number, to: number): [number, number] {
 
 function fromZero(_: unknown, _from: number, to: number | null): [number, number] {
   return [0, Math.max(1, (to ?? 0) * 1.15)];
+}
+
+function clock(seconds: number): string {
+  return CLOCK.format(seconds * 1000);
 }

@@ -1,1 +1,60 @@
-export function RegistrationsPage() { return null; }
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconPlus } from "@tabler/icons-react";
+import { useState } from "react";
+import { useSearchParams } from "react-router";
+
+import { useZone } from "../api/zone";
+import { PageHeader } from "../parts/PageHeader";
+import { SecretOnce } from "../parts/SecretOnce";
+import { NewRegistrationDrawer } from "./NewRegistrationDrawer";
+import { RegistrationDrawer } from "./RegistrationDrawer";
+import { RegistrationFilters } from "./RegistrationFilters";
+import { RegistrationList } from "./RegistrationList";
+import type { Registration, RegistrationFilter } from "./registrations";
+
+export function RegistrationsPage() {
+  const zone = useZone();
+  const [search, setSearch] = useSearchParams();
+  const [creating, { open, close }] = useDisclosure(false);
+  const [shown, setShown] = useState<Registration>();
+  const [secret, setSecret] = useState<string>();
+  const filter = filterOf(search);
+
+  return (
+    <>
+      <PageHeader title="Registrations" about="Who wants which events, and where the hub calls back.">
+        <Button leftSection={<IconPlus size={16} />} onClick={open}>
+          New registration
+        </Button>
+      </PageHeader>
+      <RegistrationFilters zone={zone} filter={filter} onChange={(next) => setSearch(searchOf(next))} />
+      <RegistrationList zone={zone} filter={filter} onOpen={setShown} />
+      <NewRegistrationDrawer
+        zone={zone}
+        opened={creating}
+        onClose={close}
+        onMade={(made) => {
+          close();
+          setSecret(made);
+        }}
+      />
+      <RegistrationDrawer zone={zone} registration={shown} onClose={() => setShown(undefined)} />
+      <SecretOnce secret={secret} onClose={() => setSecret(undefined)} />
+    </>
+  );
+}
+
+function filterOf(search: URLSearchParams): RegistrationFilter {
+  const endpoint = Number(search.get("endpoint"));
+  return {
+    client: search.get("client") ?? undefined,
+    stream: search.get("stream") ?? undefined,
+    endpoint: endpoint > 0 ? endpoint : undefined,
+  };
+}
+
+function searchOf(filter: RegistrationFilter): URLSearchParams {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== "");
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+}

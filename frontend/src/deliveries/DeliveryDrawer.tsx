@@ -1,0 +1,76 @@
+import { Drawer, Skeleton, Stack, Text, Title } from "@mantine/core";
+import type { ReactNode } from "react";
+
+import { Facts } from "../parts/Facts";
+import { Json } from "../parts/Json";
+import { Moment } from "../parts/Moment";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { State } from "../parts/State";
+import { whole } from "../parts/numbers";
+import { type OneDelivery, useDelivery } from "./deliveries";
+import { Tries } from "./Tries";
+
+interface Props {
+  zone: string;
+  delivery: string | undefined;
+  onClose: () => void;
+}
+
+export function DeliveryDrawer({ zone, delivery, onClose }: Props) {
+  return (
+    <Drawer
+      opened={delivery !== undefined}
+      onClose={onClose}
+      position="right"
+      size="xl"
+      title="Delivery"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {delivery !== undefined && <Detail zone={zone} id={delivery} />}
+    </Drawer>
+  );
+}
+
+function Detail({ zone, id }: { zone: string; id: string }) {
+  const { data, error, isError, refetch } = useDelivery(zone, id);
+  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Skeleton h={320} aria-label="Loading" />;
+  return (
+    <Stack gap="lg">
+      <Facts facts={factsOf(data)} />
+      <section>
+        <Title order={2} mb="xs">
+          Attempts
+        </Title>
+        <Tries tries={data.tries} />
+      </section>
+      <section>
+        <Title order={2} mb="xs">
+          Event
+        </Title>
+        {data.event === null ? (
+          <Text size="sm" c="dimmed">
+            The event is not held any more.
+          </Text>
+        ) : (
+          <Json value={data.event} label="the event" />
+        )}
+      </section>
+    </Stack>
+  );
+}
+
+function factsOf(delivery: OneDelivery): [string, ReactNode][] {
+  const { stream, sequence, endpoint, registrations, state, attempts, next_attempt_at: next } = delivery;
+  const facts: [string, ReactNode][] = [
+    ["Event", `${stream} ${whole(sequence)}`],
+    ["Endpoint", endpoint],
+    ["Registrations", registrations.join(", ")],
+    ["State", <State key="state" state={state} />],
+    ["Attempts", attempts],
+    ["Created", <Moment key="created" at={delivery.created_at} />],
+  ];
+  if (state === "pending" && next !== null) facts.push(["Next attempt", <Moment key="next" at={next} />]);
+  if (delivery.finished_at !== null) facts.push(["Finished", <Moment key="finished" at={delivery.finished_at} />]);
+  return facts;
+}

@@ -1,0 +1,41 @@
+import { Group, Pill, SegmentedControl } from "@mantine/core";
+
+import { EndpointSelect } from "../endpoints/EndpointSelect";
+import { whole } from "../parts/numbers";
+import { type DeliveryFilter, STATES } from "./deliveries";
+
+const ALL = "all";
+
+interface Props {
+  zone: string;
+  filter: DeliveryFilter;
+  onChange: (filter: DeliveryFilter) => void;
+}
+
+export function DeliveryFilters({ zone, filter, onChange }: Props) {
+  const { endpoint, stream, sequence, state } = filter;
+  return (
+    <Group gap="sm" mb="md">
+      {sequence === undefined ? (
+        <EndpointSelect
+          zone={zone}
+          aria-label="Endpoint"
+          placeholder="Endpoint"
+          value={endpoint}
+          onChange={(chosen) => onChange({ endpoint: chosen, state })}
+          w={{ base: "100%", xs: 340 }}
+        />
+      ) : (
+        <Pill size="lg" withRemoveButton removeButtonProps={{ "aria-label": "Of an endpoint instead", tabIndex: 0, "aria-hidden": false }} onRemove={() => onChange({ state })}>
+          Event {stream} {whole(sequence)}
+        </Pill>
+      )}
+      <SegmentedControl
+        aria-label="State"
+        data={[ALL, ...STATES]}
+        value={state ?? ALL}
+        onChange={(chosen) => onChange({ ...filter, state: STATES.find((one) => one === chosen) })}
+      />
+    </Group>
+  );
+}

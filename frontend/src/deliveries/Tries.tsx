@@ -1,0 +1,60 @@
+import { Accordion, Group, Text } from "@mantine/core";
+
+import { Moment } from "../parts/Moment";
+import { State } from "../parts/State";
+import { whole } from "../parts/numbers";
+import type { Try } from "./deliveries";
+import classes from "./Tries.module.css";
+
+/** Each try with what was sent and what came back, the newest first and open. */
+export function Tries({ tries }: { tries: Try[] }) {
+  const newest = tries[0];
+  if (newest === undefined) {
+    return (
+      <Text size="sm" c="dimmed">
+        None yet.
+      </Text>
+    );
+  }
+  return (
+    <Accordion variant="contained" defaultValue={String(newest.number)}>
+      {tries.map((each) => (
+        <Accordion.Item key={each.number} value={String(each.number)}>
+          <Accordion.Control>
+            <Group gap="sm">
+              <Text fw={600} size="sm">
+                Attempt {each.number}
+              </Text>
+              <State state={each.outcome === "delivered" ? "delivered" : "dead"} label={outcomeOf(each)} />
+              <Text size="sm" c="dimmed" className="number">
+                <Moment at={each.at} />, {whole(each.duration_ms)} ms
+              </Text>
+            </Group>
+          </Accordion.Control>
+          <Accordion.Panel>
+            <Part title={`Request to ${each.url}`} text={each.request} />
+            <Part title="Response" text={each.response} />
+          </Accordion.Panel>
+        </Accordion.Item>
+      ))}
+    </Accordion>
+  );
+}
+
+function outcomeOf({ outcome, status }: Try): string {
+  const words = outcome.replaceAll("_", " ");
+  return status === null ? words : `${outcome === "status" ? "status" : words} ${status}`;
+}
+
+function Part({ title, text }: { title: string; text: string }) {
+  return (
+    <section className={classes.part}>
+      <Text size="xs" c="dimmed" fw={600} className={classes.title}>
+        {title}
+      </Text>
+      <pre className={classes.text} tabIndex={0} aria-label={title}>
+        {text === "" ? "nothing" : text}
+      </pre>
+    </section>
+  );
+}
