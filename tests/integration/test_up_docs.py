@@ -66,6 +66,18 @@ def test_every_command_of_the_page_about_the_api_works(hub: Hub) -> None:
     assert '"ranges"' in run(hub, commands("api.md"))
 
 
+def test_every_command_of_the_page_about_registrations_works(hub: Hub) -> None:
+    said = run(hub, commands("registrations.md"))
+    assert said.count('"from"') == 6  # shown, two made, changed, two listed
+    assert "whsec_" not in said
+
+
+def test_every_command_of_the_page_about_endpoints_works(hub: Hub) -> None:
+    said = run(hub, commands("endpoints.md"))
+    assert said.count("whsec_") == 1
+    assert said.count('"reason":"request"') == 1
+
+
 def test_backup_of_the_page_about_operations_works(hub: Hub) -> None:
     run(hub, commands("operations.md", "pg_dump"))
     assert (hub.data.parent / "hub.dump").stat().st_size > 0
