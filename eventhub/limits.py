@@ -153,7 +153,8 @@ CALLBACK_SLOTS_NEW_ENDPOINT_MAX = 4  # until the first good answer; then twice a
 CALLBACK_SLOW_S = 2.0  # an endpoint that keeps a request longer gets one slot until it answers
 CALLBACK_ENDPOINTS_REMEMBERED_MAX = 20_000  # how they did lately, in one worker; about 10 MB
 CALLBACK_TIMEOUT_S_MAX = 12.0  # one try, from the look-up of the name to the end of the answer
-CALLBACK_CONNECT_TIMEOUT_S_MAX = 4.0
+CALLBACK_CONNECT_TIMEOUT_S_MAX = 4.0  # of the time above: the name, TCP and TLS
+CALLBACK_BODY_S_MAX = 2.0  # for the rest of an answer whose status is known
 CALLBACK_HEADERS_BYTES_MAX = 16 * 1024  # of an answer
 CALLBACK_HEADERS_COUNT_MAX = 100  # of an answer
 CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a longer body the rest is not taken
@@ -183,9 +184,8 @@ CALLBACK_WAKE_TIMEOUT_S = 0.5  # of Redis; a lost word costs CALLBACK_SCAN_INTER
 CALLBACK_LANE_KEPT_S = 3_600.0  # a lane that nobody holds is forgotten after this
 
 # --- overview ---
-OVERVIEW_COUNT_MAX = (
-    100_000  # counting so many takes some 20 ms; "or more" tells an operator enough
-)
+# counting so many takes some 20 ms; "or more" tells an operator enough
+OVERVIEW_COUNT_MAX = 100_000
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
