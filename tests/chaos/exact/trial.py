@@ -76,7 +76,7 @@ def script_of(number: int, dice: random.Random) -> Script:
         (here, everything, None),
         (LANE, {**everything, **narrow}, None),
     )
-    endpoint, filter, change = kinds[(number + number // 4) % len(kinds)]
+    endpoint, filter, change = kinds[(number + number // 4 * 3) % len(kinds)]
     return Script(
         number=number,
         endpoint=endpoint,
