@@ -14,7 +14,7 @@ import delivery
 from delivery.callbacks.body import Place
 from eventhub import limits
 from eventhub.eventlog import arrays, queries
-from eventhub.eventlog.arrays import int8_array
+from eventhub.eventlog.arrays import int8_array, text_array
 from eventhub.eventlog.database import Connection, connect
 
 SQL = queries.load("callbacks.sql", Path(next(iter(delivery.__path__))) / "sql")
@@ -143,13 +143,16 @@ def _by_sequence(claimed: Claimed) -> int:
 
 async def leave_lanes(connection: Connection, held: Sequence[tuple[Lane, str]]) -> None:
     """Free lanes, if they are still held under those tokens."""
-    values = {**_lanes([lane for lane, _ in held]), "tokens": [token for _, token in held]}
+    values = {
+        **_lanes([lane for lane, _ in held]),
+        "tokens": text_array([token for _, token in held]),
+    }
     await connection.execute(SQL["leave_lanes"], values)
 
 
 async def give_back(connection: Connection, claims: Sequence[Claimed]) -> None:
     """Claimed and not tried: due again at once, for anyone."""
-    values = {**where(claims), "tokens": [claimed.token for claimed in claims]}
+    values = {**where(claims), "tokens": text_array([claimed.token for claimed in claims])}
     await connection.execute(SQL["give_back"], values)
 
 

@@ -1,7 +1,7 @@
 """Drains what is due: claims as slots get free, posts, and leaves the results to the outbox.
 
 One event loop; PostgreSQL says what is due, and hints only make the look sooner. Any number of
-drains work beside each other. Sql module, aiohttp.
+drains work beside each other. Sql module.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
-import aiohttp
 import psycopg
 
 from delivery.callbacks import claims
 from delivery.callbacks.body import EventBody
 from delivery.callbacks.claims import Claimed, Endpoint, Found, Lane
-from delivery.callbacks.guard import Resolver, open_session
+from delivery.callbacks.client import Client
+from delivery.callbacks.guard import Guard
 from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, Outbox
 from delivery.callbacks.post import Ended, Target, not_sent, post
@@ -80,16 +80,17 @@ class Drain:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Drain until `stop` is set; then wait a little for answers, and give back the rest."""
-        resolver = Resolver()
-        async with open_session(self._terms.addresses, resolver) as session:
-            claiming = asyncio.create_task(self._connected("drain", self._claim, session))
-            writing = asyncio.create_task(self._connected("results", self._write, session))
-            await stop.wait()
-            self._stopping = True
-            self._stir.set()
-            await asyncio.wait([claiming], timeout=limits.CALLBACK_STOP_S_MAX / 4)
-            await self._finish(claiming, writing)
-        await resolver.close()
+        guard = Guard(self._terms.addresses)
+        client = Client(guard)
+        claiming = asyncio.create_task(self._connected("drain", self._claim, client))
+        writing = asyncio.create_task(self._connected("results", self._write, client))
+        await stop.wait()
+        self._stopping = True
+        self._stir.set()
+        await asyncio.wait([claiming], timeout=limits.CALLBACK_STOP_S_MAX / 4)
+        await self._finish(claiming, writing)
+        client.close()
+        guard.close()
 
     async def _finish(self, *tasks: asyncio.Task[None]) -> None:
         """Answers that come in time are written, requests that are left are given back."""
@@ -105,13 +106,13 @@ class Drain:
         except (DatabaseUnavailable, psycopg.Error, *AWAY) as error:
             log.warning("callback_results_lost", reason=type(error).__name__)
 
-    async def _connected(self, name: str, work: Any, session: aiohttp.ClientSession) -> None:
+    async def _connected(self, name: str, work: Any, client: Client) -> None:
         """Do the work on a connection, and on another one when that breaks; nothing ends it but the
         stop.
         """
 
         async def on(connection: Connection) -> None:
-            await work(connection, session)
+            await work(connection, client)
 
         while not self._stopping:
             try:
@@ -129,16 +130,16 @@ class Drain:
         finally:
             connection.pgconn.finish()  # at once, also when the server does not answer
 
-    async def _write(self, connection: Connection, _: aiohttp.ClientSession) -> None:
+    async def _write(self, connection: Connection, _: Client) -> None:
         await self._outbox.run(connection)
 
-    async def _claim(self, connection: Connection, session: aiohttp.ClientSession) -> None:
+    async def _claim(self, connection: Connection, client: Client) -> None:
         while not self._stopping:
             self._stir.clear()
             self._more = True
             if self._slots.free > 0 and not self._outbox.full:
                 with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                    self._more = await self._turn(connection, session)
+                    self._more = await self._turn(connection, client)
             await self._pause()
 
     async def _pause(self) -> None:
@@ -155,13 +156,13 @@ class Drain:
         if self._more:
             self._stir.set()
 
-    async def _turn(self, connection: Connection, session: aiohttp.ClientSession) -> bool:
+    async def _turn(self, connection: Connection, client: Client) -> bool:
         """Claim once and start posting; true if more may be due."""
-        parallel = await self._claim_parallel(connection, session)
-        ordered = await self._claim_ordered(connection, session)
+        parallel = await self._claim_parallel(connection, client)
+        ordered = await self._claim_ordered(connection, client)
         return parallel or ordered
 
-    async def _claim_parallel(self, connection: Connection, session: aiohttp.ClientSession) -> bool:
+    async def _claim_parallel(self, connection: Connection, client: Client) -> bool:
         found = await claims.scan_parallel(connection, self._endpoints_after)
         self._endpoints_after = found.last or 0
         await self._cancel(connection, found)
@@ -173,14 +174,14 @@ class Drain:
         claimed = await claims.claim_parallel(connection, wanted)
         for work in await self._loaded(connection, claimed, found.due, until_s):
             self._slots.hold(work.claimed.endpoint_id)
-            self._start(self._deliver(session, work))
+            self._start(self._deliver(client, work))
         return (
             len(claimed) >= sum(wanted.values())
             or wanted.keys() != found.due.keys()
             or found.last is not None
         )
 
-    async def _claim_ordered(self, connection: Connection, session: aiohttp.ClientSession) -> bool:
+    async def _claim_ordered(self, connection: Connection, client: Client) -> bool:
         found = await claims.scan_ordered(connection, self._lanes_after)
         self._lanes_after = found.last or _START
         await self._cancel(connection, found)
@@ -199,7 +200,7 @@ class Drain:
         works = iter(await self._loaded(connection, flat, endpoints, until_s))
         for lane_claims in taken:
             self._slots.hold(lane_claims[0].endpoint_id)
-            self._start(self._deliver_lane(session, list(islice(works, len(lane_claims)))))
+            self._start(self._deliver_lane(client, list(islice(works, len(lane_claims)))))
         return len(lanes) < len(found.due) or found.last is not None
 
     def _rotated(self, endpoints: Iterable[int]) -> list[int]:
@@ -239,19 +240,19 @@ class Drain:
         if not task.cancelled() and task.exception() is not None:
             log.error("callback_failed", exc_info=task.exception())
 
-    async def _deliver(self, session: aiohttp.ClientSession, work: Work) -> None:
+    async def _deliver(self, client: Client, work: Work) -> None:
         try:
-            await self._try(session, work)
+            await self._try(client, work)
         finally:
             self._slots.release(work.claimed.endpoint_id)
             self._freed()
 
-    async def _deliver_lane(self, session: aiohttp.ClientSession, works: list[Work]) -> None:
+    async def _deliver_lane(self, client: Client, works: list[Work]) -> None:
         """One after the other, until one is to be tried again: the lane is closed until then."""
         first, left = works[0].claimed, list(works)
         try:
             while left and not self._stopping:
-                decision = await self._try(session, left.pop(0))
+                decision = await self._try(client, left.pop(0))
                 if decision is None or decision.state == "pending":
                     break
         finally:
@@ -260,7 +261,7 @@ class Drain:
             self._outbox.leave(first.lane, first.token)
             self._slots.release(first.endpoint_id)
 
-    async def _try(self, session: aiohttp.ClientSession, work: Work) -> Decision | None:
+    async def _try(self, client: Client, work: Work) -> Decision | None:
         """Post once and hand the result to the outbox; None if there was no time for it."""
         claimed = work.claimed
         if work.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX:
@@ -269,7 +270,7 @@ class Drain:
         request = self._slots.began(claimed.endpoint_id)
         outcome = "internal"
         try:
-            tried, attempt = await _posted(session, work)
+            tried, attempt = await _posted(client, work)
             outcome = tried.outcome
         except asyncio.CancelledError:
             self._outbox.give_back(claimed)
@@ -281,9 +282,9 @@ class Drain:
         return decision
 
 
-async def _posted(session: aiohttp.ClientSession, work: Work) -> Ended:
+async def _posted(client: Client, work: Work) -> Ended:
     if work.body is None:
         return not_sent(work.target, "event_gone", "the event is not held any more")
     message = message_id(work.segment, work.claimed.sequence, work.claimed.endpoint_id)
     body = work.body.with_registrations(work.claimed.registrations)
-    return await post(session, work.target, message, body)
+    return await post(client, work.target, message, body)

@@ -1,24 +1,35 @@
-"""The HTTP session of the callbacks: no address is connected to that may not be called.
+"""Connects to endpoints, and to no address that may not be called.
 
 The check stands where the socket for one address is made, so that literal addresses, every address
 of a name, and names that change between two look-ups all pass it, and what was checked is what is
-connected to. No redirects, proxies or cookies. aiohttp, no database.
+connected to. Plain.
 """
 
 import asyncio
 import socket
+import ssl
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
+import aiohappyeyeballs
 
 from eventhub import limits
 from registrations.endpoints.addresses import CallbackAddresses
 
-# The host and port of the URL that the current task is about to call.
-calling: ContextVar[tuple[str, int]] = ContextVar("calling")
+Info = tuple[Any, ...]  # of getaddrinfo
+P = TypeVar("P", bound=asyncio.Protocol)
+_SECOND_ADDRESS_S = 0.25  # RFC 8305: the next address is tried beside one that keeps silent
+
+
+class Place(NamedTuple):
+    """Where a URL leads to."""
+
+    host: str  # as in the URL, an IPv6 address without brackets
+    port: int
+    tls: bool
 
 
 class AddressRefused(OSError):
@@ -26,82 +37,72 @@ class AddressRefused(OSError):
 
 
 class Guard:
-    """Makes sockets for allowed addresses only."""
+    """The rules, and the names looked up lately."""
 
     def __init__(self, addresses: CallbackAddresses) -> None:
         self._addresses = addresses
-
-    def make_socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """aiohttp's socket factory; `info` is a tuple of getaddrinfo, whose last part is connected
-        to. Raises AddressRefused.
-        """
-        family, kind, protocol, _, address = info
-        host, port = calling.get()
-        if not self._addresses.allowed(address[0], host, port):
-            # the same words for all addresses of a name, or aiohttp makes another error of several
-            raise AddressRefused(f"{host} leads to an address that callbacks may not go to")
-        made = socket.socket(family=family, type=kind, proto=protocol)
-        made.setblocking(False)
-        return made
-
-
-class Resolver(AbstractResolver):
-    """getaddrinfo in threads of its own: the event loop's few would be taken by a few dead names
-    for as long as a name server keeps silent.
-    """
-
-    def __init__(self) -> None:
+        self._tls = ssl.create_default_context()
+        self._looked_up: dict[str, tuple[float, asyncio.Future[list[Info]]]] = {}
+        # The event loop's own few threads would be taken by a few dead names for as long as a name
+        # server keeps silent.
         self._threads = ThreadPoolExecutor(
             limits.CALLBACK_DNS_THREADS_MAX, thread_name_prefix="callback-dns"
         )
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        infos = await loop.run_in_executor(
-            self._threads, _look_up, host, port, socket.AddressFamily(family)
-        )
-        return [
-            ResolveResult(
-                hostname=host,
-                host=str(address[0]),
-                port=port,
-                family=found,
-                proto=protocol,
-                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-            )
-            for found, _, protocol, _, address in infos
-        ]
-
-    async def close(self) -> None:
+    def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    async def connect(self, place: Place, protocol: Callable[[], P]) -> P:
+        """A connection with the protocol on it. Raises OSError (AddressRefused, socket.gaierror,
+        ssl.SSLError among them) and UnicodeError; the caller bounds the time.
+        """
+        loop = asyncio.get_running_loop()
+        infos = [(*info[:4], (info[4][0], place.port, *info[4][2:]))
+                 for info in await self._look_up(place.host)]  # fmt: skip
+        connected = await aiohappyeyeballs.start_connection(
+            infos,
+            happy_eyeballs_delay=_SECOND_ADDRESS_S,
+            socket_factory=partial(self._make_socket, place),
+        )
+        _, made = await loop.create_connection(
+            protocol,
+            sock=connected,
+            ssl=self._tls if place.tls else None,
+            server_hostname=place.host if place.tls else None,
+        )
+        return made
 
-def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[Any]:
-    return socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
+    def _make_socket(self, place: Place, info: Info) -> socket.socket:
+        """For one address, just before it is connected to."""
+        family, kind, protocol, _, address = info
+        if not self._addresses.allowed(address[0], place.host, place.port):
+            # the same words for all addresses of a name, or several become another error
+            raise AddressRefused(f"{place.host} leads to an address that may not be called")
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+    async def _look_up(self, host: str) -> list[Info]:
+        """The addresses of a name; one look-up serves all who ask within a few seconds."""
+        now_s = time.monotonic()
+        known = self._looked_up.get(host)
+        if known is None or known[0] < now_s:
+            self._forget(now_s)
+            looking = asyncio.get_running_loop().run_in_executor(self._threads, _addresses, host)
+            known = now_s + limits.CALLBACK_DNS_S_MAX, looking
+            self._looked_up[host] = known
+            looking.add_done_callback(partial(self._looked, host))
+        return await asyncio.shield(known[1])
+
+    def _looked(self, host: str, looking: "asyncio.Future[list[Info]]") -> None:
+        """A failure is not remembered."""
+        if looking.cancelled() or looking.exception() is not None:
+            self._looked_up.pop(host, None)
+
+    def _forget(self, now_s: float) -> None:
+        if len(self._looked_up) >= limits.CALLBACK_NAMES_CACHED_MAX:
+            self._looked_up = {
+                host: known for host, known in self._looked_up.items() if known[0] >= now_s
+            }
 
 
-def open_session(addresses: CallbackAddresses, resolver: AbstractResolver) -> aiohttp.ClientSession:
-    """A session for `async with`. The number of connections is bounded by the slots."""
-    connector = aiohttp.TCPConnector(
-        limit=0,
-        resolver=resolver,
-        socket_factory=Guard(addresses).make_socket,
-        ttl_dns_cache=limits.CALLBACK_DNS_S_MAX,
-        keepalive_timeout=limits.CALLBACK_KEEP_ALIVE_S,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(
-            total=limits.CALLBACK_TIMEOUT_S_MAX,
-            sock_connect=limits.CALLBACK_CONNECT_TIMEOUT_S_MAX,
-        ),
-        auto_decompress=False,
-        trust_env=False,
-        skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
-        max_line_size=limits.CALLBACK_HEADERS_BYTES_MAX,
-        max_field_size=limits.CALLBACK_HEADERS_BYTES_MAX,
-        max_headers=limits.CALLBACK_HEADERS_COUNT_MAX,
-    )
+def _addresses(host: str) -> list[Info]:
+    return list(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))

@@ -4,12 +4,10 @@ endpoint's key; each is made or looked up once and kept. Sql module.
 
 from collections.abc import Sequence
 
-from yarl import URL
-
 from delivery.callbacks import claims
 from delivery.callbacks.body import EventBody, EventCache, Place, event_body
 from delivery.callbacks.claims import Claimed, Endpoint
-from delivery.callbacks.post import Target
+from delivery.callbacks.post import Target, target_of
 from eventhub import limits
 from eventhub.eventlog.database import Connection
 from registrations.endpoints.secrets import Unsealable, unseal
@@ -75,9 +73,9 @@ def _target(secret_key: str, endpoint: Endpoint) -> Target:
     """One endpoint that cannot be called must not keep the others from being called."""
     try:
         secret = unseal(secret_key, endpoint.secret)
-        return Target(URL(endpoint.url), endpoint.url, secret)
+        return target_of(endpoint.url, secret)
     except (Unsealable, ValueError) as error:
-        return Target(None, endpoint.url, b"", str(error))
+        return Target(endpoint.url, None, "", "", b"", str(error))
 
 
 def _key(claimed: Claimed) -> tuple[int, int]:

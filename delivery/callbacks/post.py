@@ -1,17 +1,14 @@
-"""Posts one delivery and says how it ended: no exception, and no longer than its time. aiohttp, no
-database.
-"""
+"""Posts one delivery and says how it ended: no exception, and no longer than its time. Plain."""
 
-import asyncio
+import socket
 import ssl
 import time
 from typing import NamedTuple
 
-import aiohttp
-from multidict import CIMultiDictProxy
 from yarl import URL
 
-from delivery.callbacks.guard import AddressRefused, calling
+from delivery.callbacks.client import Answer, Client, NoHttp
+from delivery.callbacks.guard import AddressRefused, Place
 from delivery.callbacks.results import Attempt
 from delivery.callbacks.retry import Tried, outcome_of_status, read_retry_after
 from delivery.callbacks.signature import sign
@@ -23,12 +20,14 @@ USER_AGENT = "EventHub"
 
 
 class Target(NamedTuple):
-    """An endpoint as it is called. `secret` is the key of the signature itself; without a `url`,
-    `fault` says why it cannot be called.
+    """An endpoint as it is called. `secret` is the key of the signature itself; without a `place`,
+    `fault` says why it cannot be called. `head` begins every request.
     """
 
-    url: URL | None
-    text: str
+    url: str
+    place: Place | None
+    path: str
+    head: str
     secret: bytes
     fault: str = ""
 
@@ -40,96 +39,93 @@ class Ended(NamedTuple):
     attempt: Attempt
 
 
-async def post(session: aiohttp.ClientSession, target: Target, message: str, body: bytes) -> Ended:
+def target_of(text: str, secret: bytes) -> Target:
+    """How a URL is called. Raises ValueError."""
+    url = URL(text)
+    host, port = url.raw_host, url.port
+    if url.scheme not in ("http", "https") or not host or port is None:
+        raise ValueError("not an http or https URL")
+    name = f"[{host}]" if ":" in host else host
+    head = (
+        f"POST {url.raw_path_qs} HTTP/1.1\r\n"
+        f"host: {name if url.is_default_port() else f'{name}:{port}'}\r\n"
+        f"user-agent: {USER_AGENT}\r\naccept: */*\r\ncontent-type: application/json\r\n"
+    )
+    return Target(text, Place(host, port, url.scheme == "https"), url.raw_path_qs, head, secret)
+
+
+async def post(client: Client, target: Target, message: str, body: bytes) -> Ended:
     """Send a callback and take the answer."""
-    if target.url is None:
+    if target.place is None:
         return not_sent(target, "internal", target.fault)
     began_s = time.monotonic()
     timestamp_s = int(time.time())
-    calling.set((target.url.raw_host or "", target.url.port or 0))
-    headers = {
-        "content-type": "application/json",
-        "user-agent": USER_AGENT,
-        "webhook-id": message,
-        "webhook-timestamp": str(timestamp_s),
-        "webhook-signature": sign(target.secret, message, timestamp_s, body),
-    }
+    own = f"content-length: {len(body)}\nwebhook-id: {message}\nwebhook-timestamp: {timestamp_s}"
+    signature = sign(target.secret, message, timestamp_s, body)
+    head = target.head + own.replace("\n", "\r\n")
+    request = f"{head}\r\nwebhook-signature: {signature}\r\n\r\n".encode() + body
     try:
-        async with session.post(
-            target.url, data=body, headers=headers, allow_redirects=False
-        ) as answer:
-            text = await _read(answer)
-            tried = Tried(outcome_of_status(answer.status), answer.status)
-            if tried.outcome != "delivered":
-                tried = tried._replace(retry_after_s=_retry_after(answer))
-            response = _shown(answer, text)
+        answer = await client.post(target.place, request)
+        tried, response = _tried(answer), _shown(answer)
     except Exception as error:
-        tried = Tried(_outcome(error))
-        response = _words(error)
-    request = (
-        f"POST {target.url.raw_path_qs}\ncontent-length: {len(body)}\nwebhook-id: {message}\n"
-        f"webhook-timestamp: {timestamp_s}"
-    )
-    duration_ms = int((time.monotonic() - began_s) * 1_000)
+        tried, response = Tried(_outcome(error)), _words(error)
+    ended_s = time.monotonic()
     return Ended(
         tried,
-        Attempt(tried.outcome, tried.status, began_s, duration_ms, target.text, request, response),
+        Attempt(
+            tried.outcome,
+            tried.status,
+            began_s,
+            int((ended_s - began_s) * 1_000),
+            target.url,
+            f"POST {target.path}\n{own}",
+            response,
+        ),
     )
 
 
 def not_sent(target: Target, outcome: str, why: str) -> Ended:
     """A try that ended before it began."""
-    attempt = Attempt(outcome, None, time.monotonic(), 0, target.text, "", why)
+    attempt = Attempt(outcome, None, time.monotonic(), 0, target.url, "", why)
     return Ended(Tried(outcome), attempt)
 
 
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    """The answer's body up to a bound; behind it the connection is closed.
-
-    The status has said how the try ended, so a body that breaks off or never ends changes nothing.
-    """
-    found = b""
-    try:
-        while not answer.content.at_eof():
-            found += await answer.content.read(limits.CALLBACK_ANSWER_BYTES_READ_MAX)
-            if len(found) >= limits.CALLBACK_ANSWER_BYTES_READ_MAX:
-                answer.close()
-                break
-    except (aiohttp.ClientError, TimeoutError):
-        answer.close()
-    return found
+def _tried(answer: Answer) -> Tried:
+    outcome = outcome_of_status(answer.status)
+    asked = None if outcome == "delivered" else answer.header("retry-after")
+    if asked is None:
+        return Tried(outcome, answer.status)
+    retry_after_s = read_retry_after(asked, time.time_ns() // 1_000)
+    return Tried(outcome, answer.status, retry_after_s)
 
 
-def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
-    text = answer.headers.get("Retry-After")
-    return None if text is None else read_retry_after(text, time.time_ns() // 1_000)
-
-
-def _shown(answer: aiohttp.ClientResponse, body: bytes) -> str:
+def _shown(answer: Answer) -> str:
     """Status, headers and the beginning of the body, as text that PostgreSQL can hold."""
-    kept = limits.CALLBACK_ANSWER_CHARS_KEPT_MAX
-    head = f"{answer.status} {answer.reason or ''}".rstrip() + _lines(answer.headers)
-    text = head[:kept]
-    if body:
-        text += "\n\n" + body[:kept].decode("utf-8", "replace")
+    lines = [f"{answer.status} {answer.reason}".rstrip()]
+    lines += [f"{name}: {value}" for name, value in answer.headers]
+    text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_KEPT_MAX]
+    if answer.body:
+        text += "\n\n" + answer.body.decode("utf-8", "replace")
     return _storable(text)
 
 
-def _lines(headers: CIMultiDictProxy[str]) -> str:
-    return "".join([f"\n{name}: {value}" for name, value in headers.items()])
-
-
 def _storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode().replace("\0", "�")
+    return text.replace("\0", "�")
+
+
+_OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
+    (TimeoutError, "timeout"),
+    (AddressRefused, "refused_address"),
+    (socket.gaierror, "unknown_host"),
+    (UnicodeError, "unknown_host"),
+    (ssl.SSLError, "tls"),
+    (NoHttp, "protocol"),
+    (OSError, "connection"),
+)
 
 
 def _outcome(error: Exception) -> str:
     """The word for a failure to get any answer. Our own are logged, and tried again like others."""
-    if isinstance(error, asyncio.TimeoutError):
-        return "timeout"
-    cause = getattr(error, "os_error", None)
-    if isinstance(cause, AddressRefused):
-        return "refused_address"
     for kind, outcome in _OUTCOMES:
         if isinstance(error, kind):
             return outcome
@@ -137,19 +133,6 @@ def _outcome(error: Exception) -> str:
     return "internal"
 
 
-_OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
-    (aiohttp.ClientConnectorDNSError, "unknown_host"),
-    (aiohttp.ClientConnectorCertificateError, "tls"),
-    (aiohttp.ClientConnectorSSLError, "tls"),
-    (ssl.SSLError, "tls"),
-    (aiohttp.ClientConnectionError, "connection"),
-    (aiohttp.ClientError, "protocol"),
-    (UnicodeError, "unknown_host"),
-    (OSError, "connection"),
-)
-
-
 def _words(error: Exception) -> str:
-    cause = getattr(error, "os_error", None) or error
-    text = str(cause) or type(cause).__name__
+    text = str(error) or type(error).__name__
     return _storable(text[: limits.CALLBACK_ANSWER_CHARS_KEPT_MAX])

@@ -7,7 +7,7 @@ import psycopg
 
 from delivery.callbacks.claims import SQL, Claimed, where
 from delivery.callbacks.retry import Decision
-from eventhub.eventlog.arrays import int8_array
+from eventhub.eventlog.arrays import int8_array, text_array
 from eventhub.eventlog.database import Connection
 from eventhub.logs import get_logger
 
@@ -58,17 +58,17 @@ async def _write(
     decisions = [each.decision for each in results]
     values = {
         **where([each.claimed for each in results]),
-        "tokens": [*tokens],
+        "tokens": text_array([*tokens]),
         "token_places": int8_array(places),
-        "states": [decision.state for decision in decisions],
+        "states": text_array([decision.state for decision in decisions]),
         "delays_us": int8_array([int(decision.delay_s * 1e6) for decision in decisions]),
         "ages_us": int8_array([int((now_s - each.began_s) * 1e6) for each in tries]),
-        "outcomes": [each.outcome for each in tries],
+        "outcomes": text_array([each.outcome for each in tries]),
         "statuses": int8_array([each.status for each in tries]),
         "durations_ms": int8_array([each.duration_ms for each in tries]),
-        "urls": [each.url for each in tries],
-        "requests": [each.request for each in tries],
-        "responses": [each.response for each in tries],
+        "urls": text_array([each.url for each in tries]),
+        "requests": text_array([each.request for each in tries]),
+        "responses": text_array([each.response for each in tries]),
         "keep_attempts": keep_attempts,
     }
     cursor = await connection.execute(SQL["write_results"], values)

@@ -11,6 +11,7 @@ from psycopg.pq import Format
 
 _INT8, _INT8_ARRAY = 20, 1016
 _BYTEA, _BYTEA_ARRAY = 17, 1001
+_TEXT, _TEXT_ARRAY = 25, 1009
 _HEAD = struct.Struct(">iiIii")  # dimensions, has nulls, element type, length, lower bound
 _SIZE = struct.Struct(">i")
 _NULL = _SIZE.pack(-1)
@@ -23,6 +24,10 @@ class Int8Array(bytes):
 
 class ByteaArray(bytes):
     """A bytea[] as PostgreSQL receives it."""
+
+
+class TextArray(bytes):
+    """A text[] as PostgreSQL receives it."""
 
 
 def int8_array(numbers: Sequence[int | None]) -> Int8Array:
@@ -42,12 +47,23 @@ def int8_array(numbers: Sequence[int | None]) -> Int8Array:
 
 def bytea_array(items: Sequence[bytes]) -> ByteaArray:
     """Bytes, none null."""
+    return ByteaArray(_packed(_BYTEA, items))
+
+
+def text_array(items: Sequence[str]) -> TextArray:
+    """Texts, none null. Raises UnicodeEncodeError for half a surrogate."""
+    return TextArray(_packed(_TEXT, [item.encode() for item in items]))
+
+
+def _packed(kind: int, items: Sequence[bytes]) -> bytes:
+    if not items:
+        return _SIZE.pack(0) * 2 + struct.pack(">I", kind)
     pack = _SIZE.pack
-    parts = [_HEAD.pack(1, 0, _BYTEA, len(items), 1)]
+    parts = [_HEAD.pack(1, 0, kind, len(items), 1)]
     for item in items:
         parts.append(pack(len(item)))
         parts.append(item)
-    return ByteaArray(b"".join(parts))
+    return b"".join(parts)
 
 
 class _AsItIs(Dumper):
@@ -65,9 +81,14 @@ class _ByteaArrayDumper(_AsItIs):
     oid = _BYTEA_ARRAY
 
 
+class _TextArrayDumper(_AsItIs):
+    oid = _TEXT_ARRAY
+
+
 def adapt(connection: AdaptContext) -> None:
     """Teach a cursor the arrays. Not globally: connections copy what is known when
     they are made, and a caller's own may be older than this module.
     """
     connection.adapters.register_dumper(Int8Array, _Int8ArrayDumper)
     connection.adapters.register_dumper(ByteaArray, _ByteaArrayDumper)
+    connection.adapters.register_dumper(TextArray, _TextArrayDumper)

@@ -133,6 +133,26 @@ class CallbacksWorld:
         )
         return [row[0] for row in rows]
 
+    def enabled(self, endpoint_id: int) -> tuple[bool, str | None]:
+        """Whether it is, and why not."""
+        [found] = self.sql("SELECT enabled, reason FROM endpoints WHERE id = %s", endpoint_id)
+        return found[0], found[1]
+
+    def fan_out(self, sent: Sent, sequence: int) -> None:
+        """An event whose deliveries are still to be written."""
+        values = {
+            "group_id": sent.group_id,
+            "stream_id": sent.stream_id,
+            "segment_id": sent.segment_id,
+            "sequence": sequence,
+            "endpoints": [1],
+            "registrations": [7],
+            "ends": [1],
+            "total": 1,
+        }
+        marks = ", ".join(["%s"] * len(values))
+        self.sql(f"INSERT INTO fanouts ({', '.join(values)}) VALUES ({marks})", *values.values())
+
     def count(self, state: str) -> int:
         found: int = self.one("SELECT count(*) FROM deliveries WHERE state = %s", state)
         return found

@@ -1,11 +1,16 @@
 """The drain against a real database and real receivers: claims, posts, results."""
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
 from standardwebhooks import Webhook
 
+from delivery.callbacks import claims
+from delivery.callbacks.results import Attempt, Result, write_results
+from delivery.callbacks.retry import Decision
+from eventhub import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
     SECRET,
@@ -72,7 +77,7 @@ async def test_a_failed_delivery_is_tried_again_with_the_same_id(world: Callback
         (3, "delivered", 200),
     ]
     [first] = world.sql("SELECT response FROM attempts WHERE number = 1")[0]
-    assert first.startswith("500 Oops\nContent-Length: 8")
+    assert first.startswith("500 Oops\ncontent-length: 8")
     assert first.endswith("\n\nwhy� not")
 
 
@@ -90,3 +95,128 @@ async def test_an_ordered_lane_keeps_its_order_across_retries(world: CallbacksWo
         world.owe(sent, endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 12, 60)
     assert sink.sequences() == [n for n in sent.sequences for _ in range(n % 3 + 1)]
+
+
+async def test_two_drains_share_parallel_deliveries_without_posting_any_twice(
+    world: CallbacksWorld,
+) -> None:
+    async with receiver() as sink, receiver() as other, draining(world), draining(world):
+        endpoints = [world.endpoint(url) for url in (sink.url, other.url) for _ in range(4)]
+        sent = world.events(100)
+        for endpoint in endpoints:
+            world.owe(sent, endpoint)
+        await until(lambda: world.count("delivered") == 800, 60)
+    assert len(set(sink.ids())) == len(sink.posted) == 400
+    assert len(set(other.ids())) == len(other.posted) == 400
+
+
+async def test_gone_disables_the_endpoint_and_what_is_owed_waits(world: CallbacksWorld) -> None:
+    async with receiver(lambda _: answer("410 Gone")) as sink:
+        endpoint = world.endpoint(sink.url, ordered=True)
+        world.owe(world.events(5), endpoint)
+        async with draining(world):
+            await until(lambda: world.enabled(endpoint) == (False, "gone"))
+        seen = len(sink.posted)
+        assert world.states(endpoint) == ["pending"] * 5
+        world.sql("UPDATE deliveries SET next_attempt_at = now()")
+        sink.script = lambda _: answer("200 OK")
+        async with draining(world):
+            other = world.endpoint(sink.url.replace("hook", "other"))
+            world.owe(world.events(1), other)
+            await until(lambda: world.states(other) == ["delivered"])
+            assert [p.path for p in sink.posted[seen:]] == ["/other"]
+            world.sql("UPDATE endpoints SET enabled = true, reason = NULL WHERE id = %s", endpoint)
+            await until(lambda: world.states(endpoint) == ["delivered"] * 5)
+    assert world.outcomes(endpoint)[0] == (1, "status", 410)
+
+
+async def test_a_deleted_endpoints_deliveries_are_cancelled(world: CallbacksWorld) -> None:
+    async with receiver() as sink, draining(world):
+        endpoints = [world.endpoint(sink.url, ordered=ordered) for ordered in (False, True)]
+        world.sql("UPDATE endpoints SET enabled = false, deleted_at = now()")
+        for endpoint in endpoints:
+            world.owe(world.events(3), endpoint)
+        await until(lambda: world.count("cancelled") == 6)
+    assert sink.posted == []
+
+
+async def test_retry_after_is_obeyed(world: CallbacksWorld) -> None:
+    async with receiver(lambda _: answer("429 Slow Down", "Retry-After: 1200")) as sink:
+        endpoint = world.endpoint(sink.url)
+        world.owe(world.events(1), endpoint)
+        async with draining(world):
+            await until(lambda: len(world.outcomes(endpoint)) == 1)
+    [(seconds,)] = world.sql("SELECT extract(epoch FROM next_attempt_at - now()) FROM deliveries")
+    assert 1100 < seconds <= 1200
+
+
+async def test_a_delivery_is_dead_after_its_last_try(world: CallbacksWorld) -> None:
+    async with receiver(lambda _: answer("500 Oops")) as sink:
+        endpoint = world.endpoint(sink.url, ordered=True)
+        world.owe(world.events(2), endpoint)
+        world.sql("UPDATE deliveries SET attempts = %s", limits.CALLBACK_TRIES_MAX - 1)
+        async with draining(world):
+            await until(lambda: world.states(endpoint) == ["dead"] * 2)
+    assert len(sink.posted) == 2  # a dead one does not keep its lane
+
+
+async def test_an_ended_claim_is_taken_by_another_and_its_late_result_is_not_written(
+    world: CallbacksWorld,
+) -> None:
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url)
+        world.owe(world.events(1), endpoint)
+        connection = await claims.open_connection(world.url, "test")
+        async with connection:
+            [late] = await claims.claim_parallel(connection, {endpoint: 9})
+            assert await claims.claim_parallel(connection, {endpoint: 9}) == []
+            world.sql("UPDATE deliveries SET next_attempt_at = now()")  # its time is over
+            async with draining(world):
+                await until(lambda: world.states(endpoint) == ["delivered"])
+            attempt = Attempt("status", 500, time.monotonic(), 1, sink.url, "", "")
+            result = Result(late, Decision("pending", 5.0), attempt)
+            assert await write_results(connection, [result], time.monotonic()) == 0
+    assert world.states(endpoint) == ["delivered"]
+    assert world.outcomes(endpoint) == [(1, "delivered", 204)]
+
+
+async def test_an_ordered_lane_waits_for_a_fan_out_that_is_not_written_yet(
+    world: CallbacksWorld,
+) -> None:
+    async with receiver() as sink, draining(world) as drain:
+        endpoint = world.endpoint(sink.url, ordered=True)
+        sent = world.events(6)
+        world.fan_out(sent, sent.sequences[3])
+        world.owe(sent._replace(sequences=[1, 2, 3, 5, 6]), endpoint)
+        drain.wake()
+        await until(lambda: len(sink.posted) == 3)
+        world.owe(sent._replace(sequences=[4]), endpoint)
+        world.sql("DELETE FROM fanouts")
+        await until(lambda: world.states(endpoint) == ["delivered"] * 6)
+    assert sink.sequences() == [1, 2, 3, 4, 5, 6]
+
+
+async def test_results_are_written_without_a_partition_for_attempts(world: CallbacksWorld) -> None:
+    for name, *_ in world.sql("SELECT inhrelid::regclass::text FROM pg_inherits"
+                              " WHERE inhparent = 'attempts'::regclass"):  # fmt: skip
+        world.sql(f"DROP TABLE {name}")
+    async with receiver() as sink, draining(world):
+        endpoint = world.endpoint(sink.url)
+        world.owe(world.events(2), endpoint)
+        await until(lambda: world.states(endpoint) == ["delivered"] * 2)
+
+
+async def test_the_drain_outlives_its_connections(world: CallbacksWorld) -> None:
+    async with receiver() as sink, draining(world):
+        endpoint = world.endpoint(sink.url)
+        sent = world.events(5)
+        for _ in range(5):
+            world.owe(sent, endpoint)
+            world.sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE state = 'pending'")
+            await until(lambda: set(world.states(endpoint)) == {"delivered"}, 60)
+            sent = world.events(5, stream_id=sent.stream_id)
+    assert len(set(sink.ids())) == 25

@@ -1,0 +1,206 @@
+"""Single posts to receivers of every kind: hostile, slow, redirecting, at forbidden addresses."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from delivery.callbacks import guard as guard_module
+from delivery.callbacks.client import Client
+from delivery.callbacks.guard import Guard
+from delivery.callbacks.post import Ended, post, target_of
+from eventhub import limits
+from registrations.endpoints.addresses import parse_allowed
+from tests.integration.callbacks_world import LOOPBACK, OK, Posted, answer, receiver
+
+SECRET = bytes(32)
+REFUSED = [
+    "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
+    "100.64.0.1", "192.0.2.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+    "[::]", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:169.254.169.254]", "[fe80::1]", "[fd00::1]",
+    "[ff02::1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::1]", "[2002:7f00:1::1]", "[2001:db8::1]",
+    "[::127.0.0.1]", "localhost",
+]  # fmt: skip
+
+
+@asynccontextmanager
+async def client(*allow: str) -> AsyncIterator[Client]:
+    guard = Guard(parse_allowed(allow))
+    made = Client(guard)
+    try:
+        yield made
+    finally:
+        made.close()
+        guard.close()
+
+
+async def post_to(url: str, allow: Sequence[str] = LOOPBACK, body: bytes = b"{}") -> Ended:
+    async with client(*allow) as made:
+        return await post(made, target_of(url, SECRET), "msg_1", body)
+
+
+@pytest.mark.parametrize("host", REFUSED)
+async def test_an_address_that_may_not_be_called_is_refused(host: str) -> None:
+    ended = await post_to(f"http://{host}:9/", allow=())
+    assert (ended.tried.outcome, ended.tried.status) == ("refused_address", None)
+
+
+async def test_nothing_is_sent_to_a_listener_at_a_refused_address() -> None:
+    async with receiver() as sink:
+        assert (await post_to(sink.url, allow=("10.0.0.0/8",))).tried.outcome == "refused_address"
+        port = sink.port
+        assert (await post_to(sink.url, allow=(f"127.0.0.1:{port + 1}",))).tried.outcome == (
+            "refused_address"
+        )
+        assert sink.connections == 0
+        assert (await post_to(sink.url, allow=(f"127.0.0.1:{port}",))).tried.outcome == "delivered"
+        by_name = sink.url.replace("127.0.0.1", "localhost")
+        assert (await post_to(by_name, allow=("localhost",))).tried.outcome == "delivered"
+        assert (await post_to(sink.url, allow=("localhost",))).tried.outcome == "refused_address"
+
+
+async def test_a_name_that_changes_between_look_ups_is_checked_where_it_is_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the name server says is the outside world: an address that is allowed, then another."""
+    said = iter(["127.0.0.1", "127.0.0.2"])
+
+    def look_up(host: str, port: Any, **more: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(said), 0))]
+
+    async with receiver() as sink:
+        monkeypatch.setattr(guard_module.socket, "getaddrinfo", look_up)
+        url = f"http://rebind.example:{sink.port}/"
+        outcomes = [(await post_to(url, allow=("127.0.0.1",))).tried.outcome for _ in range(2)]
+    assert outcomes == ["delivered", "refused_address"]
+    assert sink.connections == 1
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with receiver() as other:
+        moved = answer("307 Temporary Redirect", f"location: {other.url}")
+        async with receiver(lambda _: moved) as sink:
+            ended = await post_to(sink.url)
+    assert (ended.tried.outcome, ended.tried.status) == ("redirect", 307)
+    assert other.posted == []
+
+
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with receiver() as proxy, receiver() as sink:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        assert (await post_to(sink.url)).tried.outcome == "delivered"
+        assert proxy.connections == 0
+
+
+async def test_a_cookie_is_not_sent_back() -> None:
+    async with receiver(lambda _: answer("200 OK", "set-cookie: a=b")) as sink:
+        async with client(*LOOPBACK) as made:
+            for _ in range(2):
+                await post(made, target_of(sink.url, SECRET), "msg_1", b"{}")
+        assert len(sink.posted) == 2
+        assert sink.connections == 1
+        assert all("cookie" not in posted.headers for posted in sink.posted)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * limits.CALLBACK_HEADERS_BYTES_MAX + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 200 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x" * 2 * limits.CALLBACK_HEADERS_BYTES_MAX,
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
+    ],
+    ids=["no HTTP", "long header", "many headers", "endless header", "two lengths"],
+)
+async def test_what_is_no_bounded_http_is_a_failed_try(sent: bytes) -> None:
+    async with receiver(lambda _: sent) as sink:
+        assert (await post_to(sink.url)).tried.outcome == "protocol"
+
+
+async def test_of_an_endless_body_only_the_beginning_is_taken() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n"
+    async with receiver(lambda _: head + b"x" * 10_000_000) as sink:
+        ended = await post_to(sink.url)
+    assert ended.tried.outcome == "delivered"
+    assert len(ended.attempt.response) < 2 * limits.CALLBACK_ANSWER_CHARS_KEPT_MAX + 10
+
+
+async def test_a_body_that_never_ends_does_not_change_what_the_status_said() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nx"
+    async with receiver(lambda _: head) as sink:
+        began_s = time.monotonic()
+        assert (await post_to(sink.url)).tried.outcome == "delivered"
+        assert time.monotonic() - began_s < limits.CALLBACK_BODY_S_MAX + 2
+
+
+async def test_an_interim_answer_is_skipped() -> None:
+    hints = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
+    async with receiver(lambda _: hints + answer("503 Busy")) as sink:
+        ended = await post_to(sink.url)
+    assert (ended.tried.outcome, ended.tried.status) == ("status", 503)
+
+
+async def test_an_answer_of_a_byte_a_second_times_out() -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for byte in b"HTTP/1.1 200 OK\r\n" + b"x" * 1_000:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(1.0)
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        ended = await post_to(f"http://127.0.0.1:{port}/")
+    assert ended.tried.outcome == "timeout"
+    assert ended.attempt.duration_ms < (limits.CALLBACK_TIMEOUT_S_MAX + 2) * 1000
+
+
+async def test_a_kept_connection_that_was_closed_costs_no_try() -> None:
+    connections = []
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        await reader.readuntil(b"\r\n\r\n{}")
+        writer.write(OK)
+        if len(connections) == 1:
+            await reader.readuntil(b"\r\n\r\n{}")
+        writer.close()
+
+    server = await asyncio.start_server(once, "127.0.0.1", 0)
+    async with server, client(*LOOPBACK) as made:
+        target = target_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", SECRET)
+        for _ in range(2):
+            assert (await post(made, target, "msg_1", b"{}")).tried.outcome == "delivered"
+    assert len(connections) == 2
+
+
+async def test_failures_to_connect_have_their_words() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        assert (await post_to(f"http://127.0.0.1:{port}/")).tried.outcome == "connection"
+    assert (await post_to("http://no-such-host.invalid/")).tried.outcome == "unknown_host"
+
+    async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"no TLS\r\n")
+
+    server = await asyncio.start_server(plain, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        assert (await post_to(f"https://127.0.0.1:{port}/")).tried.outcome == "tls"
+
+
+async def test_the_request_is_what_the_url_says() -> None:
+    async with receiver() as sink:
+        ended = await post_to(f"http://127.0.0.1:{sink.port}/a%20b?c=d", body=b'{"a":1}')
+        [posted] = sink.posted
+    assert isinstance(posted, Posted)
+    assert (posted.path, posted.body) == ("/a%20b?c=d", b'{"a":1}')
+    assert posted.headers["host"] == f"127.0.0.1:{sink.port}"
+    assert ended.attempt.request.startswith("POST /a%20b?c=d\ncontent-length: 7\nwebhook-id: msg_1")
+    assert "signature" not in ended.attempt.request
