@@ -129,13 +129,14 @@ def collect(present: set[Atom], due: list[int]) -> int:
         if (alone := atom.alone) is not None:
             due += alone
             touched += 1
-        if (partners := atom.partners) is not None:
-            few = len(partners) <= PARTNERS_FEW
-            found = partners if few else partners.keys() & present
-            touched += len(found)
-            for partner in found:
-                if partner in present:
-                    touched += collect_couple(partners[partner], present, due)
+        if (partners := atom.partners) is None:
+            continue
+        few = len(partners) <= PARTNERS_FEW
+        found = partners if few else partners.keys() & present
+        touched += len(found)
+        for partner in found:
+            if partner in present:
+                touched += collect_couple(partners[partner], present, due)
     return touched
 
 
