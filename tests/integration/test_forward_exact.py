@@ -1,0 +1,132 @@
+"""Exactness under change: what forwarders wrote equals what the tables say is owed, event by event,
+whatever raced with what and whatever was killed or cut off.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from eventhub.event.protobuf_codec import decode
+from tests.integration.forward_world import (
+    ForwardProcess,
+    World,
+    eventually,
+    world_database,
+)
+
+world = pytest.fixture(scope="module")(world_database)
+TYPES = ("a", "b", "c", None)
+Owed = list[tuple[int, int, list[int]]]
+CUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name LIKE 'eventhub%%'
+       AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.fixture
+def start(world: World, tmp_path: Path) -> Iterator[Callable[[], ForwardProcess]]:
+    started: list[ForwardProcess] = []
+
+    def one_more() -> ForwardProcess:
+        process = ForwardProcess(world, tmp_path / f"forward-{len(started)}.log").wait_ready()
+        started.append(process)
+        return process
+
+    yield one_more
+    for process in started:
+        process.stop()
+
+
+def owed(world: World, stream_id: int) -> Owed:
+    """By a scan of all versions for every event, from the tables alone."""
+    versions = world.sql(
+        "SELECT v.registration_id, v.endpoint_id, v.filter->>'type',"
+        " f.sequences[array_position(f.streams, %s)], u.sequences[array_position(u.streams, %s)]"
+        " FROM registration_versions v JOIN barriers f ON f.id = v.from_barrier"
+        " LEFT JOIN barriers u ON u.id = v.until_barrier WHERE %s = ANY (v.streams)",
+        *(stream_id, stream_id, stream_id),
+    )
+    events = world.sql(
+        "SELECT e.sequence, e.payload FROM events e JOIN segments s ON s.id = e.segment_id"
+        " WHERE s.stream_id = %s",
+        stream_id,
+    )
+    found: dict[tuple[int, int], list[int]] = {}
+    for sequence, payload in events:
+        for ticket, endpoint, type, since, until in versions:
+            inside = since < sequence and (until is None or sequence <= until)
+            if inside and type in (None, decode(payload).type):
+                found.setdefault((sequence, endpoint), []).append(ticket)
+    return [(*key, sorted(tickets)) for key, tickets in sorted(found.items())]
+
+
+def change_at_random(world: World, stream_id: int, done: threading.Event) -> None:
+    """Create, change and end registrations until told."""
+    chance = random.Random(7)
+    endpoints = world.endpoints(5)
+    live: list[int] = []
+    while not done.is_set():
+        if len(live) < 3 or chance.random() < 0.3:
+            live += world.register(stream_id, [chance.choice(endpoints)], chance.choice(TYPES))
+        elif chance.random() < 0.5:
+            world.change(chance.choice(live), stream_id, chance.choice(TYPES[:3]))
+        else:
+            world.change(live.pop(chance.randrange(len(live))), stream_id, None)
+
+
+def emit_at_random(world: World, stream_id: int, events: int) -> None:
+    chance = random.Random(11)
+    while events > 0:
+        batch = [chance.choice("abc") for _ in range(min(events, chance.randint(1, 5)))]
+        world.emit(stream_id, *batch)
+        events -= len(batch)
+
+
+def test_changes_that_race_with_events_while_forwarders_die(
+    world: World, start: Callable[[], ForwardProcess]
+) -> None:
+    stream_id = world.stream(segment_events_max=100)
+    first, _ = start(), start()
+    done = threading.Event()
+    changes = threading.Thread(target=change_at_random, args=(world, stream_id, done))
+    changes.start()
+    try:
+        emit_at_random(world, stream_id, 400)
+        first.kill()
+        emit_at_random(world, stream_id, 200)
+        world.sql(CUT)
+        start()
+        emit_at_random(world, stream_id, 200)
+        world.sql(CUT)
+        emit_at_random(world, stream_id, 200)
+    finally:
+        done.set()
+        changes.join()
+    eventually(lambda: world.passed(stream_id) == 1_000, "all is matched")
+    expected = owed(world, stream_id)
+    assert len({row[0] for row in expected}) > 500
+    assert world.deliveries(stream_id) == expected
+
+
+def test_registrations_are_taken_in_without_a_rebuild(
+    world: World, start: Callable[[], ForwardProcess]
+) -> None:
+    """The matcher is made once, when the lease is taken; later registrations are added in place."""
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    tickets = world.register(stream_id, [endpoint])
+    running = start()
+    loaded = f"reason=lease stream={stream_id} "
+    eventually(lambda: loaded in running.log(), "the matcher is there")
+    expected: Owed = []
+    for sequence in range(1, 21):
+        world.emit(stream_id, "a")
+        expected.append((sequence, endpoint, tickets[:]))
+        tickets += world.register(stream_id, [endpoint])
+    eventually(lambda: world.deliveries(stream_id) == expected, "each from the next event on")
+    assert running.log().count("interest_loaded") == running.log().count("lease_taken")
+    assert "reason=gap" not in running.log()
