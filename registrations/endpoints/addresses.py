@@ -16,7 +16,11 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _BRACKETS = re.compile(r"\[(?P<host>[^\]]*)\](?:/(?P<bits>[0-9]+))?(?::(?P<port>[0-9]+))?")
 _PORT = re.compile(r"(?P<host>[^:]*):(?P<port>[0-9]+)")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_NAT64_LOCAL = ipaddress.IPv6Network("64:ff9b:1::/48")
+# IANA's special purposes that Python 3.11 takes for public
+_SPECIAL: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "3fff::/20", "5f00::/16")
+)
 _COMPATIBLE = ipaddress.IPv6Network("::/96")  # an IPv4 address in the old form
 
 
@@ -76,7 +80,7 @@ def is_public(address: Address) -> bool:
         and not address.is_reserved
         and not address.is_unspecified
         and not (isinstance(address, ipaddress.IPv6Address) and address.is_site_local)
-        and address not in _NAT64_LOCAL
+        and not any(address in network for network in _SPECIAL)
     )
 
 
