@@ -115,14 +115,16 @@ SELECT %(group_id)s, stream_id, %(segment_id)s, %(sequence)s,
   FROM moved
 
 -- name: expand
--- The next piece of a fan-out that nobody else is writing: its deliveries, and how far it is, in one statement.
+-- The next piece of a fan-out that nobody else is writing: its deliveries, and how far it is, in one statement. Of each
+-- stream the oldest comes first; among streams there is no order, so that none has to wait for another's.
 WITH picked AS (
     SELECT group_id, stream_id, segment_id, sequence, done, least(done + %(chunk)s, total) AS upto, total,
            endpoints, registrations, ends
-      FROM fanouts
-     ORDER BY stream_id, sequence
+      FROM fanouts f
+     WHERE NOT EXISTS (SELECT FROM fanouts older WHERE older.stream_id = f.stream_id AND older.sequence < f.sequence)
+     ORDER BY random()
      LIMIT 1
-       FOR UPDATE SKIP LOCKED
+       FOR UPDATE OF f SKIP LOCKED
 ), piece AS MATERIALIZED (
     SELECT group_id, stream_id, segment_id, sequence, done, upto, total,
            endpoints[done + 1 : upto] AS endpoints, ends[done + 1 : upto] AS ends,
