@@ -140,6 +140,7 @@ class Drain:
             if self._slots.free > 0 and not self._outbox.full:
                 with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                     self._more = await self._turn(connection, client)
+            metrics.CALLBACK_SLOTS.set(self._slots.held)
             await self._pause()
 
     async def _pause(self) -> None:

@@ -23,6 +23,10 @@ STREAM = "callbacks"
 POLL_S = 0.02
 END_S = 60.0
 BASELINE_PROCESSES = 4
+HEALTHY = 20
+BACKLOG = 300  # deliveries due to each sick endpoint at the beginning
+FEED_INTERVAL_S = 0.05
+NOBODY = "http://127.0.0.1:9/"  # refuses: nothing listens there
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
@@ -41,6 +45,14 @@ def cases(world: World, pace: Pace) -> list[Case]:
             baselines=baseline,
             floor=10.0,
             goal=19.0,
+        ),
+        Case(
+            name="callbacks_sick",
+            unit="ms",
+            product=_beside(world, pace, sick=True),
+            baselines={"healthy_alone": _beside(world, pace, sick=False)},
+            floor=2.0,
+            lower_is_better=True,
         ),
     ]
 
@@ -125,6 +137,40 @@ def _enqueue(world: World, keys: Sequence[tuple[int, ...]]) -> None:
         text=True,
         check=True,
     )
+
+
+def _beside(world: World, pace: Pace, *, sick: bool) -> Measure:
+    """How long deliveries to twenty healthy endpoints take from being written to being answered
+    (p99), alone or beside one that refuses, one that hangs and one that answers a byte a second,
+    each with hundreds of deliveries due.
+    """
+
+    def measure() -> Reading:
+        argv = celery_worker("bench-sick@%h")
+        log = world.data / "workers.log"
+        with sink() as receivers, workers([argv], _env(world), log):
+            return _fed(world, receivers, pace, sick=sick)
+
+    return measure
+
+
+def _fed(world: World, receivers: Sink, pace: Pace, *, sick: bool) -> Reading:
+    stream_id, key = world.streams[STREAM], world.env["EVENTHUB_SECRET_KEY"]
+    with deliveries.connect(world.url) as connection:
+        urls = [receivers.url("healthy", str(number)) for number in range(HEALTHY)]
+        healthy = deliveries.make_endpoints(connection, key, urls)
+        bad: list[int] = []
+        if sick:
+            urls = [receivers.url("hanging"), receivers.url("dripping"), NOBODY]
+            bad = deliveries.make_endpoints(connection, key, urls)
+            sequences = deliveries.append(connection, stream_id, BACKLOG)
+            deliveries.owe(connection, stream_id, sequences, bad)
+        deliveries.enable(connection, [*healthy, *bad])
+        feed = [stream_id, [*healthy, *bad], pace.seconds * 2 + 1.0, FEED_INTERVAL_S]
+        world.run_child("tests.benchmarks.feed", json.dumps(feed))
+        _await_end(connection, healthy)
+        deliveries.enable(connection, [*healthy, *bad], on=False)
+        return Reading(*deliveries.latencies_ms(connection, healthy))
 
 
 def _env(world: World) -> dict[str, str]:

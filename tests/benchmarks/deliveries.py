@@ -68,7 +68,8 @@ def owe(
         "  (group_id, endpoint_id, segment_id, sequence, stream_id, registrations)"
         " SELECT s.group_id, e, s.id, n, s.stream_id, ARRAY[1]"
         "   FROM unnest(%s::bigint[]) AS n"
-        "   JOIN segments s ON s.stream_id = %s AND s.first <= n AND (s.last IS NULL OR s.last >= n),"
+        "   JOIN segments s ON s.stream_id = %s AND s.first <= n "
+        "                  AND (s.last IS NULL OR s.last >= n),"
         "        unnest(%s::bigint[]) AS e"
         "  ORDER BY n, e",
         (list(sequences), stream_id, list(endpoints)),
@@ -92,6 +93,29 @@ def pending(connection: Connection, endpoints: Sequence[int]) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def latencies_ms(
+    connection: Connection, endpoints: Sequence[int]
+) -> tuple[float, dict[str, float]]:
+    """From being written to being answered: the 99th percentile, and what else there is to say.
+
+    The first second is left out: the workers meet the endpoints for the first time.
+    """
+    row = connection.execute(
+        "WITH took AS ("
+        " SELECT extract(epoch FROM a.at - d.created_at) * 1000 + a.duration_ms AS ms"
+        "   FROM deliveries d JOIN attempts a USING (endpoint_id, segment_id, sequence, run)"
+        "  WHERE d.endpoint_id = ANY(%(endpoints)s) AND a.outcome = 'delivered'"
+        "    AND d.created_at > (SELECT min(created_at) + interval '1 second' FROM deliveries"
+        "                         WHERE endpoint_id = ANY(%(endpoints)s)))"
+        " SELECT percentile_cont(ARRAY[0.99, 0.5]) WITHIN GROUP (ORDER BY ms), max(ms), count(*)"
+        "   FROM took",
+        {"endpoints": list(endpoints)},
+    ).fetchone()
+    assert row is not None
+    p99, p50 = row[0] or (0.0, 0.0)
+    return float(p99), {"p50_ms": float(p50), "max_ms": float(row[1] or 0), "count": float(row[2])}
 
 
 def _make(connection: Connection, partition: Partition) -> None:

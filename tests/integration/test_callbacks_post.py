@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from delivery.callbacks import guard as guard_module
 from delivery.callbacks.client import Client
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.post import Ended, post, target_of
@@ -73,7 +72,7 @@ async def test_a_name_that_changes_between_look_ups_is_checked_where_it_is_conne
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(said), 0))]
 
     async with receiver() as sink:
-        monkeypatch.setattr(guard_module.socket, "getaddrinfo", look_up)
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
         url = f"http://rebind.example:{sink.port}/"
         outcomes = [(await post_to(url, allow=("127.0.0.1",))).tried.outcome for _ in range(2)]
     assert outcomes == ["delivered", "refused_address"]

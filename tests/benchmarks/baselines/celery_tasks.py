@@ -34,9 +34,11 @@ _here = threading.local()
 READ = """
 SELECT e.url, v.payload, g.uuid::text, s.name, d.registrations
   FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id
-  JOIN events v ON v.group_id = d.group_id AND v.segment_id = d.segment_id AND v.sequence = d.sequence
+  JOIN events v ON v.group_id = d.group_id AND v.segment_id = d.segment_id
+               AND v.sequence = d.sequence
   JOIN segments g ON g.id = d.segment_id JOIN streams s ON s.id = d.stream_id
- WHERE d.group_id = %s AND d.endpoint_id = %s AND d.segment_id = %s AND d.sequence = %s AND d.run = 0
+ WHERE d.group_id = %s AND d.endpoint_id = %s AND d.segment_id = %s AND d.sequence = %s
+   AND d.run = 0
 """
 WRITE = """
 UPDATE deliveries SET state = 'delivered', attempts = attempts + 1, finished_at = now()

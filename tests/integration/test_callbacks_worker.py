@@ -1,0 +1,264 @@
+"""The drain in real Celery workers: without a broker, with a lost one, killed in the middle."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import pytest
+import redis
+
+from eventhub import limits
+from eventhub.up.hub import HOME, celery_worker
+from eventhub.up.programs import redis_server
+from tests.integration.callbacks_world import (
+    OK,
+    SECRET_KEY,
+    CallbacksWorld,
+    Posted,
+    callbacks_world,
+    receiver,
+    template_database,
+    until,
+)
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[str]:
+    with template_database() as name:
+        yield name
+
+
+@pytest.fixture
+def world(template: str) -> Iterator[CallbacksWorld]:
+    with callbacks_world(template) as made:
+        yield made
+
+
+class Broker:
+    """A Redis of its own, that a test may kill and start empty."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "r.sock"
+        self.url = f"unix://{self.socket}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        options = ["--port", "0", "--unixsocket", str(self.socket), "--save", ""]
+        self._process = subprocess.Popen(
+            [str(redis_server()), *options], stdout=subprocess.DEVNULL, cwd=self.socket.parent
+        )
+        until_s = time.monotonic() + 10
+        while True:
+            try:
+                self.client().ping()
+                return
+            except redis.RedisError:
+                assert time.monotonic() < until_s
+                time.sleep(0.02)
+
+    def client(self) -> "redis.Redis":
+        return redis.Redis(unix_socket_path=str(self.socket))
+
+    def flush(self) -> None:
+        self.client().flushall()
+
+    def stop_answering(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@contextmanager
+def worker(
+    world: CallbacksWorld, redis_url: str, log: Path, **more: str
+) -> Iterator["subprocess.Popen[bytes]"]:
+    env = {
+        **os.environ,
+        "DATABASE_URL": world.url,
+        "DATABASE_DIRECT_URL": world.url,
+        "REDIS_URL": redis_url,
+        "EVENTHUB_SECRET_KEY": SECRET_KEY,
+        "EVENTHUB_CALLBACK_ALLOW": "127.0.0.0/8",
+        **more,
+    }
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, *celery_worker(f"{log.stem}@%h")],
+            cwd=HOME, env=env, stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+
+
+async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the_same_ids(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    async def slowly(_: Posted) -> bytes:
+        await asyncio.sleep(0.2)
+        return OK
+
+    async with receiver(slowly) as sink:
+        endpoint = world.endpoint(sink.url)
+        sent = world.events(60)
+        world.owe(sent, endpoint)
+        with worker(world, "", tmp_path / "w1.log") as process:
+            await until(lambda: world.count("delivered") > 0 and len(sink.posted) > 8)
+            process.kill()
+            process.wait()
+        left = world.count("pending")
+        assert left > 0
+        # their claims end by themselves; here the time that this takes is over at once
+        world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE state = 'pending'")
+        with worker(world, "", tmp_path / "w2.log"):
+            await until(lambda: world.states(endpoint) == ["delivered"] * 60, 40)
+    times = Counter(sink.ids())
+    assert len(times) == 60
+    assert 1 < max(times.values()) <= 2  # what was under way came twice, and nothing else did
+    assert sum(times.values()) - 60 <= left
+
+
+async def test_a_stopped_worker_gives_back_what_it_did_not_finish(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    async def never(_: Posted) -> bytes:
+        await asyncio.sleep(60)
+        return OK
+
+    async with receiver(never) as sink:
+        endpoint = world.endpoint(sink.url)
+        world.owe(world.events(4), endpoint)
+        with worker(world, "", tmp_path / "w1.log") as process:
+            await until(lambda: len(sink.posted) == 4)
+            began_s = time.monotonic()
+            process.terminate()
+            await until(lambda: process.poll() is not None)
+            assert time.monotonic() - began_s < limits.CALLBACK_STOP_S_MAX + 5
+        assert world.sql("SELECT count(*) FROM deliveries WHERE claim IS NULL"
+                         " AND next_attempt_at <= now() AND attempts = 0") == [(4,)]  # fmt: skip
+
+
+async def test_losing_redis_with_everything_in_it_loses_nothing(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    redis_server = Broker(tmp_path)
+    try:
+        async with receiver() as sink:
+            endpoint = world.endpoint(sink.url)
+            sent = world.events(5)
+            with worker(world, redis_server.url, tmp_path / "w1.log") as process:
+                world.owe(sent, endpoint)  # Redis is not there yet
+                await until(lambda: world.count("delivered") == 5, 40)
+                for number, loss in enumerate(
+                    (redis_server.start, redis_server.flush, redis_server.kill, redis_server.start),
+                    2,
+                ):
+                    loss()
+                    world.owe(world.events(5, stream_id=sent.stream_id), endpoint)
+                    await until(partial(delivered, world, 5 * number), 40)
+                assert process.poll() is None
+        assert len(set(sink.ids())) == len(sink.posted) == 25
+    finally:
+        redis_server.kill()
+
+
+def delivered(world: CallbacksWorld, count: int) -> bool:
+    return world.count("delivered") == count
+
+
+async def test_a_word_by_redis_wakes_every_worker_before_it_would_look(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    """The median of some deliveries is far below the second between two looks."""
+    redis_server = Broker(tmp_path)
+    redis_server.start()
+    try:
+        async with receiver() as sink:
+            endpoint = world.endpoint(sink.url)
+            stream = world.events(1)
+            names = (tmp_path / "w1.log", tmp_path / "w2.log")
+            with ExitStack() as stack:
+                for name in names:
+                    stack.enter_context(worker(world, redis_server.url, name))
+                for name in names:
+                    await until(partial(ready, name), 40)
+                saying = stack.enter_context(speaker(redis_server.url))
+                took = []
+                for number in range(1, 12):
+                    world.owe(world.events(1, stream_id=stream.stream_id), endpoint)
+                    began_s = time.monotonic()
+                    say(saying)
+                    await until(lambda wanted=number: len(sink.posted) >= wanted, 40)  # type: ignore[misc]
+                    took.append(time.monotonic() - began_s)
+                    await asyncio.sleep(0.15 * (number % 3))
+        assert median(took) < limits.CALLBACK_SCAN_INTERVAL_S / 4, took
+    finally:
+        redis_server.kill()
+
+
+def ready(log: Path) -> bool:
+    return "ready." in log.read_text()
+
+
+@contextmanager
+def speaker(redis_url: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process that says `wake` for each line it is sent, as a forwarder does."""
+    code = ("import sys; from eventhub.celery import open_waker; waker = open_waker()\n"
+            "for line in sys.stdin: waker.wake(); print(flush=True)")  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=HOME,
+        env={**os.environ, "REDIS_URL": redis_url},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def say(process: "subprocess.Popen[str]") -> float:
+    """How long saying it took."""
+    assert process.stdin is not None and process.stdout is not None
+    began_s = time.monotonic()
+    process.stdin.write("\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    return time.monotonic() - began_s
+
+
+def test_whoever_says_it_never_waits_for_redis(tmp_path: Path) -> None:
+    redis_server = Broker(tmp_path)
+    with speaker(redis_server.url) as process:
+        say(process)  # the interpreter is there
+        assert max(say(process) for _ in range(20)) < 0.2  # no Redis
+        redis_server.start()
+        assert max(say(process) for _ in range(20)) < 0.2
+        redis_server.stop_answering()
+        assert max(say(process) for _ in range(20)) < 0.2  # a Redis that hangs
+        redis_server.kill()
+        assert process.poll() is None
