@@ -125,6 +125,12 @@ class HubUnderTest:
             self._database, autocommit=True, connect_timeout=5, application_name="chaos"
         )
 
+    def connect_plainly(self) -> psycopg.Connection[Any]:
+        """The same for a thread: so much is read that the event loop must not do it."""
+        return psycopg.connect(
+            self._database, autocommit=True, connect_timeout=5, application_name="chaos"
+        )
+
     async def rows(self, sql: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
         async with asyncio.timeout(SQL_TIMEOUT_S), await self.connect() as connection:
             return await (await connection.execute(sql, values)).fetchall()

@@ -19,7 +19,7 @@ from tests.chaos.events import CITIES, COLORS, DOMAIN, SIZES
 from tests.chaos.journal import Journal
 from tests.chaos.judge import shorten
 
-ALIVE_MAX = 14
+ALIVE_MAX = 8
 PAUSE_S = (0.05, 0.6)
 LIFE_STEPS = ("patch-filter", "patch-filter", "patch-streams", "patch-endpoint", "delete", "delete")
 TIMEOUT_S = 30.0

@@ -1,6 +1,7 @@
 """All that is judged of callbacks, at any moment and when everything has come to rest."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import LiteralString
 
@@ -14,7 +15,8 @@ from tests.chaos.hub import HubUnderTest
 from tests.chaos.judge import shorten
 from tests.chaos.until import NeverCame, until_true
 
-DRAIN_S = 150.0  # the longest claim, all tries of the sink's moods, and a backlog
+STILL_S = 90.0  # twice the longest claim: so long nothing new may arrive while something is owed
+DRAIN_S = 1_200.0
 AWAY_S = 60.0
 
 STATES: LiteralString = """
@@ -69,7 +71,7 @@ class CallbackJudge:
         """The same once nobody emits: wait until all is delivered, and look for what is not."""
         problems = []
         try:
-            await until_true(self._drained, "the last delivery", DRAIN_S)
+            await self._drain(arrivals)
         except NeverCame as error:
             problems.append(f"{error}: {await self._hub.rows(STATES)}")
         problems += await self.judge(arrivals, changes)
@@ -93,7 +95,7 @@ class CallbackJudge:
 
         async def shot() -> bool:
             try:
-                found.append(await shoot(self._hub, self.debts.known))
+                found.append(await asyncio.to_thread(shoot, self._hub, self.debts.known))
             except (psycopg.Error, OSError, TimeoutError):
                 await asyncio.sleep(0.2)
             return bool(found)
@@ -125,13 +127,24 @@ class CallbackJudge:
         ]
         return shorten(problems)
 
-    async def _drained(self) -> bool:
-        try:
-            [(behind,)] = await self._hub.rows(BEHIND)
-        except (psycopg.Error, OSError, TimeoutError):
-            behind = 1
-        await asyncio.sleep(0.2)
-        return bool(behind == 0)
+    async def _drain(self, arrivals: Arrivals) -> None:
+        """Wait for the last delivery; however many there are, they must go on. Raises NeverCame."""
+        count, moved_at = 0, time.monotonic()
+
+        async def drained() -> bool:
+            nonlocal count, moved_at
+            if len(arrivals.taken) != count:
+                count, moved_at = len(arrivals.taken), time.monotonic()
+            if time.monotonic() - moved_at > STILL_S:
+                raise NeverCame(f"nothing was delivered for {STILL_S:.0f} s, and something is owed")
+            await asyncio.sleep(0.3)
+            try:
+                [(behind,)] = await self._hub.rows(BEHIND)
+            except (psycopg.Error, OSError, TimeoutError):
+                return False
+            return bool(behind == 0)
+
+        await until_true(drained, "the last delivery", DRAIN_S)
 
     async def _tables_wrong(self) -> list[str]:
         states = {state: count for state, count, _ in await self._hub.rows(STATES)}

@@ -88,43 +88,43 @@ class Shot(NamedTuple):
     fanouts: int
 
 
-async def shoot(hub: HubUnderTest, known: Mapping[str, int]) -> Shot:
+def shoot(hub: HubUnderTest, known: Mapping[str, int]) -> Shot:
     """A snapshot of the streams named in `known`, after the sequences given there. Raises what
     psycopg raises."""
-    async with await hub.connect() as connection, connection.transaction():
-        await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        ids = {name: id for id, name in await _rows(connection, STREAMS, list(known))}
+    with hub.connect_plainly() as connection, connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        ids = {name: id for id, name in _rows(connection, STREAMS, list(known))}
         names = {id: name for name, id in ids.items()}
-        segments = {row[0]: Segment(*row) for row in await _rows(connection, SEGMENTS, list(names))}
-        marks = await _rows(connection, CHECKPOINTS, list(names))
+        segments = {row[0]: Segment(*row) for row in _rows(connection, SEGMENTS, list(names))}
+        marks = _rows(connection, CHECKPOINTS, list(names))
         checkpoints = {names[id]: Checkpoint(*rest) for id, *rest in marks}
-        stored = await _rows(connection, VERSIONS)
-        rows = await _deliveries(connection, ids, known)
+        stored = _rows(connection, VERSIONS)
+        rows = _deliveries(connection, ids, known)
         streams = {
             name: StreamShot(
                 checkpoints.get(name),
-                await _events(connection, id, known[name], checkpoints.get(name)),
+                _events(connection, id, known[name], checkpoints.get(name)),
                 rows.get(id, []),
             )
             for name, id in ids.items()
         }
-        [(fanouts,)] = await _rows(connection, FANOUTS)
+        [(fanouts,)] = _rows(connection, FANOUTS)
     versions = [_version(row, names) for row in stored]
     return Shot(segments, versions, {r[0]: orjson.loads(r[3]) for r in stored}, streams, fanouts)
 
 
-async def _rows(
-    connection: psycopg.AsyncConnection[Any], sql: LiteralString, *values: Any
+def _rows(
+    connection: psycopg.Connection[Any], sql: LiteralString, *values: Any
 ) -> list[tuple[Any, ...]]:
-    return await (await connection.execute(sql, values)).fetchall()
+    return connection.execute(sql, values).fetchall()
 
 
-async def _events(
-    connection: psycopg.AsyncConnection[Any], stream_id: int, after: int, mark: Checkpoint | None
+def _events(
+    connection: psycopg.Connection[Any], stream_id: int, after: int, mark: Checkpoint | None
 ) -> list[tuple[str, int]]:
     upto = after if mark is None else mark.sequence + 1
     found: list[tuple[str, int]] = []
-    for sequence, segment_id, payload in await _rows(connection, EVENTS, stream_id, after, upto):
+    for sequence, segment_id, payload in _rows(connection, EVENTS, stream_id, after, upto):
         if sequence != after + len(found) + 1:
             break  # the judge says so when it finds too few
         event = event_pb2.Event.FromString(payload)
@@ -132,12 +132,12 @@ async def _events(
     return found
 
 
-async def _deliveries(
-    connection: psycopg.AsyncConnection[Any], ids: Mapping[str, int], known: Mapping[str, int]
+def _deliveries(
+    connection: psycopg.Connection[Any], ids: Mapping[str, int], known: Mapping[str, int]
 ) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}
     places = list(ids.values()), [known[name] for name in ids]
-    for stream_id, *row in await _rows(connection, DELIVERIES, *places):
+    for stream_id, *row in _rows(connection, DELIVERIES, *places):
         found.setdefault(stream_id, []).append(Row(*row))
     return found
 

@@ -120,7 +120,7 @@ async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
     versions = [version for one in found for version in one.versions]
     wanted = wanted_keys(versions, scene)
     problems += sink_wrong(wanted, scene.arrivals)
-    shot = await shoot(scene.hub, {STREAM: 0})
+    shot = await asyncio.to_thread(shoot, scene.hub, {STREAM: 0})
     by_id = {(scene.endpoints[name], sequence): tickets
              for (name, _, sequence), tickets in wanted.items()}  # fmt: skip
     problems += shorten(rows_wrong(STREAM, by_id, shot.streams[STREAM].rows, shot.segments))
