@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import IO, Any, NoReturn
 
@@ -110,10 +109,14 @@ def _constant(text: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Names and their values: the same pair twice is one pair (SUN-08), two values are a
+    mistake.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InvalidField("The field is given twice.", field=shown(twice))
+        for name, value in pairs:
+            if repr(value) != repr(found[name]):  # not ==, for which 1 is true
+                raise InvalidField("The field is given twice.", field=shown(name))
     return found
 
 

@@ -147,13 +147,16 @@ class Tail:
                 try:
                     await connection.execute("LISTEN eventhub_heads")
                     async for notice in connection.notifies():
-                        for pair in notice.payload.split():
-                            stream_id, _, head = pair.partition(":")
-                            self._hear(int(stream_id), int(head))
+                        self._hear_all(notice.payload)
                 finally:
                     await connection.close()
             except (*AWAY, EventHubError):
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    def _hear_all(self, payload: str) -> None:
+        for pair in payload.split():
+            stream_id, _, head = pair.partition(":")
+            self._hear(int(stream_id), int(head))
 
     def _hear(self, stream_id: int, head: int) -> None:
         ring = self._rings.get(stream_id)

@@ -105,7 +105,11 @@ async def test_a_listen_whose_registrations_have_all_ended_says_so(
         hub.call("DELETE", f"/v1/registrations/{one['id']}", key=orders.admin)
         orders.emit("orders", order(1))
         ended = await reader.hear_op("error", "event")
-        assert (ended["op"], ended["code"], ended["listen"]) == ("error", "unknown_registration", "a")
+        assert (ended["op"], ended["code"], ended["listen"]) == (
+            "error",
+            "unknown_registration",
+            "a",
+        )
 
 
 async def test_only_own_live_registrations_of_the_stream_can_be_named(

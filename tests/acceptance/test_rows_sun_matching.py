@@ -111,6 +111,19 @@ async def test_totals_read_1_2_3(hub: LiveHub, cluster: LiveZone) -> None:
     assert [each["total"] for each in shown] == [1, 2, 3]
 
 
+@pytest.mark.req("SUN-08")
+async def test_the_same_pair_twice_in_a_request_counts_once(
+    hub: LiveHub, cluster: LiveZone
+) -> None:
+    body = b'{"streams": ["cluster"], "attributes": {"nv1": "x", "nv1": "x"}}'
+    made = hub.call("POST", "/v1/registrations", body, key=cluster.admin)
+    assert (made.status, made.json["total"]) == (201, 1)
+    async with session(hub, cluster.admin) as reader:
+        await reader.listen("cluster", registrations=[made.json["id"]])
+        cluster.emit("cluster", [coming({"nv2": "x"}), coming({"nv1": "x"})])
+        assert await told(reader, 1) == [(2, [made.json["id"]])]
+
+
 @pytest.mark.req("SUN-11")
 async def test_a_registration_that_arrives_while_events_flow_is_matched_from_the_next_on(
     hub: LiveHub, cluster: LiveZone

@@ -1,0 +1,62 @@
+"""SUN-10: what is built from the stored registrations at a start is what grew change by change."""
+
+import itertools
+from typing import Any
+
+import psycopg
+import pytest
+
+from registrations.catalog import Version, versions_of_barrier, versions_of_stream
+from registrations.match.counting import CountingMatcher
+from tests.live import LiveHub, LiveZone
+from tests.sink import Sink
+
+
+def take(matcher: CountingMatcher, versions: list[Version]) -> None:
+    for version in versions:
+        if version.until is None:
+            matcher.add(version.id, version.spec)
+        else:
+            matcher.remove(version.id)
+
+
+@pytest.mark.req("SUN-10")
+async def test_the_index_built_from_postgresql_is_dump_identical_to_the_one_that_grew(
+    hub: LiveHub, zone: LiveZone, sink: Sink
+) -> None:
+    zone.create_stream("cluster")
+    endpoint = zone.endpoint(sink.url("/sun10"))["id"]
+
+    def wanting(**attributes: Any) -> dict[str, Any]:
+        return {
+            "streams": ["cluster"],
+            "domain": "cluster",
+            "type": "state",
+            "attributes": attributes,
+            "endpoint": endpoint,
+        }
+
+    three = [wanting(nv1=1), wanting(nv1=1, nv2="2"), wanting(nv1=1, nv2="2", nv3=None)]
+    made = zone.register(*three, wanting(), wanting(node="a"), wanting(**{"a.b": True}))
+    paths = [f"/v1/registrations/{one['id']}" for one in made]
+    for number, path in itertools.product(range(3), paths[:2]):
+        changed = {"attributes": {"nv1": number, "nv4": "x"}}
+        assert hub.call("PATCH", path, changed, key=zone.admin).status == 200
+    assert hub.call("DELETE", paths[4], key=zone.admin).status == 204
+    zone.register(*three)
+
+    [(stream_id,)] = hub.sql(
+        "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id WHERE z.name = %s", zone.name
+    )
+    barriers = hub.sql("SELECT id FROM barriers WHERE %s = ANY (streams) ORDER BY id", stream_id)
+    grown, built = CountingMatcher(), CountingMatcher()
+    async with await psycopg.AsyncConnection.connect(
+        hub.database_url, autocommit=True
+    ) as connection:
+        for (barrier,) in barriers:
+            take(grown, await versions_of_barrier(connection, barrier, stream_id))
+        take(built, await versions_of_stream(connection, stream_id, 0))
+    assert len(built) == 8
+    assert sorted(built.totals().values()) == [0, 1, 1, 2, 2, 2, 3, 3]
+    assert built.dump() == grown.dump()
+    assert built.totals() == grown.totals()
