@@ -1,6 +1,6 @@
 import type { components } from "./schema";
 
-export type ProblemBody = components["schemas"]["Problem"];
+export type ProblemBody = components["schemas"]["Problem"] & { first_available?: number };
 
 /** What the hub refused, as its problem document says it (RFC 9457). */
 export class Problem extends Error {
@@ -8,6 +8,7 @@ export class Problem extends Error {
   readonly code: string;
   readonly index: number | undefined;
   readonly field: string | undefined;
+  readonly firstHeld: number | undefined; // of a `gap`: the first sequence that can still be read
 
   constructor(status: number, body: Partial<ProblemBody>) {
     super(body.detail ?? `The hub answered with status ${status}.`);
@@ -17,6 +18,7 @@ export class Problem extends Error {
     const { index, field } = (body.position ?? {});
     this.index = index;
     this.field = field;
+    this.firstHeld = body.first_available;
   }
 
   /** The same of another field: a form may name it otherwise than the request did. */

@@ -4,9 +4,9 @@ import { isRouteErrorResponse, Link, useRouteError } from "react-router";
 /** A path that is no page, or a page that failed. */
 export function Missing() {
   const error = useRouteError();
-  const failed = error !== undefined && !isRouteErrorResponse(error);
+  const failed = error != null && !isRouteErrorResponse(error);
   return (
-    <Stack component="main" gap="xs" p="xl" maw={560}>
+    <Stack gap="xs" p="xl" maw={560}>
       <Title order={1}>{failed ? "This page failed" : "There is no such page"}</Title>
       <Text c="dimmed">
         {failed

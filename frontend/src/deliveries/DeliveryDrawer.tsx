@@ -6,7 +6,7 @@ import { Json } from "../parts/Json";
 import { Moment } from "../parts/Moment";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { State } from "../parts/State";
-import { whole } from "../parts/numbers";
+import { whole } from "../parts/text";
 import { type OneDelivery, useDelivery } from "./deliveries";
 import { Tries } from "./Tries";
 

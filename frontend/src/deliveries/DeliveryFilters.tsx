@@ -1,7 +1,7 @@
 import { Group, Pill, SegmentedControl } from "@mantine/core";
 
 import { EndpointSelect } from "../endpoints/EndpointSelect";
-import { whole } from "../parts/numbers";
+import { capital, whole } from "../parts/text";
 import { type DeliveryFilter, STATES } from "./deliveries";
 
 const ALL = "all";
@@ -32,7 +32,7 @@ export function DeliveryFilters({ zone, filter, onChange }: Props) {
       )}
       <SegmentedControl
         aria-label="State"
-        data={[ALL, ...STATES]}
+        data={[ALL, ...STATES].map((value) => ({ value, label: capital(value) }))}
         value={state ?? ALL}
         onChange={(chosen) => onChange({ ...filter, state: STATES.find((one) => one === chosen) })}
       />

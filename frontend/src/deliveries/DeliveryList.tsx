@@ -7,7 +7,7 @@ import { Moment } from "../parts/Moment";
 import { More } from "../parts/More";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { State } from "../parts/State";
-import { whole } from "../parts/numbers";
+import { whole } from "../parts/text";
 import { type Delivery, type DeliveryFilter, useDeliveries } from "./deliveries";
 
 const COLUMNS: Column<Delivery>[] = [

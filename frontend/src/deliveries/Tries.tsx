@@ -2,7 +2,7 @@ import { Accordion, Group, Text } from "@mantine/core";
 
 import { Moment } from "../parts/Moment";
 import { State } from "../parts/State";
-import { whole } from "../parts/numbers";
+import { whole } from "../parts/text";
 import type { Try } from "./deliveries";
 import classes from "./Tries.module.css";
 
@@ -25,7 +25,7 @@ export function Tries({ tries }: { tries: Try[] }) {
               <Text fw={600} size="sm">
                 Attempt {each.number}
               </Text>
-              <State state={each.outcome === "delivered" ? "delivered" : "dead"} label={outcomeOf(each)} />
+              <State state={each.outcome === "delivered" ? "delivered" : "failed"} label={outcomeOf(each)} />
               <Text size="sm" c="dimmed" className="number">
                 <Moment at={each.at} />, {whole(each.duration_ms)} ms
               </Text>

@@ -5,7 +5,7 @@ import { pathIn } from "../api/zone";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
 import { Moment } from "../parts/Moment";
-import { whole } from "../parts/numbers";
+import { whole } from "../parts/text";
 import type { EventFrame } from "./frames";
 
 interface Props {

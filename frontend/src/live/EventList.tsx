@@ -48,7 +48,7 @@ export function EventList({ rows, onOpen }: Props) {
             className={classes.row}
             style={{ height: ROW_PX, transform: `translateY(${(first + index) * ROW_PX}px)` }}
           >
-            {"gap" in row ? <GapRow gap={row.gap} /> : <EventRow frame={row.frame} onOpen={onOpen} />}
+            {"gap" in row ? <GapRow firstHeld={row.gap} /> : <EventRow frame={row.frame} onOpen={onOpen} />}
           </div>
         ))}
       </div>

@@ -2,7 +2,7 @@ import { UnstyledButton } from "@mantine/core";
 import { memo } from "react";
 
 import { Moment } from "../parts/Moment";
-import { whole } from "../parts/numbers";
+import { whole } from "../parts/text";
 import classes from "./EventRow.module.css";
 import type { EventFrame } from "./frames";
 

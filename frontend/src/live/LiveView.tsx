@@ -5,7 +5,7 @@ import { useState, useSyncExternalStore } from "react";
 import { Card } from "../parts/Card";
 import { Empty } from "../parts/Empty";
 import { State } from "../parts/State";
-import { whole } from "../parts/numbers";
+import { whole } from "../parts/text";
 import { EventDrawer } from "./EventDrawer";
 import { EventList } from "./EventList";
 import type { Link } from "./feed";

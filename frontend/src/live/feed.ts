@@ -1,5 +1,5 @@
 import { Problem, textOf } from "../api/problem";
-import { type EventFrame, type Frame, type From, type GapFrame, type Wish } from "./frames";
+import { type EventFrame, type Frame, type From, type Wish } from "./frames";
 import { mintToken, startOf } from "./start";
 
 const LISTEN = "live";
@@ -14,7 +14,7 @@ export type Link =
 
 export interface Sink {
   event(frame: EventFrame): void;
-  gap(frame: GapFrame): void;
+  gap(firstHeld: number | undefined): void;
   link(link: Link): void;
 }
 
@@ -60,7 +60,7 @@ export class Feed {
     const run = this.#run;
     this.#sink.link({ kind: "connecting" });
     try {
-      this.#from ??= await startOf(this.#wish);
+      this.#from ??= await this.#start();
       const token = await mintToken(this.#wish.zone);
       if (run === this.#run) this.#open(token);
     } catch (error) {
@@ -68,6 +68,22 @@ export class Feed {
       if (error instanceof Problem && error.status < 500) this.#end(textOf(error));
       else this.#again(textOf(error));
     }
+  }
+
+  async #start(): Promise<From> {
+    try {
+      return await startOf(this.#wish);
+    } catch (error) {
+      if (!(error instanceof Problem && error.code === "gap")) throw error;
+      return this.#missed(error.firstHeld);
+    }
+  }
+
+  /** What was asked for is not held any more: said, and gone on with what is. */
+  #missed(firstHeld: number | undefined): From {
+    this.#sink.gap(firstHeld);
+    this.#from = "oldest";
+    return this.#from;
   }
 
   #open(token: string): void {
@@ -112,8 +128,7 @@ export class Feed {
         return;
       }
       case "gap":
-        this.#sink.gap(frame);
-        this.#from = "oldest";
+        this.#missed(frame.first_available.sequence);
         this.#listen();
         return;
       case "segment_mismatch":

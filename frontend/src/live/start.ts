@@ -1,5 +1,4 @@
 import { api, done } from "../api/client";
-import { Problem } from "../api/problem";
 import type { From, Wish } from "./frames";
 
 const LIFE = { lifetime_s: 600 }; // each new connection brings a new token
@@ -10,16 +9,14 @@ export async function mintToken(zone: string): Promise<string> {
   return minted.token;
 }
 
-/** Where to begin. A bare sequence becomes a cursor, which names the segment of the event before it. */
+/**
+ * Where to begin. A bare sequence becomes a cursor, which names the segment of the event before it; a Problem `gap`
+ * when that one is no longer held.
+ */
 export async function startOf({ zone, stream, from }: Wish): Promise<From> {
   if (typeof from !== "number") return from;
   if (from <= 1) return "oldest";
-  try {
-    const path = { stream, sequence: String(from - 1) };
-    const before = await done(api.GET("/v1/streams/{stream}/events/{sequence}", { params: { path, query: { zone } } }));
-    return { segment: before.segment, sequence: from - 1 };
-  } catch (error) {
-    if (error instanceof Problem && error.status === 410) return "oldest";
-    throw error;
-  }
+  const path = { stream, sequence: String(from - 1) };
+  const before = await done(api.GET("/v1/streams/{stream}/events/{sequence}", { params: { path, query: { zone } } }));
+  return { segment: before.segment, sequence: from - 1 };
 }

@@ -3,7 +3,7 @@ import { Link } from "react-router";
 
 import { pathIn, useZone } from "../api/zone";
 import { Figure } from "../parts/Figure";
-import { count, rate as rateText, whole } from "../parts/numbers";
+import { count, rate as rateText, whole } from "../parts/text";
 import type { Overview } from "./readings";
 
 export function Figures({ overview, rate }: { overview: Overview; rate: number | null }) {

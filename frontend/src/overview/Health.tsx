@@ -1,6 +1,7 @@
 import { Group } from "@mantine/core";
 
 import { State } from "../parts/State";
+import { capital } from "../parts/text";
 import type { Overview } from "./readings";
 
 /** Whether the hub's parts answer; `stale`: the last reading failed. */
@@ -19,8 +20,4 @@ export function Health({ overview, stale }: { overview: Overview; stale: boolean
       />
     </Group>
   );
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

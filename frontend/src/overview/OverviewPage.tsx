@@ -5,7 +5,7 @@ import { useZone } from "../api/zone";
 import { Card } from "../parts/Card";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
-import { rate, whole } from "../parts/numbers";
+import { rate, whole } from "../parts/text";
 import { Chart } from "./Chart";
 import { FirstSteps } from "./FirstSteps";
 import { Figures } from "./Figures";
@@ -36,7 +36,7 @@ export function OverviewPage() {
               <Card title="Events appended per second">
                 <Chart times={times} values={rates} format={rate} label="Events appended per second" />
               </Card>
-              <Card title="Pending deliveries">
+              <Card title="Pending deliveries over time">
                 <Chart times={times} values={pending} format={whole} label="Pending deliveries" />
               </Card>
             </SimpleGrid>

@@ -4,7 +4,7 @@ import { Link } from "react-router";
 import { pathIn } from "../api/zone";
 import { Card } from "../parts/Card";
 import { type Column, DataTable } from "../parts/DataTable";
-import { rate, whole } from "../parts/numbers";
+import { rate, whole } from "../parts/text";
 import { type Overview, type Readings, streamRate } from "./readings";
 
 type Stream = Overview["streams"][number];

@@ -24,7 +24,7 @@ export function chartOptions(
     padding: [12, 16, 0, 0],
     scales: { x: { time: true, range: recent }, y: { range: fromZero } },
     axes: [
-      { ...axis, grid: { show: false }, space: 80, values: (_, ticks) => ticks.map(clock) },
+      { ...axis, grid: { show: false }, size: 32, space: 80, values: (_, ticks) => ticks.map(clock) },
       { ...axis, size: 56, incrs: INCREMENTS, values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [{}, { label, stroke: line, width: 1.75, fill: colour("--chart-fill"), points: { show: false } }],

@@ -22,7 +22,7 @@ interface Props<T> {
 /** A table that scrolls by itself when it is wider than the page. */
 export function DataTable<T>({ label, items, columns, keyOf, nameOf, onOpen, minWidth = 640 }: Props<T>) {
   return (
-    <Table.ScrollContainer minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0, "aria-label": label } }}>
+    <Table.ScrollContainer type="native" minWidth={minWidth} tabIndex={0} role="region" aria-label={`${label}, table`}>
       <Table className={classes.table} verticalSpacing={9} horizontalSpacing="md" aria-label={label}>
         <Table.Thead>
           <Table.Tr>

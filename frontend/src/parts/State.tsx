@@ -1,20 +1,18 @@
-import { Badge } from "@mantine/core";
+import classes from "./State.module.css";
 
-const COLOURS: Record<string, string> = {
-  ok: "teal",
-  enabled: "teal",
-  delivered: "teal",
-  live: "teal",
-  pending: "iris",
-  catching_up: "iris",
-  connecting: "yellow",
-  waiting: "yellow",
-  paused: "gray",
-  cancelled: "gray",
-  disabled: "gray",
-  dead: "red",
-  away: "red",
-  ended: "red",
+const TONES: Record<string, string> = {
+  ok: "good",
+  enabled: "good",
+  delivered: "good",
+  live: "good",
+  pending: "busy",
+  catching_up: "busy",
+  connecting: "slow",
+  waiting: "slow",
+  dead: "bad",
+  failed: "bad",
+  away: "bad",
+  ended: "bad",
 };
 
 interface Props {
@@ -25,8 +23,8 @@ interface Props {
 /** A state as a word in its colour. */
 export function State({ state, label = state }: Props) {
   return (
-    <Badge color={COLOURS[state] ?? "gray"} variant="light" tt="none" fw={600} radius="sm">
+    <span className={classes.state} data-tone={TONES[state] ?? "quiet"}>
       {label}
-    </Badge>
+    </span>
   );
 }

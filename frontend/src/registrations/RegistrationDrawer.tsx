@@ -8,7 +8,7 @@ import { Confirm } from "../parts/Confirm";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
 import { Moment } from "../parts/Moment";
-import { whole } from "../parts/numbers";
+import { whole } from "../parts/text";
 import { type Registration, useDeleteRegistration } from "./registrations";
 
 interface Props {

@@ -15,3 +15,7 @@ export function count(value: number | null): string {
   if (value === null) return "not counted";
   return value >= COUNT_MAX ? `${WHOLE.format(COUNT_MAX)} or more` : WHOLE.format(value);
 }
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,107 @@
+"""Registrations, endpoints and deliveries in the console."""
+
+import json
+
+from playwright.sync_api import expect
+
+from tests.browser.desk import Desk
+from tests.sink import Called, Sink
+
+
+def test_a_registration_is_made_after_an_error_at_its_field_and_ends(desk: Desk) -> None:
+    desk.zone.create_stream("orders")
+    page = desk.open("registrations", "Registrations")
+    expect(page.get_by_text("Nobody has registered yet")).to_be_visible()
+    desk.button("New registration").click()
+    form = page.get_by_role("dialog")
+    form.get_by_role("combobox", name="Client").fill("shop")
+    form.get_by_role("combobox", name="Streams").click()
+    page.get_by_role("option", name="orders").click()
+    page.keyboard.press("Escape")
+    form.get_by_role("button", name="Add an attribute").click()
+    form.get_by_label("Name of attribute 1").fill("total")
+    form.get_by_label("Type of attribute 1").select_option("number")
+    form.get_by_label("Value of attribute 1").fill("99")
+    form.get_by_text("New URL").click()
+    url = form.get_by_label("Callback URL")
+    url.fill("http://10.1.2.3/hook")
+    form.get_by_role("button", name="Register").click()
+    expect(url).to_have_attribute("aria-invalid", "true")
+    expect(form.get_by_text("private or local address")).to_be_visible()
+    url.fill("https://example.org/hook")
+    form.get_by_role("button", name="Register").click()
+    secret = page.get_by_role("dialog", name="The endpoint's secret")
+    expect(secret.get_by_label("Secret")).to_contain_text("whsec_")
+    secret.get_by_role("button", name="Done").click()
+    row = page.get_by_role("row").filter(has_text="https://example.org/hook")
+    expect(row).to_contain_text("total = 99")
+    row.get_by_role("button").click()
+    detail = page.get_by_role("dialog")
+    expect(detail).to_contain_text("shop, session default")
+    detail.get_by_role("button", name="Delete").click()
+    question = page.get_by_role("dialog", name="Delete registration")
+    question.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Nobody has registered yet")).to_be_visible()
+
+
+def test_an_endpoint_is_made_disabled_enabled_and_deleted(desk: Desk) -> None:
+    page = desk.open("endpoints", "Endpoints")
+    desk.button("New endpoint").click()
+    form = page.get_by_role("dialog")
+    form.get_by_role("combobox", name="Client").fill("shop")
+    form.get_by_label("URL").fill("ftp://example.org/")
+    form.get_by_role("button", name="Create").click()
+    expect(form.get_by_label("URL")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("URL").fill("https://example.org/hook")
+    form.get_by_role("button", name="Create").click()
+    page.get_by_role("dialog", name="secret").get_by_role("button", name="Done").click()
+    row = page.get_by_role("row").filter(has_text="https://example.org/hook")
+    row.get_by_role("button").click()
+    for action, state in (("Disable", "disabled"), ("Enable", "enabled")):
+        page.get_by_role("dialog").get_by_role("button", name=action, exact=True).click()
+        expect(row).to_contain_text(state)
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    question = page.get_by_role("dialog", name="Delete endpoint")
+    question.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("There is no endpoint yet")).to_be_visible()
+
+
+def test_a_delivery_is_shown_with_each_try(desk: Desk, sink: Sink) -> None:
+    answers = iter((503, 200))
+
+    def answer(_called: Called) -> tuple[int, dict[str, str]]:
+        return next(answers, 200), {"x-answered-by": "the sink"}
+
+    sink.answer = answer
+    desk.zone.create_stream("orders")
+    [made] = desk.zone.register({"streams": ["orders"], "callback": sink.url("/console")})
+    desk.zone.emit("orders", {"domain": "shop", "type": "order.placed", "attributes": {"n": 7}})
+    sink.wait(2, "/console")
+    page = desk.open(f"deliveries?endpoint={made['endpoint']}", "Deliveries")
+    row = page.get_by_role("row").filter(has_text="orders 1")
+    expect(row).to_contain_text("delivered")
+    row.get_by_role("button").click()
+    detail = page.get_by_role("dialog")
+    tries = detail.get_by_role("button", name="Attempt")
+    expect(tries).to_have_count(2)
+    expect(tries.nth(1)).to_contain_text("status 503")
+    response = detail.get_by_label("Response")
+    expect(response.first).to_contain_text("x-answered-by: the sink")
+    expect(detail.get_by_label("Request to").first).to_contain_text("webhook-id")
+    event = json.loads(detail.get_by_label("the event", exact=True).inner_text())
+    assert event["attributes"] == {"n": 7}
+
+
+def test_the_overview_tells_streams_backlog_and_health(desk: Desk, sink: Sink) -> None:
+    desk.zone.create_stream("orders")
+    desk.zone.register({"streams": ["orders"], "callback": sink.url("/overview")})
+    desk.zone.emit("orders", [{"domain": "shop", "type": "order.placed"}] * 5)
+    sink.wait(5, "/overview")
+    page = desk.open("overview", "Overview")
+    expect(page.get_by_role("status", name="Health")).to_contain_text("Database ok")
+    expect(page.get_by_role("region", name="Events", exact=True)).to_contain_text("5")
+    row = page.get_by_role("row").filter(has_text="orders")
+    expect(row.get_by_role("cell").nth(4)).to_have_text("0")
+    expect(page.get_by_role("img", name="Events appended per second")).to_be_visible()
+    row.get_by_role("link", name="orders").click()
+    expect(desk.heading("Live events")).to_be_visible()

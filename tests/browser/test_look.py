@@ -1,0 +1,120 @@
+"""Every page in light and dark, on a desk and on a telephone: readable and reachable."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.desk import Desk
+from tests.live import LiveHub, LiveZone
+
+AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
+PAGES = {
+    "overview": "Overview",
+    "live?stream=orders&from=oldest": "Live events",
+    "registrations": "Registrations",
+    "endpoints": "Endpoints",
+    "deliveries": "Deliveries",
+}
+WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def fill(zone: LiveZone) -> None:
+    """Something on every page."""
+    zone.create_stream("orders")
+    zone.emit("orders", [{"domain": "shop", "type": "order.placed", "attributes": {"n": 1}}] * 5)
+    wanted = {
+        "streams": ["orders"],
+        "type": "order.placed",
+        "attributes": {"address.city": "Basel"},
+    }
+    zone.register({**wanted, "callback": "https://example.org/a-path-that-is-rather-long-too"})
+
+
+def violations(page: Page, *more: str) -> list[str]:
+    """What axe finds against WCAG 2.1 AA, and more rules, with the element."""
+    page.evaluate(AXE.read_text())
+    options = {"runOnly": [*WCAG, *more], "resultTypes": ["violations"]}
+    found: dict[str, Any] = page.evaluate("options => axe.run(document, options)", options)
+    return [
+        f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_is_accessible_and_fits(
+    chromium: Browser, hub: LiveHub, zone: LiveZone, scheme: Any, width: int
+) -> None:
+    fill(zone)
+    size: Any = {"width": width, "height": 844}
+    with Desk.opened(chromium, hub, zone, color_scheme=scheme, viewport=size) as desk:
+        for path, heading in PAGES.items():
+            page = desk.open(path, heading)
+            expect(page.get_by_label("Loading")).to_have_count(0)
+            shown = page.evaluate("document.documentElement.dataset.mantineColorScheme")
+            assert shown == scheme
+            assert violations(page, "best-practice") == [], path
+            assert page.evaluate(WIDER) <= 0, f"{path} is wider than the screen"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_forms_are_accessible(chromium: Browser, hub: LiveHub, zone: LiveZone, scheme: Any) -> None:
+    fill(zone)
+    with Desk.opened(chromium, hub, zone, color_scheme=scheme, reduced_motion="reduce") as desk:
+        for path, button in (("registrations", "New registration"), ("endpoints", "New endpoint")):
+            page = desk.open(path, PAGES[path])
+            desk.button(button).click()
+            expect(page.get_by_role("dialog")).to_be_visible()
+            expect(page.get_by_role("combobox", name="Client", exact=True)).to_be_visible()
+            assert violations(page) == [], path
+
+
+def test_the_chosen_colours_stay(desk: Desk) -> None:
+    page = desk.open("overview", "Overview")
+    desk.page.get_by_role("button", name="Colours").click()
+    page.get_by_role("menuitem", name="Dark").click()
+    dark = page.locator("html[data-mantine-color-scheme=dark]")
+    expect(dark).to_have_count(1)
+    page.reload()
+    expect(dark).to_have_count(1)
+    expect(desk.heading("Overview")).to_be_visible()
+
+
+def test_keys_lead_everywhere(desk: Desk) -> None:
+    page = desk.open("overview", "Overview")
+    for key, heading in (("l", "Live events"), ("r", "Registrations"), ("e", "Endpoints"),
+                         ("d", "Deliveries"), ("o", "Overview")):  # fmt: skip
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(desk.heading(heading)).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_keys_that_are_typed_into_a_field_lead_nowhere(desk: Desk) -> None:
+    page = desk.open("live?stream=system", "Live events")
+    desk.button("Filter").click()
+    page.get_by_label("Domain").press_sequentially("gd?")
+    expect(page.get_by_label("Domain")).to_have_value("gd?")
+    expect(desk.heading("Live events")).to_be_visible()
+
+
+def test_the_skip_link_comes_first_and_the_focus_is_seen(desk: Desk) -> None:
+    page = desk.open("overview", "Overview")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none", page.evaluate("document.activeElement.outerHTML")
