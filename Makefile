@@ -62,7 +62,7 @@ payloads: $(VENV)/.stamp-requirements
 # The browser console, by the same npm; the hub serves frontend/dist.
 console: $(CONSOLE)
 
-$(PACKAGES): frontend/package.json frontend/package-lock.json $(VENV)/.stamp-requirements
+$(PACKAGES): frontend/package.json frontend/package-lock.json | $(VENV)/.stamp-requirements
 	@echo "fetching the console's packages"
 	@cd frontend && $(NPM) ci --ignore-scripts --no-audit --no-fund
 	@touch $@
