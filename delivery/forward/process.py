@@ -45,7 +45,7 @@ async def forward(
         Log.open(database_url=database_url, direct_url=direct_url) as hub_log,
         writing_pool(database_url) as pool,
     ):
-        forwarder = Forwarder(hub_log, database_url, woken)
+        forwarder = Forwarder(hub_log, direct_url or database_url, woken)
         clock = SystemClock()
         parts = Parts(hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote)
         await forwarder.run(parts, stop)
