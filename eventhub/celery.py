@@ -6,6 +6,7 @@ hints only, and with everything in it gone nothing is lost.
 """
 
 import asyncio
+import logging
 import os
 import signal
 from contextlib import suppress
@@ -76,6 +77,8 @@ def _configure_logs(**_: Any) -> None:
     """Celery then leaves logging alone."""
     env = read_env()
     logs.configure(env.log_format, env.log_level)
+    for name in ("celery.worker.strategy", "celery.worker.request", "celery.app.trace"):
+        logging.getLogger(name).setLevel("WARNING")  # a line for each hint is 20 a second
 
 
 @app.task(name=WAKE, ignore_result=True)  # type: ignore[untyped-decorator]

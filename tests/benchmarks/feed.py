@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.feed JSON`: events and their deliveries at a steady pace, as forwarders
-write them, and the word to the workers with each. Runs in a process of its own.
+"""`python -m tests.benchmarks.feed JSON`: events and their deliveries at a steady pace, as
+forwarders write them, and the word to the workers with each. Runs in a process of its own.
 """
 
 import json
