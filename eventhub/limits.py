@@ -26,6 +26,8 @@ APPEND_BYTES_MAX = 16 * 1024 * 1024  # one transaction; bounds the memory of the
 APPEND_WAITING_EVENTS_MAX = 50_000
 APPEND_WAITING_BYTES_MAX = 128 * 1024 * 1024
 STATEMENT_TIMEOUT_S_MAX = 4  # the server gives up before we do: then nothing was stored
+# between two statements of a transaction: what a stopped process held is free before others give up
+TRANSACTION_IDLE_S_MAX = 3
 APPEND_TIMEOUT_S_MAX = 5  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
 PRODUCER_WINDOW = 4_096  # recent numbers kept per producer; at least four times BATCH_EVENTS_MAX
 # incarnations held at once; the least recently seen expire first

@@ -5,7 +5,7 @@ What an operator may set comes from the environment (eventhub/env.py, docs/setti
 
 from psycopg.conninfo import conninfo_to_dict
 
-from eventhub import logs
+from eventhub import limits, logs
 from eventhub.env import read_env
 
 ENV = read_env()
@@ -66,8 +66,12 @@ TEMPLATES = [
 
 
 def _database(url: str) -> dict[str, object]:
-    """Django's form of a libpq URL. The pool: under ASGI each request has its own thread."""
+    """Django's form of a libpq URL. The pool: under ASGI each request has its own thread. A process
+    that is stopped in the middle of a change must not keep the heads of streams.
+    """
     parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    idle = f"-c idle_in_transaction_session_timeout={limits.TRANSACTION_IDLE_S_MAX}s"
+    parts["options"] = f"{parts.get('options', '')} {idle}".strip()
     name = parts.pop("dbname", "eventhub")
     return {
         "ENGINE": "django.db.backends.postgresql",

@@ -34,7 +34,8 @@ async def connect(url: str, *, name: str) -> Connection:
             prepare_threshold=0,
             application_name=name,
             connect_timeout=limits.CONNECT_TIMEOUT_S,
-            options=f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s",
+            options=f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s"
+            f" -c idle_in_transaction_session_timeout={limits.TRANSACTION_IDLE_S_MAX}s",
         )
     except AWAY as error:
         raise DatabaseUnavailable() from error

@@ -1,0 +1,65 @@
+"""A web process that is stopped in the middle of a change does not keep others from emitting.
+
+The story: the heads of `system` and of the streams of a registration are held from the barrier to
+the commit, and a process that was stopped there kept them for as long as it was.
+"""
+
+import asyncio
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from signal import SIGCONT, SIGSTOP
+
+import psycopg
+
+from eventhub import limits
+from tests.chaos.until import until_true
+from tests.live import LiveHub, LiveZone
+
+PATIENCE_S = 20.0
+WAITS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    " AND query LIKE '%append_events%' AND datname = current_database()"
+)
+HEADS = (
+    "SELECT 1 FROM heads h WHERE stream_id = 1 OR stream_id = (SELECT s.id FROM streams s"
+    " JOIN zones z ON z.id = s.zone_id WHERE z.name = %s AND s.name = %s)"
+    " FOR UPDATE OF h NOWAIT"
+)
+
+
+async def test_heads_are_free_soon_when_all_that_changed_registrations_is_stopped(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+
+    async def waits() -> bool:
+        return bool(hub.sql(WAITS)[0][0])
+
+    async def free() -> bool:
+        try:
+            return bool(hub.sql(HEADS, zone.name, "orders"))
+        except psycopg.errors.LockNotAvailable:
+            return False
+
+    pids = [web.pid for web in hub.web]
+    with ThreadPoolExecutor() as pool, psycopg.connect(hub.database_url) as holder:
+        holder.execute("LOCK TABLE events IN SHARE MODE")
+        body = {"streams": ["orders"]}
+        asked = pool.submit(hub.call, "POST", "/v1/registrations", body, key=zone.admin)
+        await until_true(waits, "the change to wait for its announcement", PATIENCE_S)
+        try:
+            for pid in pids:
+                os.kill(pid, SIGSTOP)
+            holder.commit()
+            began = time.monotonic()
+            await until_true(free, "the heads", PATIENCE_S)
+            took_s = time.monotonic() - began
+        finally:
+            for pid in pids:
+                os.kill(pid, SIGCONT)
+        answer = await asyncio.to_thread(asked.result)
+    answer.refused(503, "database_unavailable")
+    assert took_s < limits.TRANSACTION_IDLE_S_MAX + 1.5
+    page = hub.call("GET", "/v1/registrations", key=zone.admin)
+    assert page.json["items"] == []
