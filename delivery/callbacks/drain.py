@@ -66,8 +66,9 @@ class Drain:
         self._random = Random()  # noqa: S311 - spreads retries, keeps no secret
         self._stir = asyncio.Event()  # look again: a hint, a free slot, a lane that was left
         self._more = False  # the last look left something behind
+        self._lanes_go_on = False  # a lane is left that holds more than was claimed of it
         self._stopping = False
-        self._outbox = Outbox(terms.disable, self._freed)
+        self._outbox = Outbox(terms.disable, self._lanes_left)
         self._loader = Loader(terms.secret_key)
         self._posting: set[asyncio.Task[None]] = set()
         self._endpoints_after = 0
@@ -156,6 +157,12 @@ class Drain:
     def _freed(self) -> None:
         if self._more:
             self._stir.set()
+
+    def _lanes_left(self) -> None:
+        if self._lanes_go_on:
+            self._lanes_go_on = False
+            self._stir.set()
+        self._freed()
 
     async def _turn(self, connection: Connection, client: Client) -> bool:
         """Claim once and start posting; true if more may be due."""
@@ -256,6 +263,7 @@ class Drain:
                 decision = await self._try(client, left.pop(0))
                 if decision is None or decision.state == "pending":
                     break
+            self._lanes_go_on |= not left and len(works) >= limits.CALLBACK_LANE_DELIVERIES_MAX
         finally:
             for work in left:
                 self._outbox.give_back(work.claimed)

@@ -97,6 +97,23 @@ async def test_an_ordered_lane_keeps_its_order_across_retries(world: CallbacksWo
     assert sink.sequences() == [n for n in sent.sequences for _ in range(n % 3 + 1)]
 
 
+async def test_a_lane_with_a_backlog_goes_on_as_soon_as_it_is_left(world: CallbacksWorld) -> None:
+    """The story: nobody looked again before the next second, so that a lane of thousands drained at
+    one claim a second.
+    """
+    claim = limits.CALLBACK_LANE_DELIVERIES_MAX
+    sent = world.events(5 * claim)
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, ordered=True)
+        world.owe(sent, endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 5 * claim, 60)
+    assert sink.sequences() == sent.sequences
+    starts = range(claim, 5 * claim, claim)
+    waits = sorted(sink.posted[n].at_s - sink.posted[n - 1].at_s for n in starts)
+    assert waits[1] < limits.CALLBACK_SCAN_INTERVAL_S / 2
+
+
 async def test_two_drains_share_parallel_deliveries_without_posting_any_twice(
     world: CallbacksWorld,
 ) -> None:
