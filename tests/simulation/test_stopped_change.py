@@ -19,7 +19,7 @@ from tests.live import LiveHub, LiveZone
 PATIENCE_S = 20.0
 WAITS = (
     "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    " AND query LIKE '%append_events%' AND datname = current_database()"
+    " AND query LIKE '%%append_events%%' AND datname = current_database()"
 )
 HEADS = (
     "SELECT 1 FROM heads h WHERE stream_id = 1 OR stream_id = (SELECT s.id FROM streams s"
