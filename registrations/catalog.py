@@ -127,6 +127,7 @@ async def _rows(
 ) -> AsyncIterator[tuple[Any, ...]]:
     async with connection.transaction(), connection.cursor("catalog") as cursor:
         cursor.itersize = _ROWS_PER_FETCH
+        await connection.execute(SQL["roomy"])
         await cursor.execute(SQL[query], values)
         async for row in cursor:
             yield row
