@@ -28,7 +28,7 @@ REGISTRATION = "registration."
 class Change(NamedTuple):
     """A registration was created, changed or deleted at a barrier."""
 
-    registration: int
+    registration: int | None  # None: all of a client that ended
     barrier: int
 
 

@@ -60,7 +60,7 @@ class Interest:
         return sorted({v.registration for v in found if v.holds(stored.sequence)})
 
     def _heard(self, change: Change | None) -> None:
-        if change is None or change.registration in self._ids:
+        if change is None or change.registration is None or change.registration in self._ids:
             self._stale = True
 
     async def _load(self, after: int) -> None:
