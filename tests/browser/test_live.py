@@ -15,15 +15,13 @@ def numbered(first: int, last: int, **more: object) -> list[dict[str, object]]:
 
 
 def rows(desk: Desk) -> Locator:
-    return desk.page.get_by_role("button", name="Event ")
+    return desk.page.get_by_role("list", name="Events").get_by_role("button")
 
 
 def shows(desk: Desk, *sequences: int) -> None:
     """Exactly these, the newest first."""
-    names = [f"Event {sequence}, shop · order.placed" for sequence in sequences]
-    expect(rows(desk)).to_have_count(len(names))
-    for place, name in enumerate(names):
-        expect(rows(desk).nth(place)).to_have_accessible_name(name)
+    numbers = rows(desk).locator("xpath=./span[1]")
+    expect(numbers).to_have_text([f"{sequence:,}" for sequence in sequences])
 
 
 def listening(desk: Desk, query: str = "") -> None:
@@ -36,6 +34,7 @@ def test_an_event_appears_when_it_is_emitted_and_opens_whole(desk: Desk) -> None
     listening(desk)
     desk.zone.emit("orders", numbered(1, 1, city="Basel"))
     shows(desk, 1)
+    expect(rows(desk).first).to_contain_text("order.placed")
     rows(desk).first.click()
     drawer = desk.page.get_by_role("dialog")
     expect(drawer).to_contain_text("orders 1")
@@ -51,7 +50,7 @@ def test_listening_goes_on_after_the_web_process_was_restarted(desk: Desk) -> No
     shows(desk, 2, 1)
     web.stop()
     try:
-        expect(desk.page.get_by_text("The connection broke.")).to_be_visible()
+        expect(desk.page.get_by_text("Trying again.")).to_be_visible()
         desk.zone.emit("orders", numbered(3, 6), url=other.url)
     finally:
         web.start()
@@ -116,7 +115,7 @@ def test_a_thousand_events_are_kept_in_view_and_the_rest_is_counted(desk: Desk) 
     for first in (1, 801):
         desk.zone.emit("orders", numbered(first, first + 799))
     expect(desk.page.get_by_text("1,600 received, the newest 1,000 shown")).to_be_visible()
-    expect(rows(desk).first).to_have_accessible_name("Event 1600, shop · order.placed")
+    expect(rows(desk).first).to_contain_text("1,600")
 
 
 def test_a_refused_listen_says_why(desk: Desk) -> None:

@@ -36,6 +36,6 @@ export function errorAt(error: unknown, field: string): string | undefined {
 /** What to tell a person about any error. */
 export function textOf(error: unknown): string {
   if (error instanceof Problem) return error.message;
-  if (error instanceof TypeError) return "The hub cannot be reached. It is tried again by itself.";
+  if (error instanceof TypeError) return "The hub cannot be reached.";
   return error instanceof Error ? error.message : String(error);
 }

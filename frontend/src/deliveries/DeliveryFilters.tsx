@@ -2,6 +2,7 @@ import { Group, Pill, SegmentedControl } from "@mantine/core";
 
 import { EndpointSelect } from "../endpoints/EndpointSelect";
 import { capital, whole } from "../parts/text";
+import classes from "./DeliveryFilters.module.css";
 import { type DeliveryFilter, STATES } from "./deliveries";
 
 const ALL = "all";
@@ -32,6 +33,8 @@ export function DeliveryFilters({ zone, filter, onChange }: Props) {
       )}
       <SegmentedControl
         aria-label="State"
+        className={classes.states}
+        classNames={{ label: classes.state }}
         data={[ALL, ...STATES].map((value) => ({ value, label: capital(value) }))}
         value={state ?? ALL}
         onChange={(chosen) => onChange({ ...filter, state: STATES.find((one) => one === chosen) })}

@@ -46,7 +46,7 @@ export function DeliveryList({ zone, filter, onOpen }: Props) {
         items={items}
         columns={COLUMNS}
         keyOf={({ id }) => id}
-        nameOf={({ stream, sequence }) => `Delivery of ${stream} ${sequence}`}
+        nameOf={({ stream, sequence }) => `Delivery of ${stream} ${whole(sequence)}`}
         onOpen={({ id }) => onOpen(id)}
         minWidth={820}
       />

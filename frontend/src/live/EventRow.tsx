@@ -13,9 +13,8 @@ interface Props {
 
 export const EventRow = memo(function EventRow({ frame, onOpen }: Props) {
   const { event, sequence, appended_at: at } = frame;
-  const kind = [event.domain, event.type].filter(Boolean).join(" · ") || "no type";
   return (
-    <UnstyledButton className={classes.row} onClick={() => onOpen(frame)} aria-label={`Event ${sequence}, ${kind}`}>
+    <UnstyledButton className={classes.row} onClick={() => onOpen(frame)}>
       <span className={classes.sequence}>
         {whole(sequence)}
       </span>

@@ -27,6 +27,7 @@ export class Feed {
   #sink: Sink;
   #from: From | undefined;
   #told = 0; // the last number this listen was told, see `prev` in docs/session-protocol.md
+  #head = 0; // of the stream, when the listen began
   #socket: WebSocket | undefined;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -114,17 +115,20 @@ export class Feed {
         this.#failures = 0;
         this.#from = frame.cursor;
         this.#told = frame.cursor.sequence;
-        this.#sink.link({ kind: frame.head > frame.cursor.sequence ? "catching_up" : "live" });
+        this.#head = frame.head;
+        this.#reached(frame.cursor.sequence);
         return;
       case "event":
         if (!this.#follows(frame.prev)) return;
         this.#took(frame.segment, frame.sequence);
         this.#sink.event(frame);
-        if (frame.liveness === "live") this.#sink.link({ kind: "live" });
+        this.#reached(frame.sequence);
         return;
       case "ping": {
         const position = frame.positions[LISTEN];
-        if (position !== undefined && this.#follows(position.prev)) this.#took(position.segment, position.sequence);
+        if (position === undefined || !this.#follows(position.prev)) return;
+        this.#took(position.segment, position.sequence);
+        this.#reached(position.sequence);
         return;
       }
       case "gap":
@@ -142,6 +146,10 @@ export class Feed {
       default:
         return;
     }
+  }
+
+  #reached(sequence: number): void {
+    this.#sink.link({ kind: sequence < this.#head ? "catching_up" : "live" });
   }
 
   #took(segment: string, sequence: number): void {
