@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import random
 import shutil
 import signal
@@ -19,6 +20,9 @@ from tests.chaos.judge import last_judgement
 from tests.chaos.rounds import Plan, Round, run_round
 from tests.chaos.soak import soak
 from tests.chaos.world import Load, World
+
+
+SWITCH_S = 0.0005  # so that a thread that judges does not hold up the emitters
 
 
 class Kind(NamedTuple):
@@ -103,6 +107,10 @@ KINDS = {
 
 
 async def perform(kind: Kind, options: argparse.Namespace, data: Path) -> int:
+    """Without collections of garbage: they stop the emitters for seconds when a run is long, and
+    what a run remembers is kept anyway."""
+    gc.disable()
+    sys.setswitchinterval(SWITCH_S)
     return await kind.run(options, data)
 
 
