@@ -21,7 +21,6 @@ from tests.chaos.rounds import Plan, Round, run_round
 from tests.chaos.soak import soak
 from tests.chaos.world import Load, World
 
-
 SWITCH_S = 0.0005  # so that a thread that judges does not hold up the emitters
 
 
