@@ -89,8 +89,7 @@ def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("r", "Registrations"), ("e", "Endpoints"),
                          ("d", "Deliveries"), ("o", "Overview")):  # fmt: skip
-        page.keyboard.press("g")
-        page.keyboard.press(key)
+        page.keyboard.type(f"g{key}")
         expect(desk.heading(heading)).to_be_visible()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()

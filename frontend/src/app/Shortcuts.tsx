@@ -6,7 +6,7 @@ import { useNavigate } from "react-router";
 import { pathIn } from "../api/zone";
 import { PAGES } from "./pages";
 
-const PAUSE_MS_MAX = 1_000; // between `g` and the page's key
+const PAUSE_MS_MAX = 2_000; // between `g` and the page's key
 
 /** The keys of every page, and the list of them behind `?`. */
 export function Shortcuts({ zone }: { zone: string }) {
