@@ -21,7 +21,7 @@ COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-li
 
 MYPY_PATHS := eventhub/up eventhub/demo eventhub/event eventhub/eventlog eventhub/doors \
 	eventhub/client eventhub/errors.py eventhub/limits.py eventhub/clock.py eventhub/env.py \
-	registrations delivery
+	eventhub/celery.py eventhub/schedule.py eventhub/hub.py registrations delivery
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
