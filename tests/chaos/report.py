@@ -7,6 +7,8 @@ import orjson
 
 from tests.chaos.rounds import Round
 
+OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
+
 
 def line(found: Round) -> str:
     """A round as it ends."""
@@ -39,4 +41,4 @@ def table(rounds: Sequence[Round]) -> str:
 
 
 def write(path: Path, content: dict[str, object]) -> None:
-    path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    path.write_bytes(orjson.dumps(content, option=OPTIONS))
