@@ -163,6 +163,8 @@ class Pump:
         event.
         """
         if not self._gate.fresh():
+            await asyncio.sleep(0)  # what woke us may have woken the gate too: its turn first
+        if not self._gate.fresh():
             if not self.waiting:
                 self.waiting = True
                 await self._say(

@@ -1,5 +1,5 @@
-"""Bad input at the doors that ask for no key: health, readiness, metrics and the pages about the
-API; and at no door at all.
+"""Bad input at the doors that ask for no key: health, readiness, metrics, the pages about the API
+and the console; and at no door at all.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,13 @@ from tests.acceptance.bad_inputs import Bad, World
 pytestmark = pytest.mark.usefixtures("untouched")
 OPERATIONS = ("/healthz", "/readyz", "/metrics")
 PAGES = ("/docs/openapi.json", "/docs/api", "/docs/errors")
+CONSOLE = {
+    "GET /": "/",
+    "GET /console": "/console",
+    "GET /console/": "/console/",
+    "GET /console/<path:path>": "/console/live",
+}
+NO_FILES = ("assets/none.js", "assets/../index.html", "index.html", "..%2f..%2fmanage.py", "a.php")
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
@@ -26,10 +33,21 @@ def _cases() -> Iterator[Bad]:
             yield Bad("large body", route, path, 413, "body_too_large", key="", headers=large)
 
 
-CASES = tuple(_cases())
+def _console_cases() -> Iterator[Bad]:
+    for route, path in CONSOLE.items():
+        for method in METHODS:
+            yield Bad(method, route, path, 405, "method_not_allowed", method=method, key="")
+        large = {"Content-Length": "99999999"}
+        yield Bad("large body", route, path, 413, "body_too_large", key="", headers=large)
+    for file in NO_FILES:
+        route = "GET /console/<path:path>"
+        yield Bad(f"no file {file}", route, f"/console/{file}", 404, "not_found", key="")
+
+
+CASES = (*_cases(), *_console_cases())
 NOWHERE = tuple(
     Bad(path[:20], "GET /", path, 404, "not_found", key="")
-    for path in ("/", "/v1", "/v1/", "/v2/streams", "/admin", "/static/..%2f..%2fetc/passwd",
+    for path in ("/v1", "/v1/", "/v2/streams", "/admin", "/static/..%2f..%2fetc/passwd",
                  "/%00", "/%ff", "//healthz", "/v1/streams/../../healthz", "/" + "a" * 9_000)
 )  # fmt: skip
 
