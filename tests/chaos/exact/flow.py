@@ -11,8 +11,8 @@ from tests.chaos.events import PERIOD, Name, event_of
 
 STREAM = "flow"
 BATCH = 125
-IN_FLIGHT = 8
-CATCH_UP_EVENTS_MAX = 2_000  # what a slow moment may leave to be sent faster
+IN_FLIGHT = 24
+CATCH_UP_EVENTS_MAX = 20_000  # what a slow moment may leave to be sent faster
 
 
 class Flow:
