@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from eventhub.up.hub import HOME
 from tests.benchmarks.report import as_json, table
 from tests.benchmarks.shape import Case, Reading, Result
@@ -18,6 +20,7 @@ CASES = {
     *("match_10k", "match_100k", "match_memory", "callbacks_1", "callbacks_2"),
     "callbacks_sick",
 }
+RUN_TIMEOUT_S = 240  # of which most goes into starting servers of its own
 FIELDS = {"value", "unit", "low", "high", "baseline", "ratio", "floor", "goal"}
 JUDGED = {"emit_64": (8, 20), "emit_batch_100": (0.12, 0.35)} | {
     "fanout_100": (6, 10),
@@ -29,6 +32,7 @@ JUDGED = {"emit_64": (8, 20), "emit_batch_100": (0.12, 0.35)} | {
 }
 
 
+@pytest.mark.timeout(RUN_TIMEOUT_S + 10)
 def test_every_benchmark_gives_its_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     run = subprocess.run(
@@ -36,7 +40,7 @@ def test_every_benchmark_gives_its_figures(tmp_path: Path) -> None:
         cwd=HOME,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=RUN_TIMEOUT_S,
     )
     assert run.returncode == 0, run.stderr[-3000:]
     figures = json.loads(file.read_text())
