@@ -31,6 +31,7 @@ class Landing(NamedTuple):
     at: float
     tried_at: float
     endpoint: str
+    stream: str
 
 
 class Arrivals:
@@ -96,8 +97,8 @@ class Arrivals:
             self.problems.append(f"{key} came again otherwise: {known}, now {first}")
 
     def _arrived_first(self, key: Key, first: First) -> None:
-        endpoint = key[0]
-        self.landings.append(Landing(first.at, first.tried_at, endpoint))
+        endpoint, stream, _ = key
+        self.landings.append(Landing(first.at, first.tried_at, endpoint, stream))
         other = self._ids.setdefault(first.webhook_id, key)
         if other != key:
             self.problems.append(f"{key} and {other} have the id {first.webhook_id}")

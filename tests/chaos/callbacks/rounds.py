@@ -4,11 +4,13 @@ judged while it does, and every few rounds all comes to rest and is judged whole
 import asyncio
 import random
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from tests.chaos.callbacks.harm import FORWARDERS, WORKERS, Plan, do
-from tests.chaos.callbacks.world import ENDPOINTS, CallbackWorld
+from tests.chaos.callbacks.world import ENDPOINTS, STREAMS, CallbackWorld
 from tests.chaos.hub import WEB_PARTS
 from tests.chaos.until import NeverCame, until
 
@@ -23,7 +25,8 @@ class Round(NamedTuple):
     number: int
     harm: str
     victim: str
-    over_at: float  # when the harm was over, by the machine's monotonic clock
+    began_at: float  # the harm, by the machine's monotonic clock ...
+    over_at: float  # ... and when it was over
     offered_per_s: float
     recovery_s: float  # from then to the first delivery of an event offered since
     delivered: int  # first arrivals
@@ -39,10 +42,11 @@ async def run_round(
     began, offered = time.monotonic(), world.journal.offered
     arrived, firsts = world.arrivals.count, len(world.arrivals.firsts)
     problems: list[str] = []
-    victim, over_at, recovery_s = "", began, float("inf")
+    victim, began_at, over_at, recovery_s = "", began, began, float("inf")
     world.journal.note("round", number=number, harm=plan.title)
     try:
         await asyncio.sleep(seconds * dice.uniform(0.1, 0.6))
+        began_at = time.monotonic()
         victim = await do(world.hub, plan, dice)
         over_at = time.monotonic()
         world.journal.note("harm", harm=plan.title, victim=victim)
@@ -62,6 +66,7 @@ async def run_round(
         number=number,
         harm=plan.title,
         victim=victim,
+        began_at=began_at,
         over_at=over_at,
         offered_per_s=(world.journal.offered - offered) / took_s,
         recovery_s=recovery_s,
@@ -129,6 +134,25 @@ def lane_recoveries(world: CallbackWorld, rounds: Sequence[Round]) -> dict[int, 
         ]  # fmt: skip
         found[one.number] = max(firsts) - one.over_at
     return found
+
+
+def stream_recoveries(world: CallbackWorld, rounds: Sequence[Round]) -> dict[int, float]:
+    """By round: the seconds from the beginning of the harm until every stream had a delivery of an
+    event that was offered since."""
+    return {
+        one.number: max(_first_after(world, stream, one.began_at) for stream in STREAMS)
+        - one.began_at
+        for one in rounds
+    }
+
+
+def _first_after(world: CallbackWorld, stream: str, at: float) -> float:
+    landings = world.arrivals.landings
+    begin = bisect_left(landings, at, key=lambda landing: landing.at)
+    for landing in islice(landings, begin, None):
+        if landing.stream == stream and landing.tried_at > at:
+            return landing.at
+    return float("inf")
 
 
 def _taken(problems: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.chaos import report
 from tests.chaos.callbacks.harm import HARMS, plan_of
-from tests.chaos.callbacks.rounds import Round, lane_recoveries, rest, run_round
+from tests.chaos.callbacks.rounds import Round, lane_recoveries, rest, run_round, stream_recoveries
 from tests.chaos.callbacks.world import CallbackWorld
 
 REST_ROUNDS = 10
@@ -45,7 +45,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
         evidence = [problem for one in rounds for problem in one.problems] + problems
         summary = summary_of(world, options, rounds)
         summary |= {"seconds": time.monotonic() - began, "problems": evidence}
-    print(_table(rounds, summary["lane_recovery_s"]))  # type: ignore[arg-type]
+    print(_table(rounds, summary["stream_recovery_s"], summary["lane_recovery_s"]))  # type: ignore[arg-type]
     print(", ".join(f"{k} {v}" for k, v in summary.items() if isinstance(v, int | float)))
     print(f"changes of registrations: {summary['changes']}")
     if options.json:
@@ -78,6 +78,7 @@ def summary_of(
         "versions_judged": len(world.registrar.changes),
         "changes": world.registrar.counts,
         "loaded_s": round(loaded_s, 1),
+        "stream_recovery_s": stream_recoveries(world, rounds),
         "lane_recovery_s": lane_recoveries(world, rounds),
     }
 
@@ -100,22 +101,24 @@ def _rest_line(world: CallbackWorld, took_s: float, problems: list[str]) -> str:
     )
 
 
-def _table(rounds: Sequence[Round], lanes: dict[int, float]) -> str:
+def _table(rounds: Sequence[Round], streams: dict[int, float], lanes: dict[int, float]) -> str:
     """By harm, alone and as one of a pair: how often, and how long until deliveries went on."""
     lines = [
         f"{'harm':<20}{'rounds':>7}{'of pairs':>9}{'recovery median':>17}{'worst':>8}"
-        f"{'lanes median':>15}{'worst':>8}{'problems':>10}"
+        f"{'streams median':>16}{'worst':>8}{'lanes median':>15}{'worst':>8}{'problems':>10}"
     ]
     for harm in HARMS:
         those = [one for one in rounds if harm in one.harm.split(" + ")]
         if not those:
             continue
         recoveries = sorted(one.recovery_s for one in those)
+        all_streams = sorted(streams[one.number] for one in those)
         ordered = sorted(lanes[one.number] for one in those)
         middle = len(those) // 2
         lines.append(
             f"{harm:<20}{len(those):>7}{sum('+' in one.harm for one in those):>9}"
             f"{recoveries[middle]:>15.2f} s{recoveries[-1]:>6.2f} s"
+            f"{all_streams[middle]:>14.2f} s{all_streams[-1]:>6.2f} s"
             f"{ordered[middle]:>13.2f} s{ordered[-1]:>6.2f} s"
             f"{sum(len(one.problems) for one in those):>10}"
         )
