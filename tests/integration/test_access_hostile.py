@@ -235,9 +235,7 @@ def test_a_media_type_may_have_parameters_and_accept_may_say_anything(manager: D
     assert manager.get("/v1/clients?format=html").status_code == 400
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1", "/v1/", "/v1/nope", "/v1/%00", "/v1/clients/", "/%ff"]
-)
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/nope", "/v1/%00", "/v1/clients/", "/%ff"])
 def test_unknown_paths_are_problems_too(path: str) -> None:
     refused(Door().get(path), 404, "not_found")
 
