@@ -132,6 +132,8 @@ FORWARD_STREAMS_PER_PROCESS_MAX = 2_000  # a ring's slots take 64 KiB each
 FORWARD_STREAMS_LOOK_S = 10.0  # for streams with callbacks; a change of registrations looks at once
 FORWARD_WRITERS_PER_PROCESS_MAX = 4  # database connections; a statement takes some ms
 DELIVERIES_PER_STATEMENT_MAX = 5_000  # about 40 ms and 2 MB of WAL
+# that its deliveries name together; one endpoint may have a million that match every event
+REGISTRATIONS_PER_STATEMENT_MAX = 20_000
 # of one event; beyond it a row of `fanouts` spares the stream's next events the wait
 FANOUT_ENDPOINTS_MIN = 10_000
 FANOUT_LOOK_INTERVAL_S = 1.0  # for rows that another forwarder left behind

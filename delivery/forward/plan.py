@@ -44,6 +44,11 @@ class Piece(NamedTuple):
     rows: list[Row]
     fanout: bool = False  # the rows are one event's, to be written as a fan-out
 
+    @property
+    def registrations(self) -> int:
+        """How many names of registrations the rows carry."""
+        return sum(len(row.registrations) for row in self.rows)
+
 
 def pieces(start: Place, due: Sequence[Due], last: Cursor) -> Iterator[Piece]:
     """The pieces that bring a stream from a place to the last event of a batch, in order.
@@ -51,26 +56,36 @@ def pieces(start: Place, due: Sequence[Due], last: Cursor) -> Iterator[Piece]:
     `due` holds the batch's events that matched something, in order.
     """
     rows: list[Row] = []
+    registrations = 0  # that the rows name
     reached = written = start  # `reached`: what `rows` would bring the stream to
     for event in due:
         own = _rows(event, start)
-        if rows and len(rows) + len(own) > limits.DELIVERIES_PER_STATEMENT_MAX:
-            written = reached
-            yield Piece(written, rows)
-            rows = []
-        if len(own) > limits.FANOUT_ENDPOINTS_MIN:
-            written = Place(*event.cursor)
-            yield Piece(written, own, fanout=True)
-        else:
-            rows.extend(own)
-            while len(rows) > limits.DELIVERIES_PER_STATEMENT_MAX:  # of this event alone
-                part = rows[: limits.DELIVERIES_PER_STATEMENT_MAX]
-                rows = rows[limits.DELIVERIES_PER_STATEMENT_MAX :]
-                written = Place(*_before(event.cursor), part[-1].endpoint_id)
-                yield Piece(written, part)
+        fanout = len(own) > limits.FANOUT_ENDPOINTS_MIN
+        for row in [] if fanout else own:
+            if rows and _full(len(rows), registrations + len(row.registrations)):
+                written = reached
+                yield Piece(written, rows)
+                rows, registrations = [], 0
+            rows.append(row)
+            registrations += len(row.registrations)
+            reached = Place(*_before(event.cursor), row.endpoint_id)
+        if fanout and rows:
+            yield Piece(reached, rows)
+            rows, registrations = [], 0
         reached = Place(*event.cursor)
+        if fanout:
+            written = reached
+            yield Piece(written, own, fanout=True)
     if rows or written != Place(*last):
         yield Piece(Place(*last), rows)
+
+
+def _full(rows: int, registrations: int) -> bool:
+    """True if no other row goes into a statement; one row alone may name any number."""
+    return (
+        rows >= limits.DELIVERIES_PER_STATEMENT_MAX
+        or registrations > limits.REGISTRATIONS_PER_STATEMENT_MAX
+    )
 
 
 def _rows(event: Due, start: Place) -> list[Row]:

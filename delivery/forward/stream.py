@@ -152,7 +152,7 @@ class Stream:
         clock = self._parts.clock
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_TURN_S
         due: list[Due] = []
-        rows = expired = 0
+        rows = registrations = expired = 0
         stored = batch[0]
         for stored in batch:
             event = stored.event
@@ -164,7 +164,11 @@ class Stream:
                 where = self._where.get(stored.segment) or await self._find_where(stored.segment)
                 due.append(Due(stored.cursor, where, owed))
                 rows += len(owed)
-            if rows >= limits.DELIVERIES_PER_STATEMENT_MAX:
+                registrations += sum(map(len, owed.values()))
+            if (
+                rows >= limits.DELIVERIES_PER_STATEMENT_MAX
+                or registrations >= limits.REGISTRATIONS_PER_STATEMENT_MAX
+            ):
                 break
             if clock.monotonic_s() > pause_s:
                 await asyncio.sleep(0)

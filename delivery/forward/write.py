@@ -73,6 +73,9 @@ async def write(connection: Connection, lease: Lease, start: Place, piece: Piece
     if piece.fanout:
         query = "write_fanout"
         values |= await asyncio.to_thread(_fanout, piece)  # a million take a second
+    elif piece.registrations > limits.REGISTRATIONS_PER_STATEMENT_MAX:
+        query = "write"
+        values |= await asyncio.to_thread(_rows, piece)
     elif piece.rows:
         query = "write"
         values |= _rows(piece)

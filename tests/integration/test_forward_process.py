@@ -186,6 +186,32 @@ def test_many_registrations_of_one_endpoint_are_one_delivery(world: World, start
     assert world.deliveries(stream_id) == [(1, endpoint, tickets)]
 
 
+def test_one_who_registers_twenty_thousand_times_does_not_stop_the_stream(
+    world: World, start: Start
+) -> None:
+    """A batch is cut by what its deliveries name too: no statement is refused for its length, and
+    no lease is lost by it.
+    """
+    stream_id, other = world.stream(), world.stream()
+    many, one = world.endpoints(2)
+    world.register(stream_id, [many] * 20_000, "a")
+    [ticket] = world.register(stream_id, [one], "a")
+    world.register(other, [one])
+    world.emit(stream_id, *["a"] * 60)
+    start()
+    world.emit(other, "b")
+    eventually(lambda: world.deliveries(other) != [], "the other stream")
+    count = "SELECT count(*), sum(cardinality(registrations)) FROM deliveries WHERE stream_id = %s"
+    expected = [(120, 60 * 20_001)]
+    eventually(lambda: world.sql(count, stream_id) == expected, "all deliveries", timeout_s=90)
+    named = (
+        "SELECT DISTINCT registrations FROM deliveries WHERE stream_id = %s AND endpoint_id = %s"
+    )
+    assert world.sql(named, stream_id, one) == [([ticket],)]
+    [(epoch,)] = world.sql("SELECT max(epoch) FROM forwarding")
+    assert epoch <= 3  # not one for each batch
+
+
 def test_kill_between_the_pieces_of_an_event(world: World, start: Start) -> None:
     """Whatever a kill -9 leaves of 8,000 deliveries, each is there once in the end."""
     stream_id = world.stream()
