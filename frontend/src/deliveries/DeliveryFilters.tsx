@@ -1,5 +1,6 @@
 import { Group, Pill, SegmentedControl } from "@mantine/core";
 
+import type { Faults } from "../api/address";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
 import { capital, whole } from "../parts/text";
 import classes from "./DeliveryFilters.module.css";
@@ -10,10 +11,11 @@ const ALL = "all";
 interface Props {
   zone: string;
   filter: DeliveryFilter;
+  faults: Faults;
   onChange: (filter: DeliveryFilter) => void;
 }
 
-export function DeliveryFilters({ zone, filter, onChange }: Props) {
+export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
   const { endpoint, stream, sequence, state } = filter;
   return (
     <Group gap="sm" mb="md">
@@ -23,6 +25,7 @@ export function DeliveryFilters({ zone, filter, onChange }: Props) {
           aria-label="Endpoint"
           placeholder="Endpoint"
           value={endpoint}
+          error={"endpoint" in faults}
           onChange={(chosen) => onChange({ endpoint: chosen, state })}
           w={{ base: "100%", xs: 340 }}
         />
@@ -36,7 +39,7 @@ export function DeliveryFilters({ zone, filter, onChange }: Props) {
         className={classes.states}
         classNames={{ label: classes.state }}
         data={[ALL, ...STATES].map((value) => ({ value, label: capital(value) }))}
-        value={state ?? ALL}
+        value={"state" in faults ? "" : (state ?? ALL)}
         onChange={(chosen) => onChange({ ...filter, state: STATES.find((one) => one === chosen) })}
       />
     </Group>

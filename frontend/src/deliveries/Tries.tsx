@@ -2,7 +2,7 @@ import { Accordion, Group, Text } from "@mantine/core";
 
 import { Moment } from "../parts/Moment";
 import { State } from "../parts/State";
-import { whole } from "../parts/text";
+import { visible, whole } from "../parts/text";
 import type { Try } from "./deliveries";
 import classes from "./Tries.module.css";
 
@@ -32,7 +32,7 @@ export function Tries({ tries }: { tries: Try[] }) {
             </Group>
           </Accordion.Control>
           <Accordion.Panel>
-            <Part title={`Request to ${each.url}`} text={each.request} />
+            <Part title={`Request to ${visible(each.url)}`} text={each.request} />
             <Part title="Response" text={each.response} />
           </Accordion.Panel>
         </Accordion.Item>
@@ -53,7 +53,7 @@ function Part({ title, text }: { title: string; text: string }) {
         {title}
       </Text>
       <pre className={classes.text} tabIndex={0} aria-label={title}>
-        {text === "" ? "nothing" : text}
+        {text === "" ? "nothing" : visible(text)}
       </pre>
     </section>
   );

@@ -2,8 +2,10 @@ import { Paper, Stack } from "@mantine/core";
 import { useEffect } from "react";
 import { useSearchParams } from "react-router";
 
+import { type Faults, isFaulty } from "../api/address";
 import { useZone } from "../api/zone";
 import { Empty } from "../parts/Empty";
+import { FaultAlert } from "../parts/FaultAlert";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { useStreams } from "../streams/useStreams";
@@ -15,13 +17,14 @@ export function LivePage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const streams = useStreams(zone);
-  const wish = wishOf(zone, search);
+  const faults: Faults = {};
+  const wish = wishOf(zone, search, faults);
   const chosen = wish !== undefined;
   const first = streams.data?.[0];
 
   useEffect(() => {
-    if (!chosen && first !== undefined) setSearch({ stream: first }, { replace: true });
-  }, [chosen, first, setSearch]);
+    if (!chosen && first !== undefined) setSearch(streamed(search, first), { replace: true });
+  }, [chosen, first, search, setSearch]);
 
   return (
     <>
@@ -32,11 +35,14 @@ export function LivePage() {
           <WishForm
             key={search.toString()}
             wish={wish}
+            faults={faults}
             streams={streams.data ?? ["system"]}
             onListen={(next) => setSearch(searchOf(next))}
           />
         </Paper>
-        {wish === undefined ? (
+        {isFaulty(faults) ? (
+          <FaultAlert faults={faults} search={search} />
+        ) : wish === undefined ? (
           <Empty title="Choose a stream" about="Its events appear here as they are appended." />
         ) : (
           <LiveView key={search.toString()} wish={wish} />
@@ -44,4 +50,11 @@ export function LivePage() {
       </Stack>
     </>
   );
+}
+
+/** The same address on a stream. */
+function streamed(search: URLSearchParams, stream: string): URLSearchParams {
+  const next = new URLSearchParams(search);
+  next.set("stream", stream);
+  return next;
 }

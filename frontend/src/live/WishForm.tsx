@@ -1,14 +1,16 @@
-import { Button, Collapse, Group, NumberInput, SegmentedControl, Select, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { Button, Collapse, Group, Input, NumberInput, SegmentedControl, Select, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconFilter } from "@tabler/icons-react";
 import { type SubmitEvent, useState } from "react";
 
+import type { Faults } from "../api/address";
 import { attributesOf, complaint, type Pair, pairsOf } from "../pairs/pairs";
 import { PairsInput } from "../pairs/PairsInput";
 import type { Wish } from "./frames";
 
 interface Props {
   wish: Wish | undefined;
+  faults: Faults; // of the address that the wish was read from
   streams: string[];
   onListen: (wish: Omit<Wish, "zone">) => void;
 }
@@ -19,22 +21,22 @@ const STARTS = [
   { value: "sequence", label: "Sequence" },
 ];
 
-function startOf(wish: Wish | undefined): string {
-  if (typeof wish?.from === "number") return "sequence";
+function startOf(wish: Wish | undefined, faults: Faults): string {
+  if ("from" in faults || typeof wish?.from === "number") return "sequence";
   return wish?.from === "oldest" ? "oldest" : "now";
 }
 
 /** Which events to listen to, and from where on. */
-export function WishForm({ wish, streams, onListen }: Props) {
+export function WishForm({ wish, faults, streams, onListen }: Props) {
   const [stream, setStream] = useState(wish?.stream ?? null);
-  const [start, setStart] = useState(startOf(wish));
-  const [sequence, setSequence] = useState<number | string>(typeof wish?.from === "number" ? wish.from : 1);
+  const [start, setStart] = useState(startOf(wish, faults));
+  const [sequence, setSequence] = useState<number | string>(typeof wish?.from === "number" ? wish.from : "from" in faults ? "" : 1);
   const [domain, setDomain] = useState(wish?.domain ?? "");
   const [type, setType] = useState(wish?.type ?? "");
   const [pairs, setPairs] = useState<Pair[]>(pairsOf(wish?.attributes ?? {}));
   const [checked, setChecked] = useState(false);
   const filters = [domain, type, ...pairs.map((pair) => pair.name)].filter((text) => text !== "").length;
-  const [open, { toggle }] = useDisclosure(filters > 0);
+  const [open, { toggle }] = useDisclosure(filters > 0 || "attributes" in faults);
 
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -62,7 +64,15 @@ export function WishForm({ wish, streams, onListen }: Props) {
             <SegmentedControl aria-label="Start from" data={STARTS} value={start} onChange={setStart} />
           </div>
           {start === "sequence" && (
-            <NumberInput label="From sequence" min={1} w={130} value={sequence} onChange={setSequence} hideControls />
+            <NumberInput
+              label="From sequence"
+              min={1}
+              w={130}
+              value={sequence}
+              onChange={setSequence}
+              error={"from" in faults}
+              hideControls
+            />
           )}
           <Button
             variant="default"
@@ -81,6 +91,7 @@ export function WishForm({ wish, streams, onListen }: Props) {
               <TextInput label="Type" placeholder="any" value={type} onChange={(event) => setType(event.currentTarget.value)} />
             </SimpleGrid>
             <PairsInput pairs={pairs} onChange={setPairs} errorOf={checked ? complaint : undefined} />
+            {"attributes" in faults && <Input.Error>{faults.attributes}</Input.Error>}
           </Stack>
         </Collapse>
       </Stack>

@@ -1,17 +1,20 @@
+import { type Faults, numberIn } from "../api/address";
 import type { Attributes } from "../pairs/pairs";
 import type { Wish } from "./frames";
 
-/** What the page listens to, as it stands in the address, so that it can be kept and shared. */
-export function wishOf(zone: string, search: URLSearchParams): Wish | undefined {
+/** What the page listens to, as it stands in the address, so that it can be kept and shared. Nothing may be listened to with faults. */
+export function wishOf(zone: string, search: URLSearchParams, faults: Faults): Wish | undefined {
+  const from = fromAt(search, faults);
+  const attributes = attributesAt(search, faults);
   const stream = search.get("stream");
   if (stream === null || stream === "") return undefined;
   return {
     zone,
     stream,
-    from: fromOf(search.get("from") ?? "now"),
+    from,
     domain: search.get("domain") ?? undefined,
     type: search.get("type") ?? undefined,
-    attributes: parsed(search.get("attributes")),
+    attributes,
   };
 }
 
@@ -24,16 +27,32 @@ export function searchOf({ stream, from, domain, type, attributes }: Omit<Wish, 
   return search;
 }
 
-function fromOf(text: string): Wish["from"] {
-  if (text === "oldest") return "oldest";
-  return /^[0-9]{1,15}$/.test(text) ? Number(text) : "now";
+function fromAt(search: URLSearchParams, faults: Faults): Wish["from"] {
+  const text = search.get("from") ?? "now";
+  if (text === "oldest" || text === "now") return text;
+  const sequence = numberIn(text);
+  if (sequence === undefined) faults.from = "Not oldest, and not a sequence from 1 to 999999999999999.";
+  return sequence ?? "now";
 }
 
-function parsed(text: string | null): Attributes {
+function attributesAt(search: URLSearchParams, faults: Faults): Attributes {
+  const text = search.get("attributes");
+  if (text === null) return {};
+  const found = parsed(text);
+  if (isAttributes(found)) return found;
+  faults.attributes = "Not a JSON object of texts, numbers, true, false and null.";
+  return {};
+}
+
+function isAttributes(found: unknown): found is Attributes {
+  if (typeof found !== "object" || found === null || Array.isArray(found)) return false;
+  return Object.values(found).every((value) => value === null || ["string", "number", "boolean"].includes(typeof value));
+}
+
+function parsed(text: string): unknown {
   try {
-    const found: unknown = JSON.parse(text ?? "{}");
-    return typeof found === "object" && found !== null ? (found as Attributes) : {};
+    return JSON.parse(text);
   } catch {
-    return {};
+    return undefined;
   }
 }

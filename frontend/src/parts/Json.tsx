@@ -1,11 +1,12 @@
 import { CopyIcon } from "./CopyIcon";
 import classes from "./Json.module.css";
+import { visible } from "./text";
 
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** JSON as text that can be read, searched in and copied. */
 export function Json({ value, label }: { value: unknown; label: string }) {
-  const text = JSON.stringify(value, null, 2);
+  const text = visible(JSON.stringify(value, null, 2));
   return (
     <div className={classes.frame}>
       <pre className={classes.text} tabIndex={0} aria-label={label}>

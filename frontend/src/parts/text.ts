@@ -1,5 +1,6 @@
 const WHOLE = new Intl.NumberFormat();
 const RATE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const COUNT_MAX = 100_000; // where the hub stops counting
 
 export function whole(value: number): string {
@@ -18,4 +19,9 @@ export function count(value: number | null): string {
 
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Foreign text with the characters that turn the direction of what follows written as in JSON. */
+export function visible(text: string): string {
+  return text.replace(DIRECTIONS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,5 +1,6 @@
 import { Group, Select } from "@mantine/core";
 
+import type { Faults } from "../api/address";
 import { useClients } from "../clients/clients";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
 import { useStreams } from "../streams/useStreams";
@@ -8,10 +9,11 @@ import type { RegistrationFilter } from "./registrations";
 interface Props {
   zone: string;
   filter: RegistrationFilter;
+  faults: Faults;
   onChange: (filter: RegistrationFilter) => void;
 }
 
-export function RegistrationFilters({ zone, filter, onChange }: Props) {
+export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
   const clients = useClients(zone);
   const streams = useStreams(zone);
   return (
@@ -41,6 +43,7 @@ export function RegistrationFilters({ zone, filter, onChange }: Props) {
         aria-label="To the endpoint"
         placeholder="Every endpoint"
         value={filter.endpoint}
+        error={"endpoint" in faults}
         onChange={(endpoint) => onChange({ ...filter, endpoint })}
         w={{ base: "100%", xs: 280 }}
       />

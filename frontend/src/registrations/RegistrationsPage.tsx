@@ -4,7 +4,9 @@ import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 import { useSearchParams } from "react-router";
 
+import { type Faults, isFaulty, numberAt } from "../api/address";
 import { useZone } from "../api/zone";
+import { FaultAlert } from "../parts/FaultAlert";
 import { PageHeader } from "../parts/PageHeader";
 import { SecretOnce } from "../parts/SecretOnce";
 import { NewRegistrationDrawer } from "./NewRegistrationDrawer";
@@ -19,7 +21,8 @@ export function RegistrationsPage() {
   const [creating, { open, close }] = useDisclosure(false);
   const [shown, setShown] = useState<Registration>();
   const [secret, setSecret] = useState<string>();
-  const filter = filterOf(search);
+  const faults: Faults = {};
+  const filter = filterOf(search, faults);
 
   return (
     <>
@@ -28,8 +31,12 @@ export function RegistrationsPage() {
           New registration
         </Button>
       </PageHeader>
-      <RegistrationFilters zone={zone} filter={filter} onChange={(next) => setSearch(searchOf(next))} />
-      <RegistrationList zone={zone} filter={filter} onOpen={setShown} />
+      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
+      {isFaulty(faults) ? (
+        <FaultAlert faults={faults} search={search} />
+      ) : (
+        <RegistrationList zone={zone} filter={filter} onOpen={setShown} />
+      )}
       <NewRegistrationDrawer
         zone={zone}
         opened={creating}
@@ -45,12 +52,11 @@ export function RegistrationsPage() {
   );
 }
 
-function filterOf(search: URLSearchParams): RegistrationFilter {
-  const endpoint = Number(search.get("endpoint"));
+function filterOf(search: URLSearchParams, faults: Faults): RegistrationFilter {
   return {
     client: search.get("client") ?? undefined,
     stream: search.get("stream") ?? undefined,
-    endpoint: endpoint > 0 ? endpoint : undefined,
+    endpoint: numberAt(search, "endpoint", faults),
   };
 }
 

@@ -1,0 +1,24 @@
+/** What a page's address asks for, read strictly: what cannot be read is a fault, and nothing is shown instead. */
+
+const NUMBER_MAX = 999_999_999_999_999;
+
+/** What is wrong, by its name in the address. */
+export type Faults = Record<string, string>;
+
+/** A number that identifies something; undefined when it is not given or a fault. */
+export function numberAt(search: URLSearchParams, name: string, faults: Faults): number | undefined {
+  const text = search.get(name) ?? "";
+  if (text === "") return undefined;
+  const found = numberIn(text);
+  if (found === undefined) faults[name] = "Not a whole number from 1 to 999999999999999.";
+  return found;
+}
+
+export function numberIn(text: string): number | undefined {
+  const found = /^[0-9]+$/.test(text) ? Number(text) : 0;
+  return found >= 1 && found <= NUMBER_MAX ? found : undefined;
+}
+
+export function isFaulty(faults: Faults): boolean {
+  return Object.keys(faults).length > 0;
+}
