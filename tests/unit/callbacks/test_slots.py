@@ -8,6 +8,9 @@ TOTAL = limits.CALLBACK_SLOTS_MAX
 CAP = limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX
 NEW = limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
 UNPROVEN = limits.CALLBACK_SLOTS_UNPROVEN_MAX
+NEW_SHARE = limits.CALLBACK_SLOTS_NEW_MAX
+TROUBLE_SHARE = limits.CALLBACK_SLOTS_TROUBLE_MAX
+SLOW_S = limits.CALLBACK_SLOW_S + 0.1
 
 
 def tried(slots: Slots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
@@ -53,23 +56,24 @@ def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
 
 def test_slots_are_shared_equally_and_never_more_than_there_are() -> None:
     slots = Slots(ManualClock())
-    for endpoint in range(1, 17):
+    for endpoint in range(1, 25):
         tried(slots, endpoint, times=9)
-    granted = slots.grant(range(1, 17))
-    assert granted == dict.fromkeys(range(1, 17), TOTAL // 16)
-    take(slots, granted)
+    while granted := slots.grant(range(1, 25)):
+        assert max(granted.values()) - min(granted.values()) <= 1
+        assert sum(granted.values()) <= limits.CALLBACK_CLAIM_DELIVERIES_MAX
+        take(slots, granted)
     assert slots.free == 0
-    assert slots.grant(range(1, 17)) == {}
 
 
 def test_what_some_do_not_need_others_get() -> None:
     slots = Slots(ManualClock())
     for endpoint in range(1, 33):
         tried(slots, endpoint, times=9)
-    take(slots, dict.fromkeys(range(1, 8), CAP))  # full
+    full = TOTAL // CAP - 1
+    take(slots, dict.fromkeys(range(1, full + 1), CAP))
     granted = slots.grant(range(1, 33))
-    assert sum(granted.values()) == TOTAL - 7 * CAP
-    assert set(granted) <= set(range(8, 33))
+    assert sum(granted.values()) == TOTAL - full * CAP
+    assert set(granted) <= set(range(full + 1, 33))
     assert max(granted.values()) - min(granted.values()) <= 1
 
 
@@ -79,11 +83,38 @@ def test_endpoints_that_are_not_proven_leave_the_healthy_their_part() -> None:
         tried(slots, endpoint, times=9)
     unknown = range(100, 200)
     take(slots, slots.grant(unknown))
-    assert slots.held == UNPROVEN
+    assert slots.held == NEW_SHARE
     assert slots.grant(unknown) == {}
     granted = slots.grant([*unknown, *range(1, 9)])
-    assert set(granted) == set(range(1, 9))
-    assert sum(granted.values()) == TOTAL - UNPROVEN
+    assert granted == dict.fromkeys(range(1, 9), CAP)
+
+
+def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() -> None:
+    clock = ManualClock()
+    slots = Slots(clock)
+    unknown = range(100, 1_100)
+    seen: set[int] = set()
+    for wave in range(1, UNPROVEN // NEW_SHARE + 1):
+        granted = slots.grant([each for each in unknown if each not in seen])
+        assert set(granted.values()) == {1}  # many wait, so each gets one
+        seen.update(granted)
+        take(slots, granted)
+        assert slots.held == wave * NEW_SHARE
+        clock.advance_s(SLOW_S)
+    assert slots.grant(unknown) == {}
+    assert slots.free == TOTAL - UNPROVEN
+
+
+def test_those_in_trouble_take_nothing_from_those_that_were_never_tried() -> None:
+    slots = Slots(ManualClock())
+    troubled, unknown = range(1, 500), range(1_000, 1_500)
+    for endpoint in troubled:
+        tried(slots, endpoint, "timeout")
+    take(slots, slots.grant(troubled))
+    assert slots.held == TROUBLE_SHARE
+    granted = slots.grant([*troubled, *unknown])
+    assert set(granted) <= set(unknown)
+    assert sum(granted.values()) == NEW_SHARE
 
 
 def test_an_endpoint_that_hangs_gets_no_more_before_it_times_out() -> None:

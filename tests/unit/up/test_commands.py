@@ -3,15 +3,12 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from eventhub.up.hub import HOME
-
-POOL_WAITS_S = 5.0
 
 
 def manage(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -54,9 +51,7 @@ def test_up_ends_with_a_status_and_no_traceback(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [("createkey", "shop", "--grant", "emit:*"), ("demo",)])
 def test_commands_without_the_databases_url_say_where_it_is(words: tuple[str, ...]) -> None:
     """They hung for the pool's timeout and ended in a PoolTimeout's traceback."""
-    began = time.monotonic()
     done = manage(*words)
-    assert time.monotonic() - began < POOL_WAITS_S
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "export DATABASE_URL=" in line
