@@ -11,7 +11,7 @@ from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import queries, streams
 from registrations.errors import UnknownEndpoint
-from registrations.owners import scope
+from registrations.owners import heard, require_listen, require_some_listen, scope
 
 SQL = queries.load("deliveries.sql", Path(__file__).parent / "sql")
 
@@ -67,7 +67,14 @@ class Wanted(NamedTuple):
 def list_of_endpoint(
     *, actor: Actor, endpoint_id: int, stream: str | None, wanted: Wanted
 ) -> list[DeliveryRow]:
-    """An endpoint's deliveries, of the newest segments first; of one stream, if it is named."""
+    """An endpoint's deliveries, of the newest segments first, of the streams that the actor may
+    listen to, or of one of them. Forbidden if there is none.
+    """
+    shown = heard(actor=actor)
+    if stream is not None:
+        require_listen(actor=actor, stream=stream, field="stream")
+    elif not shown.system:
+        require_some_listen(actor=actor)
     connection = raw_connection()
     whose = {"endpoint": endpoint_id, **_whose(actor)}
     if not _first(SQL["has_endpoint"], whose)[0]:
@@ -76,6 +83,7 @@ def list_of_endpoint(
     after = wanted.after or DeliveryId(*[None] * 5)  # type: ignore[arg-type]
     values = {
         **after._asdict(),
+        **shown._asdict(),
         "endpoint": endpoint_id,
         "stream": stream_id,
         "state": wanted.state,
@@ -85,7 +93,8 @@ def list_of_endpoint(
 
 
 def list_of_event(*, actor: Actor, stream: str, sequence: int, wanted: Wanted) -> list[DeliveryRow]:
-    """The deliveries of one event by endpoint."""
+    """The deliveries of one event by endpoint. Forbidden if the actor may not listen to it."""
+    require_listen(actor=actor, stream=stream, field="stream")
     connection = raw_connection()
     found = streams.get_stream(connection, actor.zone_id, stream)
     segments = connection.execute(SQL["segment"], {"stream": found.id, "sequence": sequence})
@@ -104,10 +113,13 @@ def list_of_event(*, actor: Actor, stream: str, sequence: int, wanted: Wanted) -
 
 
 def find_delivery(*, actor: Actor, delivery: DeliveryId) -> DeliveryRow:
-    """One delivery. UnknownDelivery if there is none, or it is another client's."""
+    """One delivery. UnknownDelivery if there is none, or it is another client's; Forbidden if the
+    actor may not listen to its stream.
+    """
     found = _rows(SQL["one"], {**delivery._asdict(), **_whose(actor)})
     if not found:
         raise UnknownDelivery(field="delivery")
+    require_listen(actor=actor, stream=found[0].stream, field="delivery")
     return found[0]
 
 

@@ -80,6 +80,7 @@ def _database(url: str) -> dict[str, object]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
+        "CONN_HEALTH_CHECKS": True,  # the pool hands out none that died with its server
         "OPTIONS": {**parts, "pool": {"min_size": 0, "max_size": 4, "timeout": 5}},
     }
 

@@ -1,5 +1,6 @@
 """Whose registrations and endpoints an actor deals with: a key with those of its own client, a
-zone's manager with those of any client of the zone.
+zone's manager with those of any client of the zone. And of which streams: those it may listen to,
+because what is in a stream is told to nobody else.
 """
 
 from typing import NamedTuple
@@ -7,6 +8,15 @@ from typing import NamedTuple
 from eventhub.access.actor import Actor
 from eventhub.access.selectors import find_client
 from eventhub.errors import Forbidden, MissingField
+
+
+class Heard(NamedTuple):
+    """The streams that an actor may listen to, for a query: patterns of LIKE, None for all but
+    `system`.
+    """
+
+    patterns: list[str] | None
+    system: bool
 
 
 class Owner(NamedTuple):
@@ -37,10 +47,40 @@ def scope(*, actor: Actor, name: str | None = None) -> int | None:
     return None if actor.manages_zone or actor.principal is None else actor.principal.client_id
 
 
-def require_listen(*, actor: Actor, stream: str) -> None:
+def require_listen(*, actor: Actor, stream: str, field: str = "streams") -> None:
     """What is in a stream is told to who may listen to it; what is in `system`, to managers."""
     try:
         actor.require("manage" if stream == "system" else "listen", stream)
     except Forbidden as error:
-        error.field = "streams"
+        error.field = field
         raise
+
+
+def may_listen(*, actor: Actor, stream: str) -> bool:
+    return actor.may("manage" if stream == "system" else "listen", stream)
+
+
+def require_some_listen(*, actor: Actor) -> None:
+    """Forbidden for a key that may listen to no stream at all: it has no business with where events
+    go.
+    """
+    own = actor.principal
+    if own is not None and all(grant.action != "listen" for grant in own.grants):
+        raise Forbidden(
+            f"This needs a grant to listen to some stream, which the key {own.public_id} does not"
+            " have; ask an operator for it.",
+            grant={"action": "listen", "streams": "*"},
+        )
+
+
+def heard(*, actor: Actor) -> Heard:
+    """What of a list the actor is shown. `*` is the only special character of a pattern, and `_`
+    the only one of LIKE that a pattern may hold.
+    """
+    system = may_listen(actor=actor, stream="system")
+    if actor.principal is None:
+        return Heard(None, system)
+    own = [grant.pattern for grant in actor.principal.grants if grant.action == "listen"]
+    if "*" in own:
+        return Heard(None, system)
+    return Heard([text.replace("_", r"\_").replace("*", "%") for text in own], system)

@@ -68,12 +68,16 @@ class NewVersion(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Which registrations of a zone are listed; None: all."""
+    """Which registrations of a zone are listed; None: all. `patterns` and `system`: of which
+    streams alone (owners.Heard).
+    """
 
     zone_id: int
     client_id: int | None = None
     endpoint_id: int | None = None
     stream_id: int | None = None
+    patterns: list[str] | None = None
+    system: bool = True
 
 
 def lock_session(connection: Connection, client_id: int) -> Session | None:

@@ -7,7 +7,7 @@ from eventhub.access.system import raw_connection
 from eventhub.eventlog import streams
 from registrations import rows
 from registrations.errors import UnknownRegistration
-from registrations.owners import scope
+from registrations.owners import heard, may_listen, scope
 from registrations.rows import Registration, Search
 from registrations.services import Shown
 
@@ -21,17 +21,23 @@ class Asked(NamedTuple):
 
 
 def find_registration(*, actor: Actor, id: int) -> Shown:
-    """A live registration; UnknownRegistration if it is not the actor's to see."""
+    """A live registration; UnknownRegistration if it is not the actor's to see, as when it may not
+    listen to one of the streams.
+    """
     connection = raw_connection()
     rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
     found = _shown(rows.show(connection, [id]))
-    if not found:
+    if not found or not all(
+        may_listen(actor=actor, stream=name) for name in found[0].names.values()
+    ):
         raise UnknownRegistration(field="registration")
     return found[0]
 
 
 def list_registrations(*, actor: Actor, asked: Asked, after: int, count: int) -> list[Shown]:
-    """At most `count` registrations by id, from the one after `after` on (SUN-09)."""
+    """At most `count` registrations by id, from the one after `after` on (SUN-09); of those, the
+    ones all of whose streams the actor may listen to.
+    """
     client_id = scope(actor=actor, name=asked.client)
     stream_id = None
     if asked.stream is not None:
@@ -39,7 +45,7 @@ def list_registrations(*, actor: Actor, asked: Asked, after: int, count: int) ->
         if stream is None:
             return []
         stream_id = stream.id
-    search = Search(actor.zone_id, client_id, asked.endpoint, stream_id)
+    search = Search(actor.zone_id, client_id, asked.endpoint, stream_id, *heard(actor=actor))
     return _shown(rows.search(raw_connection(), search, after, count))
 
 

@@ -88,12 +88,13 @@ def change_registration(
         owner_id = rows.owner_of(connection, actor.zone_id, client_id, id)
         found = rows.lock_registration(connection, id)
         names = rows.stream_names(connection, found.streams)
+        _require_all(actor, found, names)
         wanted = _changed(actor, found, names, change)
         if _same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
             return Shown(found, names, vector)
-        if change.endpoint is not None:
-            _held_endpoint(owner_id, change.endpoint)
+        if wanted.endpoint_id is not None:  # held too if it stays: its URL is not changed meanwhile
+            _held_endpoint(owner_id, wanted.endpoint_id)
         barrier = rows.new_barrier(connection)
         rows.end_version(connection, id, barrier)
         rows.add_version(connection, id, rows.NewVersion(found.number + 1, wanted, barrier))
@@ -117,6 +118,7 @@ def delete_registration(*, actor: Actor, client_id: int | None, id: int) -> None
         if session is None:
             raise NotFound("The client has ended.", field="registration")
         names = rows.stream_names(connection, found.streams)
+        _require_all(actor, found, names)
         barrier = rows.new_barrier(connection)
         rows.end_version(connection, id, barrier)
         rows.end(connection, id)
@@ -196,6 +198,12 @@ def _callbacks(actor: Actor, owner: Owner, items: Sequence[NewRegistration]) -> 
             secrets[made.id] = made.secret
     ids = [by_url[item.callback] if item.callback else item.endpoint for item in items]
     return _Callbacks(ids, secrets)
+
+
+def _require_all(actor: Actor, found: Registration, names: dict[int, str]) -> None:
+    """Forbidden unless the actor may listen to all streams of the registration."""
+    for id in found.streams:
+        require_listen(actor=actor, stream=names[id])
 
 
 def _held_endpoint(client_id: int, endpoint_id: int) -> None:

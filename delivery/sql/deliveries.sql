@@ -1,7 +1,8 @@
 -- Deliveries as the management API shows them. Zone and client (null: all of the zone) bound what is found.
 
 -- name: of_endpoint
--- A page of an endpoint's deliveries, of the newest segments first, after a place.
+-- A page of an endpoint's deliveries, of the newest segments first, after a place; of the streams that the actor may
+-- listen to: by patterns (null: all), and to `system`.
 SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
        d.attempts, (extract(epoch FROM d.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM d.created_at) * 1000000)::bigint,
@@ -12,6 +13,8 @@ SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uui
  WHERE d.endpoint_id = %(endpoint)s
    AND (%(state)s::text IS NULL OR d.state = %(state)s)
    AND (%(stream)s::bigint IS NULL OR d.stream_id = %(stream)s)
+   AND CASE WHEN s.name = 'system' THEN %(system)s
+            ELSE %(patterns)s::text[] IS NULL OR s.name LIKE ANY (%(patterns)s::text[]) END
    AND (%(group)s::integer IS NULL
         OR (d.group_id, d.segment_id, d.sequence, d.run) < (%(group)s, %(segment)s, %(sequence)s, %(run)s))
  ORDER BY d.group_id DESC, d.segment_id DESC, d.sequence DESC, d.run DESC

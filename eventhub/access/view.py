@@ -20,9 +20,10 @@ from eventhub.access.authentication import KeyAuthentication, OperatorAuthentica
 from eventhub.access.names import valid_name
 from eventhub.access.parsers import shown
 from eventhub.access.principal import Principal
-from eventhub.errors import InvalidField, NotFound, UnknownField
+from eventhub.errors import InvalidField, NotFound, UnknownField, UnsupportedMediaType
 
 T = TypeVar("T")
+_WITH_BODY = ("PATCH", "POST", "PUT")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
@@ -59,6 +60,9 @@ class ManagementView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        encoding = request.headers.get("Content-Encoding", "").strip().lower()
+        if request.method in _WITH_BODY and encoding not in ("", "identity"):
+            raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
         for name in request.query_params:
             if name != "zone" and name not in self.queries:
                 raise UnknownField("This query parameter is not known here.", field=shown(name))

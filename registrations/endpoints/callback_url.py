@@ -50,6 +50,8 @@ def _split(url: str, field: str) -> tuple[SplitResult, int]:
 
 def _check_host(parts: SplitResult, port: int, addresses: CallbackAddresses, field: str) -> None:
     host = parts.hostname or ""
+    if "%" in host:
+        raise InvalidField("A callback's URL names no zone of an address.", field=field)
     labels = host.removesuffix(".").split(".")
     address = plain_address(host)
     if address is None:

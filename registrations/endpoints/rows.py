@@ -91,6 +91,11 @@ def is_named(connection: Connection, endpoint_id: int) -> bool:
     return bool(row and row[0])
 
 
+def streams_behind(connection: Connection, endpoint_id: int) -> list[str]:
+    """The names of the streams whose events the endpoint, whose row is locked, is sent."""
+    return [name for [name] in connection.execute(SQL["streams_behind"], (endpoint_id,)).fetchall()]
+
+
 def change(connection: Connection, endpoint_id: int, settings: Settings) -> None:
     connection.execute(SQL["change_endpoint"], {**settings._asdict(), "id": endpoint_id})
 

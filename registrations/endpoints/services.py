@@ -16,7 +16,7 @@ from registrations.endpoints import rows, secrets
 from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
 from registrations.endpoints.rows import Endpoint, Whose
 from registrations.errors import EndpointInUse
-from registrations.owners import Owner
+from registrations.owners import Owner, require_listen, require_some_listen
 
 
 class EndpointTerms(NamedTuple):
@@ -54,6 +54,7 @@ def create_endpoint(
     *, actor: Actor, owner: Owner, terms: EndpointTerms
 ) -> tuple[Endpoint, MadeEndpoint]:
     """A new endpoint of the client."""
+    require_some_listen(actor=actor)
     connection = raw_connection()
     with transaction.atomic():
         if registration_rows.lock_session(connection, owner.id) is None:
@@ -86,7 +87,10 @@ def created(client: str, endpoint_id: int, *, ordered: bool = False) -> Announce
 def change_endpoint(
     *, actor: Actor, whose: Whose, endpoint_id: int, change: EndpointChange
 ) -> Endpoint:
-    """Change what is given. The same again changes nothing; enabling forgets the reason."""
+    """Change what is given. The same again changes nothing; enabling forgets the reason. Where
+    events go, and when, is for who may listen to all that the endpoint is sent.
+    """
+    require_some_listen(actor=actor)
     connection = raw_connection()
     with transaction.atomic():
         found = rows.lock(connection, whose, endpoint_id)
@@ -96,6 +100,8 @@ def change_endpoint(
         wanted = found.settings._replace(**given)
         if wanted == found.settings:
             return found
+        if wanted._replace(description="") != found.settings._replace(description=""):
+            _require_all_behind(actor, endpoint_id)
         rows.change(connection, endpoint_id, wanted)
         changed = rows.get(connection, whose, endpoint_id)
         told = [rows.changed(found.client, endpoint_id, wanted)]
@@ -105,12 +111,24 @@ def change_endpoint(
 
 def delete_endpoint(*, actor: Actor, whose: Whose, endpoint_id: int) -> None:
     """End an endpoint that no registration names; else EndpointInUse."""
+    require_some_listen(actor=actor)
     connection = raw_connection()
     with transaction.atomic():
         found = rows.lock(connection, whose, endpoint_id)
+        _require_all_behind(actor, endpoint_id)
         if rows.is_named(connection, endpoint_id):
             raise EndpointInUse(field="endpoint")
         rows.delete(connection, endpoint_id)
         attributes = {"client": found.client, "endpoint": endpoint_id}
         told = [Announcement("endpoint.deleted", attributes)]
         announce_all(zone=actor.zone, announcements=told)
+
+
+def _require_all_behind(actor: Actor, endpoint_id: int) -> None:
+    """Forbidden unless the actor may listen to every stream of the registrations that name the
+    endpoint, whose row is locked.
+    """
+    if actor.principal is None:
+        return
+    for stream in rows.streams_behind(raw_connection(), endpoint_id):
+        require_listen(actor=actor, stream=stream, field="endpoint")

@@ -25,6 +25,12 @@ SELECT id FROM endpoints
 -- name: is_named
 SELECT EXISTS (SELECT 1 FROM registration_versions WHERE endpoint_id = %s AND until_barrier IS NULL)
 
+-- name: streams_behind
+-- The streams of the live registrations that name the endpoint.
+SELECT name FROM streams
+ WHERE id IN (SELECT unnest(streams) FROM registration_versions WHERE endpoint_id = %s AND until_barrier IS NULL)
+ ORDER BY name
+
 -- name: change_endpoint
 UPDATE endpoints SET url = %(url)s, description = %(description)s, ordered = %(ordered)s,
        enabled = %(enabled)s, reason = %(reason)s, changed_at = now()

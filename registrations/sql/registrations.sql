@@ -88,6 +88,7 @@ WITH ended AS (
 SELECT COALESCE(array_agg(DISTINCT s.id), '{}') FROM ended, unnest(ended.streams) AS s (id)
 
 -- name: list_registrations
+-- Those all of whose streams the actor may listen to: by patterns (null: all), and to `system`.
 SELECT r.id, c.name, s.name, v.streams, v.filter::text, v.endpoint_id, e.url, v.number,
        (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier
   FROM registrations r
@@ -99,6 +100,10 @@ SELECT r.id, c.name, s.name, v.streams, v.filter::text, v.endpoint_id, e.url, v.
    AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
    AND (%(endpoint_id)s::bigint IS NULL OR v.endpoint_id = %(endpoint_id)s)
    AND (%(stream_id)s::bigint IS NULL OR v.streams @> ARRAY[%(stream_id)s]::bigint[])
+   AND NOT EXISTS (SELECT FROM streams x
+                    WHERE x.id = ANY (v.streams)
+                      AND NOT CASE WHEN x.name = 'system' THEN %(system)s
+                                   ELSE %(patterns)s::text[] IS NULL OR x.name LIKE ANY (%(patterns)s::text[]) END)
  ORDER BY r.id
  LIMIT %(count)s
 

@@ -81,6 +81,8 @@ def _of_every_body(route: str, path: str) -> Iterator[Bad]:
     yield body("an array", "invalid_field", b"[]")
     yield body("unknown field", "unknown_field", b'{"admin": true}', at={"field": "admin"})
     yield body("field twice", "invalid_field", b'{"a": 1, "a": 2}', at={"field": "a"})
+    headers = {"Content-Encoding": "gzip"}
+    yield body("gzip", "unsupported_media_type", b"{}", 415, headers=headers)
     large = b'"' + b"x" * limits.MANAGE_BODY_BYTES_MAX + b'"'
     yield body("too large", "body_too_large", large, 413)
     for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
