@@ -66,7 +66,7 @@ def test_the_deepest_allowed_is_read_and_brackets_in_strings_do_not_count() -> N
     ],
 )
 def test_no_body_takes_long_to_refuse(body: bytes) -> None:
-    started = time.perf_counter()
+    started = time.process_time()  # of this process: others may be busy
     with pytest.raises(errors.EventHubError):
         parse_object(body)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
