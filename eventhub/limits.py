@@ -149,10 +149,13 @@ RETIRE_INTERVAL_S = 600.0  # how often those that are due to go are looked for
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
 
 # --- callbacks ---
-CALLBACK_SLOTS_MAX = 256  # requests under way in one worker; one loop serves 10,000 a second so
-CALLBACK_SLOTS_PER_ENDPOINT_MAX = 32  # so that no endpoint takes more than an eighth of them
-# all endpoints that are new or in trouble share so many, and the healthy always have the rest
-CALLBACK_SLOTS_UNPROVEN_MAX = 64
+CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
+CALLBACK_SLOTS_PER_ENDPOINT_MAX = 32  # so that no endpoint takes many of them
+# all endpoints that are new or in trouble hold so many, and the healthy always have the rest: new
+# ones that hang begin 64 requests in 2 s and keep each for 12 s
+CALLBACK_SLOTS_UNPROVEN_MAX = 384
+CALLBACK_SLOTS_NEW_MAX = 64  # of them for endpoints never tried, until they answer or are slow
+CALLBACK_SLOTS_TROUBLE_MAX = 64  # of them for tries of endpoints that are known to be in trouble
 CALLBACK_SLOTS_NEW_ENDPOINT_MAX = 4  # until the first good answer; then twice as many each time
 CALLBACK_SLOW_S = 2.0  # an endpoint that keeps a request longer gets one slot until it answers
 CALLBACK_ENDPOINTS_REMEMBERED_MAX = 20_000  # how they did lately, in one worker; about 10 MB
@@ -165,13 +168,14 @@ CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a longer body the rest is not t
 CALLBACK_ANSWER_CHARS_KEPT_MAX = 1_024  # of an answer's headers, and of its body, in an attempt
 CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
 CALLBACK_DNS_S_MAX = 10  # how long an address that was looked up is used again
-# look-ups at a time: as many as there may be unproven endpoints, so that dead names delay nobody
-CALLBACK_DNS_THREADS_MAX = 64
+# look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
+CALLBACK_DNS_THREADS_MAX = 384
 CALLBACK_CLAIM_S = 45.0  # what a worker that died held is due again after this; three tries' time
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SCAN_INTERVAL_S = 1.0  # due deliveries are looked for so often when nobody says a word
 CALLBACK_SCAN_ENDPOINTS_MAX = 500  # one look; 10 µs each, and the next look begins behind them
+CALLBACK_SCAN_NEXT_S = 0.05  # after a look that did not reach the end
 CALLBACK_FLUSH_INTERVAL_S = 0.02  # results wait at most so long for others
 CALLBACK_FLUSH_RESULTS_MAX = 200  # results in one statement
 CALLBACK_UNWRITTEN_MAX = 2_000  # results; beyond it nothing is claimed until they are written

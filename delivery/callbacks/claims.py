@@ -34,6 +34,7 @@ class Endpoint(NamedTuple):
     id: int
     url: str
     secret: bytes
+    client_id: int
 
 
 class Found(NamedTuple):
@@ -78,7 +79,7 @@ async def scan_parallel(connection: Connection, after: int) -> Found:
     """The endpoints with deliveries due, from the one behind `after` on."""
     bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX}
     rows = await _rows(connection, "scan_parallel", bounds)
-    due = {row[0]: Endpoint(row[0], row[3], row[4]) for row in rows if row[1]}
+    due = {row[0]: Endpoint(row[0], *row[3:]) for row in rows if row[1]}
     deleted = frozenset(row[0] for row in rows if row[2])
     return Found(due, deleted, rows[-1][0] if _was_cut(rows) else None)
 
@@ -92,7 +93,7 @@ async def scan_ordered(connection: Connection, after: Lane) -> Found:
         "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
     }
     rows = await _rows(connection, "scan_ordered", bounds)
-    due = {Lane(*row[:3]): Endpoint(row[0], row[5], row[6]) for row in rows if row[3]}
+    due = {Lane(*row[:3]): Endpoint(row[0], *row[5:]) for row in rows if row[3]}
     deleted = frozenset(row[0] for row in rows if row[4])
     return Found(due, deleted, Lane(*rows[-1][:3]) if _was_cut(rows) else None)
 

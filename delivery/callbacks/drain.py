@@ -5,7 +5,7 @@ drains work beside each other. Sql module.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from delivery.callbacks.results import Result
 from delivery.callbacks.retry import Decision, decide
 from delivery.callbacks.signature import message_id
 from delivery.callbacks.slots import Slots
+from delivery.callbacks.turns import Turns
 from eventhub import limits, metrics
 from eventhub.clock import SystemClock
 from eventhub.errors import DatabaseUnavailable
@@ -73,7 +74,8 @@ class Drain:
         self._posting: set[asyncio.Task[None]] = set()
         self._endpoints_after = 0
         self._lanes_after = _START
-        self._served = 0  # the endpoint that was granted slots last
+        self._parallel = Turns(self._random)
+        self._ordered = Turns(self._random)
 
     def wake(self) -> None:
         """Look now."""
@@ -145,9 +147,11 @@ class Drain:
             await self._pause()
 
     async def _pause(self) -> None:
-        """Until something stirs, and for a second at most."""
+        """Until something stirs, and for a second at most; for a moment if a look was cut short."""
+        cut = self._endpoints_after > 0 or self._lanes_after > _START
+        most_s = limits.CALLBACK_SCAN_NEXT_S if cut else limits.CALLBACK_SCAN_INTERVAL_S
         try:
-            async with asyncio.timeout(limits.CALLBACK_SCAN_INTERVAL_S):
+            async with asyncio.timeout(most_s):
                 await self._stir.wait()
         except TimeoutError:
             return
@@ -172,36 +176,39 @@ class Drain:
 
     async def _claim_parallel(self, connection: Connection, client: Client) -> bool:
         found = await claims.scan_parallel(connection, self._endpoints_after)
+        due = self._parallel.due(self._endpoints_after, found)
         self._endpoints_after = found.last or 0
         await self._cancel(connection, found)
-        wanted = self._slots.grant(self._rotated(found.due))
+        wanted = self._slots.grant(self._parallel.order(due.values()))
+        self._parallel.grant(due, wanted)
         if not wanted:
-            return bool(found.due) or found.last is not None
-        self._served = next(reversed(wanted))
+            return bool(due) or found.last is not None
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         claimed = await claims.claim_parallel(connection, wanted)
-        for work in await self._loaded(connection, claimed, found.due, until_s):
+        for work in await self._loaded(connection, claimed, due, until_s):
             self._slots.hold(work.claimed.endpoint_id)
             self._start(self._deliver(client, work))
         return (
             len(claimed) >= sum(wanted.values())
-            or wanted.keys() != found.due.keys()
+            or wanted.keys() != due.keys()
             or found.last is not None
         )
 
     async def _claim_ordered(self, connection: Connection, client: Client) -> bool:
         found = await claims.scan_ordered(connection, self._lanes_after)
+        due = self._ordered.due(self._lanes_after, found)
         self._lanes_after = found.last or _START
         await self._cancel(connection, found)
-        endpoints = {lane.endpoint_id: endpoint for lane, endpoint in found.due.items()}
-        room = self._slots.grant(self._rotated(endpoints))
+        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
+        room = self._slots.grant(self._ordered.order(endpoints.values()))
+        self._ordered.grant(due, room)
         lanes = []
-        for lane in found.due:
+        for lane in due:
             if room.get(lane.endpoint_id, 0) > 0:
                 room[lane.endpoint_id] -= 1
                 lanes.append(lane)
         if not lanes:
-            return bool(found.due) or found.last is not None
+            return bool(due) or found.last is not None
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         taken = await claims.claim_ordered(connection, lanes)
         flat = [each for lane in taken for each in lane]
@@ -209,13 +216,7 @@ class Drain:
         for lane_claims in taken:
             self._slots.hold(lane_claims[0].endpoint_id)
             self._start(self._deliver_lane(client, list(islice(works, len(lane_claims)))))
-        return len(lanes) < len(found.due) or found.last is not None
-
-    def _rotated(self, endpoints: Iterable[int]) -> list[int]:
-        """Ascending from the one behind the last that was granted slots, so that each gets its
-        turn.
-        """
-        return sorted(endpoints, key=lambda each: (each <= self._served, each))
+        return len(lanes) < len(due) or found.last is not None
 
     async def _cancel(self, connection: Connection, found: Found) -> None:
         for endpoint_id in found.deleted:

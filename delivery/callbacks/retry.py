@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from eventhub import limits
 
 State = Literal["delivered", "pending", "dead"]
-_SECONDS = re.compile(r"[0-9]{1,9}")
+_SECONDS = re.compile(r"[0-9]+")
 
 
 class Tried(NamedTuple):
@@ -50,15 +50,15 @@ def decide(tried: Tried, number: int, random: Random) -> Decision:
 
 
 def read_retry_after(text: str, now_us: int) -> float | None:
-    """The seconds that a Retry-After asks for, as a number or as an HTTP date; None if it is
-    neither.
+    """The seconds that a Retry-After asks for, as a number (within the longest pause) or as an HTTP
+    date; None if it is neither.
     """
     text = text.strip()
     if _SECONDS.fullmatch(text):
-        return float(text)
+        return min(limits.CALLBACK_RETRY_S_MAX, float(text))  # of very many digits: inf
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)

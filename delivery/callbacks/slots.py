@@ -4,24 +4,30 @@ Plain; a free choice of clock makes it a table to test. One loop uses it, so not
 
 An endpoint begins with a few slots, and each good answer doubles them. A time-out or a refused
 connection leaves it one, and so does a request that is kept longer than CALLBACK_SLOW_S: what hangs
-is noticed before it times out. All that are not proven share a part of the slots, so that many of
-them at once cannot take what the healthy need.
+is noticed before it times out. Those that are new and those in trouble have a share each, so that
+what is known to hang takes nothing from what was never tried, and both together leave the healthy
+their part. A new one that hangs is in trouble from then on, and its slots are free for other new
+ones, up to the bound of both.
 """
 
+from collections import Counter
 from collections.abc import Iterable
+from typing import Literal
 
 from eventhub import limits
 from eventhub.clock import Clock
+
+Standing = Literal["new", "trouble", "proven"]
 
 
 class _Endpoint:
     """How an endpoint did lately, and when each of its requests under way began."""
 
-    __slots__ = ("began_s", "cap", "held", "proven")
+    __slots__ = ("began_s", "cap", "held", "standing")
 
     def __init__(self) -> None:
         self.cap = limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
-        self.proven = False
+        self.standing: Standing = "new"
         self.held = 0  # claimed and not finished
         self.began_s: dict[int, float] = {}  # by request, in the order of their beginning
 
@@ -43,23 +49,24 @@ class Slots:
     def grant(self, endpoint_ids: Iterable[int]) -> dict[int, int]:
         """How many deliveries may be claimed for each endpoint; those with none are left out.
 
-        The slots are dealt in rounds, so that a few endpoints get more than their share only of
-        what the others do not need.
+        The slots are dealt in rounds and in the order given, so that a few endpoints get more than
+        their share only of what the others do not need. One that is not proven gets one in a round.
         """
         now_s = self._clock.monotonic_s()
         free = min(self.free, limits.CALLBACK_CLAIM_DELIVERIES_MAX)
-        unproven = limits.CALLBACK_SLOTS_UNPROVEN_MAX - self._unproven(now_s)
+        left = self._left(now_s)
         room = {each: self._room(each, now_s) for each in endpoint_ids}
-        proven = {each for each in room if self._is_proven(each, now_s)}
+        standings = {each: self._standing(each, now_s) for each in room}
         granted: dict[int, int] = {}
         while free > 0 and room:
             share = max(1, free // len(room))
             for each, wanted in list(room.items()):
-                most = free if each in proven else min(free, unproven)
-                count = max(0, min(wanted, share, most))
+                standing = standings[each]
+                most = share if standing == "proven" else 1
+                count = max(0, min(wanted, most, free, left[standing]))
                 granted[each] = granted.get(each, 0) + count
                 free -= count
-                unproven -= 0 if each in proven else count
+                left[standing] -= count
                 room[each] -= count
                 if not count or not room[each]:
                     del room[each]
@@ -93,10 +100,10 @@ class Slots:
         took_s = self._clock.monotonic_s() - endpoint.began_s.pop(request)
         if outcome in ("delivered", "status", "redirect") and took_s < limits.CALLBACK_SLOW_S:
             endpoint.cap = min(limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX, endpoint.cap * 2)
-            endpoint.proven = True
+            endpoint.standing = "proven"
         else:
             endpoint.cap = 1
-            endpoint.proven = False
+            endpoint.standing = "trouble"
 
     def _room(self, endpoint_id: int, now_s: float) -> int:
         endpoint = self._endpoints.get(endpoint_id)
@@ -104,17 +111,25 @@ class Slots:
             return limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
         return (1 if _hangs(endpoint, now_s) else endpoint.cap) - endpoint.held
 
-    def _is_proven(self, endpoint_id: int, now_s: float) -> bool:
+    def _standing(self, endpoint_id: int, now_s: float) -> Standing:
         endpoint = self._endpoints.get(endpoint_id)
-        return endpoint is not None and endpoint.proven and not _hangs(endpoint, now_s)
+        return "new" if endpoint is None else _standing(endpoint, now_s)
 
-    def _unproven(self, now_s: float) -> int:
-        """Slots held by endpoints that are not proven."""
-        return sum(
-            endpoint.held
-            for endpoint in self._busy.values()
-            if not endpoint.proven or _hangs(endpoint, now_s)
-        )
+    def _left(self, now_s: float) -> dict[Standing, int]:
+        """What may still be granted to endpoints of each standing."""
+        held: Counter[Standing] = Counter()
+        for endpoint in self._busy.values():
+            held[_standing(endpoint, now_s)] += endpoint.held
+        unproven = limits.CALLBACK_SLOTS_UNPROVEN_MAX - held["new"] - held["trouble"]
+        return {
+            "new": min(limits.CALLBACK_SLOTS_NEW_MAX - held["new"], unproven),
+            "trouble": min(limits.CALLBACK_SLOTS_TROUBLE_MAX - held["trouble"], unproven),
+            "proven": limits.CALLBACK_SLOTS_MAX,
+        }
+
+
+def _standing(endpoint: _Endpoint, now_s: float) -> Standing:
+    return "trouble" if _hangs(endpoint, now_s) else endpoint.standing
 
 
 def _hangs(endpoint: _Endpoint, now_s: float) -> bool:

@@ -1,6 +1,7 @@
 """The drain in a thread with an event loop of its own, beside whatever else the process does."""
 
 import asyncio
+import resource
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +30,11 @@ class DrainThread:
         self._thread = threading.Thread(target=self._main, name="callbacks", daemon=True)
 
     def start(self) -> None:
-        """Returns when it can be woken and stopped; the database may be away."""
+        """Returns when it can be woken and stopped; the database may be away. The process takes all
+        descriptors it may have: requests that hang hold one each, and connections are kept.
+        """
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self._thread.start()
         self._ready.wait()
 

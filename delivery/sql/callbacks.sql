@@ -22,7 +22,7 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 )
 SELECT hop.endpoint_id, hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL,
-       e.deleted_at IS NOT NULL, e.url, e.secret
+       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
  ORDER BY hop.endpoint_id
 
@@ -49,7 +49,7 @@ SELECT hop.endpoint_id, hop.stream_id, hop.run,
                           AND l.expires_at > now())
        AND NOT EXISTS (SELECT FROM fanouts f
                         WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence),
-       e.deleted_at IS NOT NULL, e.url, e.secret
+       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
  ORDER BY hop.endpoint_id, hop.stream_id, hop.run
 

@@ -1,0 +1,107 @@
+"""Many endpoints that never answer, and what others see of it: the real drain, real receivers.
+
+The story: 64 endpoints at a silent server were tried again and again, hundreds of others never, and
+a new healthy endpoint waited with them.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from eventhub import limits
+from tests.integration.callbacks_world import (
+    CallbacksWorld,
+    Posted,
+    Receiver,
+    callbacks_world,
+    draining,
+    receiver,
+    template_database,
+    until,
+)
+
+HANGING = 150
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[str]:
+    with template_database() as name:
+        yield name
+
+
+@pytest.fixture
+def world(template: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallbacksWorld]:
+    """All times a sixth or less, shares a quarter, and pages that hold a part of the endpoints."""
+    lowered = {
+        "CALLBACK_SLOTS_MAX": 144,
+        "CALLBACK_SLOTS_UNPROVEN_MAX": 96,
+        "CALLBACK_SLOTS_NEW_MAX": 16,
+        "CALLBACK_SLOTS_TROUBLE_MAX": 16,
+        "CALLBACK_SLOW_S": 0.33,
+        "CALLBACK_TIMEOUT_S_MAX": 2.0,
+        "CALLBACK_SCAN_INTERVAL_S": 0.16,
+        "CALLBACK_SCAN_ENDPOINTS_MAX": 40,
+    }
+    for name, value in lowered.items():
+        monkeypatch.setattr(limits, name, value)
+    with callbacks_world(template) as made:
+        yield made
+
+
+async def never(_: Posted) -> bytes:
+    await asyncio.sleep(3_600)
+    return b""
+
+
+def hanging(world: CallbacksWorld, sink: Receiver, *, ordered: bool) -> None:
+    sent = world.events(3)
+    for number in range(HANGING):
+        world.owe(sent, world.endpoint(f"{sink.url}/{number}", ordered=ordered))
+
+
+async def seconds_to_deliver(world: CallbacksWorld, url: str, *, ordered: bool = False) -> float:
+    endpoint = world.endpoint(url, ordered=ordered)
+    began_s = time.monotonic()
+    world.owe(world.events(1), endpoint)
+    await until(lambda: world.states(endpoint) == ["delivered"], 30)
+    return time.monotonic() - began_s
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_every_endpoint_is_tried_in_turn_and_a_new_one_soon(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    async with receiver(never) as sink, receiver() as healthy:
+        hanging(world, sink, ordered=ordered)
+        async with draining(world):
+            await until(lambda: len(sink.posted) >= limits.CALLBACK_SLOTS_NEW_MAX)
+            world.client_id = world.one(
+                "INSERT INTO clients (zone_id, name, created_at)"
+                " SELECT id, 'bakery', now() FROM zones WHERE name = 'default' RETURNING id"
+            )
+            assert await seconds_to_deliver(world, healthy.url, ordered=ordered) < 3
+            tried: Counter[str] = Counter()
+
+            def all_tried() -> bool:
+                tried.clear()
+                tried.update(posted.path for posted in sink.posted)
+                return len(tried) == HANGING
+
+            await until(all_tried, 30)
+            assert max(tried.values()) <= 3  # others were not tried again and again meanwhile
+            for kind in (False, True):
+                assert await seconds_to_deliver(world, healthy.url, ordered=kind) < 2
+
+
+async def test_two_workers_try_all_and_those_in_trouble_take_turns(world: CallbacksWorld) -> None:
+    async with receiver(never) as sink, receiver() as healthy:
+        hanging(world, sink, ordered=False)
+        async with draining(world), draining(world):
+            await until(lambda: len({posted.path for posted in sink.posted}) == HANGING, 30)
+            seen = len(sink.posted)
+            world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE claim IS NULL")
+            await until(lambda: len({p.path for p in sink.posted[seen:]}) > HANGING * 0.9, 60)
+            assert await seconds_to_deliver(world, healthy.url) < 2
