@@ -15,12 +15,21 @@ class Producer(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """An event before it has a sequence: stored bytes, and what the log needs to know of them."""
+    """An event before it has a sequence: stored bytes, and what the log needs to know of them.
+
+    `key` and `tombstone` (the key's state ends) count in keyed streams. `token`: a digest by which
+    a repeat is found. `expected`: refused if the key's state has changed after that sequence (0:
+    if there is any).
+    """
 
     stream_id: int
     mask: int  # 64 channel bits, unsigned
     payload: bytes
     producer: Producer | None = None
+    key: str = ""
+    tombstone: bool = False
+    token: bytes = b""
+    expected: int | None = None
 
 
 class Appended(NamedTuple):

@@ -4,7 +4,7 @@ Zones are only numbers here. Nothing is announced and nothing is checked: who ma
 may be, is said by the callers. The connection is synchronous; writes need the caller's transaction.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import psycopg
 
@@ -19,16 +19,33 @@ _SEQUENCE_MAX = (1 << 63) - 1
 Connection = psycopg.Connection[Any]
 
 
-class StreamPolicy(NamedTuple):
-    """When a segment is sealed: it holds so many events, or so many stored bytes."""
+Durability = Literal["sync", "async", "transient"]
 
+
+class StreamPolicy(NamedTuple):
+    """How a stream is kept; None: no such limit. The order is that of the columns in streams.sql."""
+
+    durability: Durability = "sync"  # for good
+    # a segment is sealed when it holds so many events, so many stored bytes, or is so old
     segment_events_max: int = limits.SEGMENT_EVENTS_DEFAULT
     segment_bytes_max: int = limits.SEGMENT_BYTES_DEFAULT
+    segment_age_s_max: int | None = None
+    keyed: bool = False  # the latest event of each key is kept
+    restate: bool = False  # and appended anew at each start of the hub (EMC-18)
+    # of what is sealed, the oldest segments beyond these are dropped
+    retain_events: int | None = None
+    retain_bytes: int | None = None
+    retain_age_s: int | None = None
+    on_lag: Literal["keep", "drop"] = "keep"  # what a durable cursor still needs
+    hold: str | None = None  # why nothing may be dropped
+    archive: bool = False  # sealed segments are archived, and leave the database only then
+    undeclared: Literal["accept", "refuse"] = "accept"  # events of undeclared types
 
 
 class StreamRow(NamedTuple):
     """A stream as it stands. `sequence` is the last given, 0 in a new stream; `first` the first
-    that can still be read.
+    that can still be read. `boot_*`: the last event before the hub's last start, None if it was
+    made since.
     """
 
     id: int
@@ -36,6 +53,8 @@ class StreamRow(NamedTuple):
     name: str
     policy: StreamPolicy
     created_at_us: int
+    boot_segment: str | None
+    boot_sequence: int | None
     segment: str  # UUID of the segment being written (EMC-14)
     segment_first: int
     sequence: int
@@ -80,8 +99,8 @@ def lock_system(connection: Connection) -> None:
 
 
 def update_policy(connection: Connection, stream_id: int, policy: StreamPolicy) -> None:
-    """Change when segments are sealed, from the next append on. Call `lock_system` before."""
-    connection.execute(SQL["update_policy"], (*policy, stream_id))
+    """Change the policy, all but its durability. Call `lock_system` before."""
+    connection.execute(SQL["update_policy"], (*policy[1:], stream_id))
 
 
 def find_stream(connection: Connection, zone_id: int, name: str) -> StreamRow | None:
@@ -144,5 +163,6 @@ def _one(connection: Connection, name: str, values: tuple[Any, ...]) -> tuple[An
 
 
 def _stream(row: tuple[Any, ...]) -> StreamRow:
-    stream_id, zone_id, name, events_max, bytes_max, *rest = row
-    return StreamRow(stream_id, zone_id, name, StreamPolicy(events_max, bytes_max), *rest)
+    stream_id, zone_id, name, *rest = row
+    count = len(StreamPolicy._fields)
+    return StreamRow(stream_id, zone_id, name, StreamPolicy(*rest[:count]), *rest[count:])

@@ -8,40 +8,48 @@ SELECT stream_id FROM heads WHERE stream_id = 1 FOR NO KEY UPDATE
 SELECT count(*) FROM streams WHERE zone_id = %s
 
 -- name: insert_stream
--- The row, its first segment and its head; nothing if the zone has the name.
+-- The row, its first segment and its head (a transient stream has neither); nothing if the zone has the name.
 WITH opened AS (
-    INSERT INTO streams (zone_id, name, segment_events_max, segment_bytes_max)
-    VALUES (%s, %s, %s, %s)
+    INSERT INTO streams (zone_id, name, durability, segment_events_max, segment_bytes_max, segment_age_s_max, keyed, restate,
+                         retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (zone_id, name) DO NOTHING
-    RETURNING id
+    RETURNING id, durability
 ), segment AS (
     INSERT INTO segments (uuid, stream_id, group_id, first)
-    SELECT gen_random_uuid(), id, (SELECT current_group FROM log_state), 1 FROM opened
+    SELECT gen_random_uuid(), id, (SELECT current_group FROM log_state), 1 FROM opened WHERE durability <> 'transient'
     RETURNING id, uuid, stream_id, group_id
+), head AS (
+    INSERT INTO heads (stream_id, segment_id, segment, group_id, first, sequence, bytes)
+    SELECT stream_id, id, uuid, group_id, 1, 0, 0 FROM segment
 )
-INSERT INTO heads (stream_id, segment_id, segment, group_id, first, sequence, bytes)
-SELECT stream_id, id, uuid, group_id, 1, 0, 0 FROM segment
-RETURNING stream_id
+SELECT id FROM opened
 
 -- name: update_policy
-UPDATE streams SET segment_events_max = %s, segment_bytes_max = %s WHERE id = %s
+-- All but the durability, which is for good.
+UPDATE streams
+   SET segment_events_max = %s, segment_bytes_max = %s, segment_age_s_max = %s, keyed = %s, restate = %s,
+       retain_events = %s, retain_bytes = %s, retain_age_s = %s, on_lag = %s, hold = %s, archive = %s, undeclared = %s
+ WHERE id = %s
 
 -- name: find_stream
--- Of a zone, or the hub-wide `system`.
-SELECT s.id, s.zone_id, s.name, s.segment_events_max, s.segment_bytes_max,
-       (extract(epoch FROM s.created_at) * 1000000)::bigint,
+-- Of a zone, or the hub-wide `system`. The position of a transient stream is null here.
+SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_bytes_max, s.segment_age_s_max, s.keyed, s.restate,
+       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared,
+       (extract(epoch FROM s.created_at) * 1000000)::bigint, s.boot_segment::text, s.boot_sequence,
        h.segment::text, h.first, h.sequence,
        COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
-  FROM streams s JOIN heads h ON h.stream_id = s.id
+  FROM streams s LEFT JOIN heads h ON h.stream_id = s.id
  WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name = %s
 
 -- name: list_streams
 -- A page by name.
-SELECT s.id, s.zone_id, s.name, s.segment_events_max, s.segment_bytes_max,
-       (extract(epoch FROM s.created_at) * 1000000)::bigint,
+SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_bytes_max, s.segment_age_s_max, s.keyed, s.restate,
+       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared,
+       (extract(epoch FROM s.created_at) * 1000000)::bigint, s.boot_segment::text, s.boot_sequence,
        h.segment::text, h.first, h.sequence,
        COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
-  FROM streams s JOIN heads h ON h.stream_id = s.id
+  FROM streams s LEFT JOIN heads h ON h.stream_id = s.id
  WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name > %s
  ORDER BY s.name
  LIMIT %s
