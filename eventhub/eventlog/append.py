@@ -15,8 +15,9 @@ import psycopg
 from eventhub import limits
 from eventhub.errors import EventHubError, ProducerWindow, UnknownStream
 from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import adapt, bytea_array, int8_array
+from eventhub.eventlog.arrays import adapt, bytea_array, int8_array, text_array
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
+from eventhub.eventlog.errors import Changed
 
 SQL = queries.load("append.sql")
 
@@ -49,10 +50,13 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
     """Append inside the caller's transaction, LAST in it, so that the heads are held briefly.
 
     Call `notify` after the commit. Raises what refuses the drafts (`unknown_stream`,
-    `producer_window`).
+    `producer_window`), and Changed for one whose key changed after `expected`.
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("append_in needs the caller's open transaction")
+    for draft in drafts:
+        if draft.expected is not None:
+            _require_unchanged(connection, draft.stream_id, draft.key, draft.expected)
     cursor = psycopg.Cursor(connection)  # server-side parameters, whatever the caller prefers
     adapt(cursor)
     rows = cursor.execute(SQL["append"], _arguments(drafts)).fetchall()
@@ -60,6 +64,19 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
         raise error
     [outcome] = _batch([drafts], {}, drafts, rows).outcomes
     return outcome if isinstance(outcome, list) else []
+
+
+def _require_unchanged(
+    connection: psycopg.Connection[Any], stream_id: int, key: str, expected: int
+) -> None:
+    """Raises Changed if a key's state is of a later event; the stream's head is locked from here
+    on.
+    """
+    connection.execute(SQL["lock_head"], (stream_id,))
+    row = connection.execute(SQL["state_sequence"], (stream_id, key)).fetchone()
+    current = row[0] if row else 0
+    if current > expected:
+        raise Changed(current=current)
 
 
 def notify(connection: psycopg.Connection[Any], heads: dict[int, int]) -> None:
@@ -76,11 +93,16 @@ def heads_text(heads: dict[int, int]) -> str:
 
 def _arguments(drafts: Request) -> tuple[Any, ...]:
     producers = [draft.producer for draft in drafts]
-    clients = incarnations = numbers = None
+    clients = incarnations = numbers = tokens = keys = tombstones = None
     if any(producers):
         clients = int8_array([producer and producer.client_id for producer in producers])
         incarnations = int8_array([producer and producer.incarnation for producer in producers])
         numbers = int8_array([producer and producer.number for producer in producers])
+    if any(draft.token for draft in drafts):
+        tokens = bytea_array([draft.token for draft in drafts])
+    if any(draft.key for draft in drafts):
+        keys = text_array([draft.key for draft in drafts])
+        tombstones = int8_array([int(draft.tombstone) for draft in drafts])
     return (
         int8_array([draft.stream_id for draft in drafts]),
         int8_array([_signed(draft.mask) for draft in drafts]),
@@ -89,6 +111,9 @@ def _arguments(drafts: Request) -> tuple[Any, ...]:
         incarnations,
         numbers,
         limits.PRODUCER_WINDOW,
+        tokens,
+        keys,
+        tombstones,
     )
 
 
@@ -123,7 +148,7 @@ def _refusal(
     """The error of a bad draft; None when its window may have been moved only by a request that is
     itself refused: then it is asked again.
     """
-    stream_id, _, _, producer = request[index]
+    stream_id, producer = request[index].stream_id, request[index].producer
     if row[0] == "unknown_stream" or producer is None:
         return UnknownStream(index=index)
     highest = row[4]
@@ -133,10 +158,10 @@ def _refusal(
 
 
 def _add_numbers(highest: dict[tuple[int, int, int], int], request: Request) -> None:
-    for stream_id, _, _, producer in request:
-        if producer is not None:
-            key = (stream_id, *producer[:2])
-            highest[key] = max(highest.get(key, 0), producer.number)
+    for draft in request:
+        if draft.producer is not None:
+            key = (draft.stream_id, *draft.producer[:2])
+            highest[key] = max(highest.get(key, 0), draft.producer.number)
 
 
 def _batch(

@@ -2,8 +2,9 @@
 -- that is stopped in the middle of a request never holds a lock.
 --
 -- Drafts come as parallel arrays in the order of their arrival; `clients`, `incarnations` and `numbers` are null when no
--- draft of the batch has a producer. Either every draft is stored (or found to be a duplicate), or some are refused
--- and nothing is stored: then only `refused` rows come back, and the caller tries again without those requests.
+-- draft of the batch has a producer, `tokens` when none has a token, `keys` and `tombstones` when none has a key; a
+-- draft without one among others has null, or an empty token or key. Either every draft is stored (or found to be a
+-- duplicate), or some are refused and nothing is stored: then the caller tries again without those requests.
 --
 -- Rows: `run` (stream, segment, first and last sequence given, in the order of the drafts), `duplicate` (draft, stream,
 -- segment, sequence in `first`), `again` (draft, stream, the earlier draft of this batch in `first`),
@@ -11,7 +12,8 @@
 CREATE OR REPLACE FUNCTION append_events(
     streams bigint[], masks bigint[], payloads bytea[],
     clients bigint[], incarnations bigint[], numbers bigint[],
-    producer_window integer
+    producer_window integer,
+    tokens bytea[], keys text[], tombstones bigint[]
 ) RETURNS TABLE (
     outcome text, draft integer, stream bigint, segment uuid,
     first bigint, last bigint, appended_at_us bigint
@@ -31,9 +33,12 @@ DECLARE
     in_group    integer;
     in_segments bigint[];           -- of each event of a rolling stream
     in_groups   integer[];
+    plain       boolean := numbers IS NULL AND tokens IS NULL AND keys IS NULL;
+    given       bigint[];           -- where each draft went; null for one that was skipped
+    given_in    uuid[];
 BEGIN
     -- A lone event without a producer, as sparse streams see all the time: three small statements.
-    IF cardinality(streams) = 1 AND numbers IS NULL THEN
+    IF cardinality(streams) = 1 AND plain THEN
         SELECT h.*, s.segment_events_max, s.segment_bytes_max INTO head
           FROM heads h JOIN streams s ON s.id = h.stream_id
          WHERE h.stream_id = streams[1]
@@ -123,9 +128,33 @@ BEGIN
             skipped := skipped || head.n;
             RETURN NEXT;
         END LOOP;
-        IF refusals > 0 OR cardinality(skipped) = cardinality(streams) THEN
+        IF refusals > 0 THEN
             RETURN;
         END IF;
+    END IF;
+
+    IF tokens IS NOT NULL THEN
+        FOR head IN
+            SELECT * FROM (
+                SELECT g.n, g.stream_id, t.segment, t.sequence,
+                       first_value(g.n) OVER (PARTITION BY g.stream_id, g.token ORDER BY g.n) AS original
+                  FROM unnest(streams, tokens) WITH ORDINALITY AS g (stream_id, token, n)
+                  LEFT JOIN tokens t USING (stream_id, token)
+                 WHERE g.token <> '' AND g.n <> ALL (skipped)) AS known
+             WHERE sequence IS NOT NULL OR original < n
+             ORDER BY n
+        LOOP
+            outcome := CASE WHEN head.sequence IS NULL THEN 'again' ELSE 'duplicate' END;
+            draft := head.n - 1;
+            stream := head.stream_id;
+            segment := head.segment;
+            first := coalesce(head.sequence, head.original - 1);
+            skipped := skipped || head.n;
+            RETURN NEXT;
+        END LOOP;
+    END IF;
+    IF cardinality(skipped) = cardinality(streams) THEN
+        RETURN;
     END IF;
 
     -- The common case, spared the sort and the join: one stream, nothing to skip, no segment to fill.
@@ -145,7 +174,7 @@ BEGIN
               FROM unnest(masks, payloads) WITH ORDINALITY AS v (mask, payload, n);
         END IF;
         RETURN NEXT;
-        IF numbers IS NULL THEN
+        IF plain THEN
             RETURN;
         END IF;
     ELSE
@@ -224,35 +253,136 @@ BEGIN
         END LOOP;
     END IF;
 
+    IF plain THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(p.sequence ORDER BY p.n),
+           array_agg((SELECT s.uuid FROM segments s WHERE s.stream_id = p.stream_id AND s.first <= p.sequence
+                       ORDER BY s.first DESC, s.id DESC LIMIT 1) ORDER BY p.n)
+      INTO given, given_in
+      FROM (SELECT v.n, v.stream_id, CASE WHEN v.n <> ALL (skipped) THEN b.sequence + row_number() OVER (
+                       PARTITION BY v.stream_id, v.n = ANY (skipped) ORDER BY v.n) END AS sequence
+              FROM unnest(streams) WITH ORDINALITY AS v (stream_id, n)
+              JOIN unnest(locked, heads_were) AS b (stream_id, sequence) USING (stream_id)) AS p;
+
     -- Remember where the producers' numbers went. Slots are written again and again; of two numbers for one slot the
     -- higher one stays.
     IF numbers IS NOT NULL THEN
         WITH placed AS (
-            SELECT v.stream_id, v.client_id, v.incarnation, v.number,
-                   b.sequence + row_number() OVER (PARTITION BY v.stream_id ORDER BY v.n) AS sequence
-              FROM unnest(streams, clients, incarnations, numbers) WITH ORDINALITY
-                   AS v (stream_id, client_id, incarnation, number, n)
-              JOIN unnest(locked, heads_were) AS b (stream_id, sequence) USING (stream_id)
-             WHERE v.n <> ALL (skipped)
+            SELECT * FROM unnest(streams, clients, incarnations, numbers, given, given_in)
+                AS v (stream_id, client_id, incarnation, number, sequence, segment)
+             WHERE v.sequence IS NOT NULL AND v.number IS NOT NULL
         ), remembered AS (
             INSERT INTO producer_numbers AS f
                    (stream_id, client_id, incarnation, slot, number, segment, sequence)
             SELECT DISTINCT ON (p.stream_id, p.client_id, p.incarnation, p.number % producer_window)
                    p.stream_id, p.client_id, p.incarnation, (p.number % producer_window)::integer, p.number,
-                   (SELECT s.uuid FROM segments s WHERE s.stream_id = p.stream_id AND s.first <= p.sequence
-                     ORDER BY s.first DESC LIMIT 1),
-                   p.sequence
-              FROM placed p WHERE p.number IS NOT NULL
+                   p.segment, p.sequence
+              FROM placed p
              ORDER BY p.stream_id, p.client_id, p.incarnation, p.number % producer_window, p.number DESC
                 ON CONFLICT (stream_id, client_id, incarnation, slot) DO UPDATE
                SET number = EXCLUDED.number, segment = EXCLUDED.segment, sequence = EXCLUDED.sequence
         )
         INSERT INTO producers AS q (stream_id, client_id, incarnation, highest)
         SELECT p.stream_id, p.client_id, p.incarnation, max(p.number)
-          FROM placed p WHERE p.number IS NOT NULL
+          FROM placed p
          GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
             ON CONFLICT (stream_id, client_id, incarnation) DO UPDATE
            SET highest = greatest(q.highest, EXCLUDED.highest), seen_at = EXCLUDED.seen_at;
     END IF;
+
+    IF tokens IS NOT NULL THEN
+        INSERT INTO tokens (slot, stream_id, token, segment, sequence)
+        SELECT floor(extract(epoch FROM at) / 86400)::bigint % 4, v.stream_id, v.token, v.segment, v.sequence
+          FROM unnest(streams, tokens, given, given_in) AS v (stream_id, token, sequence, segment)
+         WHERE v.sequence IS NOT NULL AND v.token <> '';
+    END IF;
+
+    -- The state of keyed streams: of several events of a key the last one counts; a tombstone ends the key.
+    IF keys IS NOT NULL THEN
+        WITH latest AS (
+            SELECT DISTINCT ON (v.stream_id, v.key)
+                   v.stream_id, sha256(convert_to(v.key, 'UTF8')) AS digest, v.key, v.segment, v.sequence, v.mask,
+                   v.payload, v.tombstone
+              FROM unnest(streams, keys, given, given_in, masks, payloads, tombstones)
+                   AS v (stream_id, key, sequence, segment, mask, payload, tombstone)
+              JOIN streams s ON s.id = v.stream_id AND s.keyed
+             WHERE v.sequence IS NOT NULL AND v.key <> ''
+             ORDER BY v.stream_id, v.key, v.sequence DESC
+        ), ended AS (
+            DELETE FROM keyed_state k USING latest l
+             WHERE l.tombstone = 1 AND (k.stream_id, k.digest) = (l.stream_id, l.digest)
+        )
+        INSERT INTO keyed_state AS k (stream_id, digest, key, segment, sequence, mask, appended_at, payload)
+        SELECT l.stream_id, l.digest, l.key, l.segment, l.sequence, l.mask, at, l.payload
+          FROM latest l WHERE l.tombstone = 0
+         ORDER BY l.stream_id, l.digest
+            ON CONFLICT (stream_id, digest) DO UPDATE
+           SET segment = EXCLUDED.segment, sequence = EXCLUDED.sequence, mask = EXCLUDED.mask,
+               appended_at = EXCLUDED.appended_at, payload = EXCLUDED.payload;
+    END IF;
+END
+$$;
+
+-- Seals the open segments of streams and opens new ones; an empty one only with `even_empty`. The heads are locked in
+-- stream order, to the end of the transaction.
+CREATE FUNCTION roll_segments(stream_ids bigint[], even_empty boolean)
+RETURNS TABLE (stream bigint, sealed uuid, segment uuid, first bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    head record;
+BEGIN
+    FOR head IN
+        SELECT * FROM heads h WHERE h.stream_id = ANY (stream_ids) ORDER BY h.stream_id FOR NO KEY UPDATE
+    LOOP
+        CONTINUE WHEN NOT even_empty AND head.sequence < head.first;
+        UPDATE segments s SET last = head.sequence, bytes = head.bytes, sealed_at = clock_timestamp()
+         WHERE s.id = head.segment_id;
+        INSERT INTO segments (uuid, stream_id, group_id, first)
+        SELECT gen_random_uuid(), head.stream_id, current_group, head.sequence + 1 FROM log_state
+        RETURNING id, segments.uuid, group_id, segments.first
+             INTO head.segment_id, segment, head.group_id, first;
+        UPDATE heads h
+           SET segment_id = head.segment_id, segment = roll_segments.segment, group_id = head.group_id,
+               first = roll_segments.first, bytes = 0
+         WHERE h.stream_id = head.stream_id;
+        stream := head.stream_id;
+        sealed := head.segment;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Whether this life of the server wrote the log to its end. After a crash recovery what was committed without waiting
+-- for the disk may be gone, and would be numbered again: then all async streams get a new segment. In another
+-- server, or on another timeline (a restore, a failover), all streams do. Rows: the streams concerned, with the reason.
+-- Asked by every process on each new connection that appends, before it appends.
+CREATE FUNCTION prove_continuity() RETURNS TABLE (stream bigint, reason text) LANGUAGE plpgsql AS $$
+DECLARE
+    identifier bigint := (SELECT system_identifier FROM pg_control_system());
+    line       integer := ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::integer;
+    state      record;
+BEGIN
+    IF EXISTS (SELECT FROM incarnation i JOIN log_state s USING (system_identifier, timeline)
+                WHERE i.system_identifier = identifier AND i.timeline = line) THEN
+        RETURN;
+    END IF;
+    PERFORM FROM heads WHERE stream_id = 1 FOR NO KEY UPDATE;  -- first in every lock order; one at a time from here
+    IF EXISTS (SELECT FROM incarnation i JOIN log_state s USING (system_identifier, timeline)
+                WHERE i.system_identifier = identifier AND i.timeline = line) THEN
+        RETURN;
+    END IF;
+    SELECT * INTO state FROM log_state;
+    IF (state.system_identifier, state.timeline) IS DISTINCT FROM (identifier, line)
+       AND state.system_identifier IS NOT NULL THEN
+        RETURN QUERY SELECT r.stream, 'restored'
+                       FROM roll_segments((SELECT array_agg(stream_id) FROM heads), true) r;
+    ELSE
+        RETURN QUERY SELECT r.stream, 'crashed'
+                       FROM roll_segments((SELECT array_agg(id) FROM streams WHERE durability = 'async'), true) r;
+    END IF;
+    UPDATE log_state SET system_identifier = identifier, timeline = line;
+    DELETE FROM incarnation;
+    INSERT INTO incarnation (system_identifier, timeline) VALUES (identifier, line);
 END
 $$;

@@ -64,7 +64,9 @@ CREATE TABLE log_state (
     singleton     boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     current_group integer NOT NULL REFERENCES groups,
     quota_bytes   bigint,                     -- for all events, set by an operator; null: the hub's setting
-    booted_at     timestamptz                 -- the hub's last start
+    booted_at     timestamptz,                -- the hub's last start
+    system_identifier bigint,                 -- of the server that wrote last, and its timeline: others mean a restore
+    timeline          integer
 );
 
 -- Which life of the server wrote the log. Unlogged: every crash recovery empties it, and then what was committed without
@@ -109,15 +111,19 @@ CREATE TABLE producer_numbers (
 ) WITH (fillfactor = 80);
 
 -- Events with a text for an id, or of a request with an Idempotency-Key: `token` is a digest of whose and which. Found again
--- under the head's lock for a day or two; whole days are dropped.
+-- under the head's lock for two days at least: slot = days since 1970 modulo 4, and the slot of tomorrow is truncated.
 CREATE TABLE tokens (
-    day       integer NOT NULL,               -- days since 1970 UTC
+    slot      integer NOT NULL,
     stream_id bigint NOT NULL,
     token     bytea NOT NULL,
     segment   uuid NOT NULL,
     sequence  bigint NOT NULL,
-    PRIMARY KEY (day, stream_id, token)
-) PARTITION BY LIST (day);
+    PRIMARY KEY (slot, stream_id, token)
+) PARTITION BY LIST (slot);
+CREATE TABLE tokens_0 PARTITION OF tokens FOR VALUES IN (0);
+CREATE TABLE tokens_1 PARTITION OF tokens FOR VALUES IN (1);
+CREATE TABLE tokens_2 PARTITION OF tokens FOR VALUES IN (2);
+CREATE TABLE tokens_3 PARTITION OF tokens FOR VALUES IN (3);
 
 -- The latest event of each key of a keyed stream, written by the append itself.
 CREATE TABLE keyed_state (

@@ -1,0 +1,51 @@
+"""Errors of the log, part of the one tree of eventhub/errors.py."""
+
+from eventhub.errors import BadRequest, EventHubError
+
+
+class Changed(EventHubError):
+    """It has changed since that sequence; look at it again, then send its `current` sequence."""
+
+    code = "changed"
+    status = 412
+
+
+class StorageFull(EventHubError):
+    """The disk is full; nothing was stored. Older segments are being dropped: try again in a
+    moment.
+    """
+
+    code = "storage_full"
+    status = 507
+
+
+class ArchiveDamaged(EventHubError):
+    """An archived segment cannot be read as it was written; `manage.py archive verify` says what is
+    wrong.
+    """
+
+    code = "archive_damaged"
+    status = 500
+
+
+class TransientUnavailable(EventHubError):
+    """Redis, which holds transient streams, cannot be reached; nothing was stored, try again."""
+
+    code = "transient_unavailable"
+    status = 503
+
+
+class DurabilityFixed(EventHubError):
+    """A stream's durability is chosen when it is made; make another stream."""
+
+    code = "durability_fixed"
+    status = 409
+
+
+class TransientStream(BadRequest):
+    """A transient stream is kept in memory for a while only, so no callback can be promised on it;
+    listen to it, or register on a stream that is stored.
+    """
+
+    code = "transient_stream"
+    status = 422
