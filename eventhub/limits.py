@@ -49,6 +49,12 @@ PRODUCER_SWEEP_INTERVAL_S = 600.0  # how often old producers are looked for
 MAINTAIN_INTERVAL_S = 5.0  # how often a maintainer looks whether a partition is needed
 STREAMS_PER_ZONE_MAX = 10_000
 
+# --- policies of streams ---
+SEGMENT_AGE_S_MAX = 366 * 24 * 3600  # an audit stream that rolls once a year
+RETAIN_EVENTS_MAX = 10**15  # every number up to here is exact in JavaScript too
+RETAIN_BYTES_MAX = 1 << 50  # 1 PiB, more than one hub has
+RETAIN_AGE_S_MAX = 100 * 366 * 24 * 3600  # what an archive law may ask for
+
 # --- tail and read ---
 RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
 RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally; in memory

@@ -159,7 +159,7 @@ class LiveZone:
             key = self.key(*grants, client=name)
         return HubClient(self.hub.web[web].url, key or self.admin)
 
-    def create_stream(self, name: str, **policy: int) -> str:
+    def create_stream(self, name: str, **policy: Any) -> str:
         """A new stream in this zone; returns its name."""
         answer = self.hub.call("PUT", f"/v1/streams/{name}", policy, key=self.admin)
         assert answer.status == 201, answer

@@ -67,6 +67,24 @@ class WholeField(serializers.IntegerField):
         return data
 
 
+class FlagField(serializers.BooleanField):
+    """JSON's true or false, nothing that only looks like it."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class OneOfField(serializers.ChoiceField):
+    """One of a few words, as a JSON string."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=data)
+        return str(super().to_internal_value(data))
+
+
 class MomentField(serializers.DateTimeField):
     """An RFC 3339 time with its offset."""
 

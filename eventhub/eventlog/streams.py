@@ -23,7 +23,9 @@ Durability = Literal["sync", "async", "transient"]
 
 
 class StreamPolicy(NamedTuple):
-    """How a stream is kept; None: no such limit. The order is that of the columns in streams.sql."""
+    """How a stream is kept; None: no such limit. The order is that of the columns in
+    streams.sql.
+    """
 
     durability: Durability = "sync"  # for good
     # a segment is sealed when it holds so many events, so many stored bytes, or is so old
@@ -45,7 +47,7 @@ class StreamPolicy(NamedTuple):
 class StreamRow(NamedTuple):
     """A stream as it stands. `sequence` is the last given, 0 in a new stream; `first` the first
     that can still be read. `boot_*`: the last event before the hub's last start, None if it was
-    made since.
+    made since. Where a transient stream stands is not in the database: None here.
     """
 
     id: int
@@ -55,10 +57,10 @@ class StreamRow(NamedTuple):
     created_at_us: int
     boot_segment: str | None
     boot_sequence: int | None
-    segment: str  # UUID of the segment being written (EMC-14)
-    segment_first: int
-    sequence: int
-    first: int
+    segment: str | None  # UUID of the segment being written (EMC-14)
+    segment_first: int | None
+    sequence: int | None
+    first: int | None
 
 
 class SegmentRow(NamedTuple):
@@ -73,6 +75,9 @@ class SegmentRow(NamedTuple):
     bytes: int
     opened_at_us: int
     sealed_at_us: int | None
+    archived: bool  # complete in the archive
+    left_at_us: int | None  # when it ceased to be live, and why
+    left_why: str | None
 
 
 def create_stream(
@@ -142,7 +147,7 @@ def current_segment(connection: Connection, stream_id: int) -> SegmentRow:
 def read_event(connection: Connection, stream: StreamRow, sequence: int) -> Stored:
     """One event. UnknownEvent if the number is not given yet, Gone if it is no longer held."""
     found = _one(connection, "segment_of_event", (stream.id, min(sequence, _SEQUENCE_MAX)))
-    if found is None or sequence > stream.sequence:
+    if found is None or sequence > (stream.sequence or 0):
         raise UnknownEvent(stream=stream.name)
     segment_id, uuid, group_id, tier = found
     row = None

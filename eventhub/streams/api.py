@@ -14,6 +14,7 @@ from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
 from eventhub.eventlog.streams import SegmentRow
 from eventhub.streams import selectors, services
+from eventhub.streams.errors import DurabilityFixed, KeyedFixed
 from eventhub.streams.serializers import (
     PolicySerializer,
     SegmentSerializer,
@@ -63,7 +64,7 @@ class OneStream(ManagementView):
         Operation(
             "Create a stream or change its policy",
             {200: StreamSerializer, 201: StreamSerializer},
-            (*_NAMED, errors.LimitReached),
+            (*_NAMED, errors.LimitReached, DurabilityFixed, KeyedFixed),
             PolicySerializer,
         )
     )
@@ -71,9 +72,9 @@ class OneStream(ManagementView):
         actor = actor_of(request)
         valid_name(stream, field="stream")
         actor.require("manage", stream)
-        change = services.PolicyChange(**read_body(request, PolicySerializer))
+        policy = read_body(request, PolicySerializer)
         row, new = services.put_stream(
-            zone_id=actor.zone_id, zone=actor.zone, name=stream, change=change
+            zone_id=actor.zone_id, zone=actor.zone, name=stream, policy=policy
         )
         return Response(stream_json(row), 201 if new else 200)
 

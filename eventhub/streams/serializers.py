@@ -1,20 +1,71 @@
 """The shapes of the streams' bodies and answers."""
 
-from typing import Any
+from typing import Any, get_args
 
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import StrictSerializer, WholeField
+from eventhub.access.fields import (
+    FlagField,
+    OneOfField,
+    StrictSerializer,
+    TextField,
+    WholeField,
+)
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog.streams import SegmentRow, StreamRow
+from eventhub.eventlog.streams import Durability, SegmentRow, StreamRow
+
+
+def _limit(most: int, help_text: str) -> WholeField:
+    return WholeField(
+        min_value=1,
+        max_value=most,
+        required=False,
+        allow_null=True,
+        help_text=f"{help_text} null: no such limit.",
+    )
 
 
 class PolicySerializer(StrictSerializer):
+    """What of a policy is given; null removes a limit."""
+
+    durability = OneOfField(
+        choices=get_args(Durability),
+        required=False,
+        help_text="What an emit waits for: `sync` the disk, `async` the server, `transient` memory"
+        " alone. For good.",
+    )
     segment_events_max = WholeField(
         min_value=1, max_value=limits.SEGMENT_EVENTS_MAX, required=False
     )
     segment_bytes_max = WholeField(min_value=1, max_value=limits.SEGMENT_BYTES_MAX, required=False)
+    segment_age_s_max = _limit(limits.SEGMENT_AGE_S_MAX, "Seals a segment that is so old.")
+    keyed = FlagField(
+        required=False, help_text="The latest event of each `key` is kept as its state. For good."
+    )
+    restate = FlagField(
+        required=False, help_text="The state is appended anew at each start; needs `keyed`."
+    )
+    retain_events = _limit(limits.RETAIN_EVENTS_MAX, "Sealed segments beyond it are dropped.")
+    retain_bytes = _limit(limits.RETAIN_BYTES_MAX, "Sealed segments beyond it are dropped.")
+    retain_age_s = _limit(limits.RETAIN_AGE_S_MAX, "Segments sealed so long ago are dropped.")
+    on_lag = OneOfField(
+        choices=("keep", "drop"),
+        required=False,
+        help_text="What a durable cursor still needs is kept beyond the limits, or dropped.",
+    )
+    hold = TextField(
+        max_length=limits.TEXT_CHARS_MAX,
+        required=False,
+        allow_null=True,
+        help_text="Why nothing may be dropped (a legal hold); null: it may.",
+    )
+    archive = FlagField(required=False, help_text="Sealed segments are archived.")
+    undeclared = OneOfField(
+        choices=("accept", "refuse"),
+        required=False,
+        help_text="Events of types that are not declared.",
+    )
 
 
 class CurrentSegmentSerializer(serializers.Serializer):
@@ -25,14 +76,35 @@ class CurrentSegmentSerializer(serializers.Serializer):
     )
 
 
-class StreamSerializer(serializers.Serializer):
+class CursorSerializer(serializers.Serializer):
+    segment = serializers.UUIDField()
+    sequence = serializers.IntegerField()
+
+
+class StreamSerializer(PolicySerializer):
+    """A stream with its policy. Positions of a transient stream are null while its memory is
+    away.
+    """
+
     name = serializers.CharField()
-    segment_events_max = serializers.IntegerField()
-    segment_bytes_max = serializers.IntegerField()
     created_at = serializers.DateTimeField()
-    first = serializers.IntegerField(help_text="The first sequence that can still be read.")
-    last = serializers.IntegerField(help_text="The last sequence given; 0 in a new stream.")
-    segment = CurrentSegmentSerializer(help_text="The segment being written.")
+    first = serializers.IntegerField(
+        allow_null=True, help_text="The first sequence that can still be read."
+    )
+    last = serializers.IntegerField(
+        allow_null=True, help_text="The last sequence given; 0 in a new stream."
+    )
+    segment = CurrentSegmentSerializer(allow_null=True, help_text="The segment being written.")
+    boot = CursorSerializer(
+        allow_null=True,
+        help_text="The last event before the hub's last start; null in a stream made since.",
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().get_fields()
+        for field in fields.values():
+            field.required = True  # a policy is shown whole
+        return fields
 
 
 class SegmentSerializer(CurrentSegmentSerializer):
@@ -40,10 +112,19 @@ class SegmentSerializer(CurrentSegmentSerializer):
         source="sequence", help_text="The last sequence; `first` - 1 while empty."
     )
     state = serializers.ChoiceField(choices=["open", "sealed"])
-    tier = serializers.ChoiceField(choices=["live", "archived", "dropped"])
+    tier = serializers.ChoiceField(
+        choices=["live", "archived", "dropped"],
+        help_text="Where it is read from: the database, the archive alone, nowhere.",
+    )
     bytes = serializers.IntegerField(help_text="Stored bytes.")
     opened_at = serializers.DateTimeField()
     sealed_at = serializers.DateTimeField(allow_null=True)
+    archived = serializers.BooleanField(help_text="Complete in the archive; it may be live too.")
+    left_at = serializers.DateTimeField(allow_null=True, help_text="When it ceased to be live.")
+    left_why = serializers.CharField(
+        allow_null=True,
+        help_text="`age`, `size`, `count`, `quota`, `disk` or `continuity`.",
+    )
 
 
 class StoredEventSerializer(serializers.Serializer):
@@ -60,22 +141,24 @@ class StoredEventSerializer(serializers.Serializer):
 
 
 def stream_json(stream: StreamRow) -> dict[str, Any]:
+    segment = {
+        "uuid": stream.segment,
+        "first": stream.segment_first,
+        "sequence": stream.sequence,
+    }
+    boot = {"segment": stream.boot_segment, "sequence": stream.boot_sequence}
     return {
         "name": stream.name,
         **stream.policy._asdict(),
         "created_at": time_text(stream.created_at_us),
         "first": stream.first,
         "last": stream.sequence,
-        "segment": {
-            "uuid": stream.segment,
-            "first": stream.segment_first,
-            "sequence": stream.sequence,
-        },
+        "segment": None if stream.segment is None else segment,
+        "boot": None if stream.boot_segment is None else boot,
     }
 
 
 def segment_json(segment: SegmentRow) -> dict[str, Any]:
-    sealed_at_us = segment.sealed_at_us
     return {
         "uuid": segment.uuid,
         "first": segment.first,
@@ -85,5 +168,12 @@ def segment_json(segment: SegmentRow) -> dict[str, Any]:
         "tier": segment.tier,
         "bytes": segment.bytes,
         "opened_at": time_text(segment.opened_at_us),
-        "sealed_at": None if sealed_at_us is None else time_text(sealed_at_us),
+        "sealed_at": _moment(segment.sealed_at_us),
+        "archived": segment.archived,
+        "left_at": _moment(segment.left_at_us),
+        "left_why": segment.left_why,
     }
+
+
+def _moment(us: int | None) -> str | None:
+    return None if us is None else time_text(us)

@@ -1,51 +1,43 @@
 """Makes streams and changes their policy; each change is announced in its own transaction."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from django.db import transaction
 
 from eventhub.access.system import announce, raw_connection
 from eventhub.errors import Forbidden
 from eventhub.eventlog import streams
-from eventhub.eventlog.streams import StreamPolicy, StreamRow
+from eventhub.eventlog.streams import StreamRow
+from eventhub.streams.policies import changed_policy, new_policy
 
 SYSTEM = "system"
 
 
-class PolicyChange(NamedTuple):
-    """What of a policy is given; None leaves what is, or takes the default in a new stream."""
-
-    segment_events_max: int | None = None
-    segment_bytes_max: int | None = None
-
-
 def put_stream(
-    *, zone_id: int, zone: str, name: str, change: PolicyChange
+    *, zone_id: int, zone: str, name: str, policy: Mapping[str, Any]
 ) -> tuple[StreamRow, bool]:
-    """The stream with that policy, and whether it is new. The same again changes nothing."""
+    """The stream with what is given of a policy, and whether it is new; the rest stays, or is the
+    default in a new one. The same again changes nothing.
+    """
     if name == SYSTEM:
         raise Forbidden("The stream `system` is the hub's own.")
     connection = raw_connection()
     found = streams.find_stream(connection, zone_id, name)
-    if found is not None and _changed(found.policy, change) == found.policy:
+    if found is not None and changed_policy(found.policy, policy) == found.policy:
         return found, False
     with transaction.atomic():
         streams.lock_system(connection)
         found = streams.find_stream(connection, zone_id, name)
         if found is None:
-            policy = _changed(StreamPolicy(), change)
-            streams.create_stream(connection, zone_id, name, policy)
+            wanted = new_policy(policy)
+            streams.create_stream(connection, zone_id, name, wanted)
         else:
-            policy = _changed(found.policy, change)
-            streams.update_policy(connection, found.id, policy)
+            wanted = changed_policy(found.policy, policy)
+            streams.update_policy(connection, found.id, wanted)
         announce(
             zone=zone,
             type="stream.changed" if found else "stream.created",
-            attributes={"stream": name, **policy._asdict()},
+            attributes={"stream": name, **wanted._asdict()},
         )
     return streams.get_stream(connection, zone_id, name), found is None
-
-
-def _changed(policy: StreamPolicy, change: PolicyChange) -> StreamPolicy:
-    given = {name: value for name, value in change._asdict().items() if value is not None}
-    return policy._replace(**given)

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import NameField, StrictSerializer, TextField
+from eventhub.access.fields import FlagField, NameField, StrictSerializer, TextField
 from eventhub.event.json_codec import time_text
 from registrations.endpoints import secrets
 from registrations.endpoints.callback_url import valid_url
@@ -18,15 +18,6 @@ class UrlField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         return valid_url(data, callback_addresses(), field=self.field_name or "url")
-
-
-class FlagField(serializers.BooleanField):
-    """JSON's true or false, nothing that only looks like it."""
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
 
 
 class SecretField(TextField):

@@ -20,7 +20,7 @@ def make(names: list[str]) -> dict[str, object]:
     from eventhub.access import key_services, services
     from eventhub.access.actor import Actor
     from eventhub.access.grants import Grant
-    from eventhub.streams.services import PolicyChange, put_stream
+    from eventhub.streams.services import put_stream
     from tests.benchmarks.events import CLIENT
 
     call_command("migrate", interactive=False, verbosity=0)
@@ -31,7 +31,7 @@ def make(names: list[str]) -> dict[str, object]:
         actor=Actor(zone.pk, zone.name, None), client=client, terms=key_services.KeyTerms(grants)
     )
     streams = {
-        name: put_stream(zone_id=zone.pk, zone=zone.name, name=name, change=PolicyChange())[0].id
+        name: put_stream(zone_id=zone.pk, zone=zone.name, name=name, policy={})[0].id
         for name in names
     }
     return {"key": issued.text, "streams": streams}

@@ -58,7 +58,8 @@ SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_by
 -- A page in the order of the stream, after the segment with that first sequence and id. What the open one holds, its head says.
 SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL, s.tier,
        COALESCE(s.bytes, h.bytes), (extract(epoch FROM s.opened_at) * 1000000)::bigint,
-       (extract(epoch FROM s.sealed_at) * 1000000)::bigint
+       (extract(epoch FROM s.sealed_at) * 1000000)::bigint, s.archive IS NOT NULL,
+       (extract(epoch FROM s.left_at) * 1000000)::bigint, s.left_why
   FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND h.stream_id = s.stream_id
  WHERE s.stream_id = %s AND (s.first, s.id) > (%s, %s)
  ORDER BY s.first, s.id
@@ -66,7 +67,7 @@ SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL
 
 -- name: current_segment
 SELECT s.id, s.uuid::text, h.first, h.sequence, true, s.tier, h.bytes,
-       (extract(epoch FROM s.opened_at) * 1000000)::bigint, NULL
+       (extract(epoch FROM s.opened_at) * 1000000)::bigint, NULL, false, NULL, NULL
   FROM heads h JOIN segments s ON s.id = h.segment_id
  WHERE h.stream_id = %s
 

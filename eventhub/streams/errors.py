@@ -1,0 +1,17 @@
+"""Errors of streams and their policies, part of the one tree of eventhub/errors.py."""
+
+from eventhub.errors import Conflict
+
+
+class DurabilityFixed(Conflict):
+    """A stream's durability is for good, because emits were promised it; make another stream."""
+
+    code = "durability_fixed"
+
+
+class KeyedFixed(Conflict):
+    """Whether a stream is keyed is for good, because a state that begins in the middle would lack
+    keys; make another stream.
+    """
+
+    code = "keyed_fixed"
