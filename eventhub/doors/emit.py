@@ -72,7 +72,8 @@ async def _draft(gate: Gate, principal: Principal, stream_id: int, event: EventI
     producer = None
     if isinstance(event.id, IdIn):
         producer = Producer(principal.client_id, event.id.incarnation, event.id.sequence)
-    return Draft(stream_id, mask, stored_bytes(event, client=principal.client, mask=mask), producer)
+    payload = stored_bytes(event, client=principal.client, mask=mask)
+    return Draft(stream_id, mask, payload, producer, event.key, event.tombstone)
 
 
 def _emitted(stream: str, appended: list[Appended]) -> Emitted:

@@ -41,3 +41,10 @@ class Event(NamedTuple):
     correlation: str = ""
     cause: str = ""
     traceparent: str = ""
+    destinations: tuple[str, ...] = ()  # clients; empty: whoever listens (FOX-14)
+    security_level: str = "med"  # a label: low, med or high (FOX-19)
+    summary: str = ""
+    bundle_number: int = 0  # place within `bundle`, from 1
+    time_constraint_ms: int = 0
+    merge_scheme: str = ""
+    tombstone: bool = False  # the state of `key` ends with this event

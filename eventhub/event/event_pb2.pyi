@@ -7,12 +7,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class SecurityLevel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MED: _ClassVar[SecurityLevel]
+    LOW: _ClassVar[SecurityLevel]
+    HIGH: _ClassVar[SecurityLevel]
+
 class Liveness(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     LIVE: _ClassVar[Liveness]
     RECOVERY: _ClassVar[Liveness]
+    PLAYBACK: _ClassVar[Liveness]
+MED: SecurityLevel
+LOW: SecurityLevel
+HIGH: SecurityLevel
 LIVE: Liveness
 RECOVERY: Liveness
+PLAYBACK: Liveness
 
 class EventId(_message.Message):
     __slots__ = ("client", "timestamp_us", "sequence", "incarnation")
@@ -27,7 +38,7 @@ class EventId(_message.Message):
     def __init__(self, client: _Optional[str] = ..., timestamp_us: _Optional[int] = ..., sequence: _Optional[int] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("producer_id", "text_id", "source", "domain", "type", "name", "version", "attributes", "body", "content_type", "node", "application", "environment", "mask", "priority", "expires_at_us", "time_us", "key", "bundle", "depends", "correlation", "cause", "traceparent")
+    __slots__ = ("producer_id", "text_id", "source", "domain", "type", "name", "version", "attributes", "body", "content_type", "node", "application", "environment", "mask", "priority", "expires_at_us", "time_us", "key", "bundle", "depends", "correlation", "cause", "traceparent", "destinations", "security_level", "summary", "bundle_number", "time_constraint_ms", "merge_scheme", "tombstone")
     PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -51,6 +62,13 @@ class Event(_message.Message):
     CORRELATION_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
+    DESTINATIONS_FIELD_NUMBER: _ClassVar[int]
+    SECURITY_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    BUNDLE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TIME_CONSTRAINT_MS_FIELD_NUMBER: _ClassVar[int]
+    MERGE_SCHEME_FIELD_NUMBER: _ClassVar[int]
+    TOMBSTONE_FIELD_NUMBER: _ClassVar[int]
     producer_id: EventId
     text_id: str
     source: str
@@ -74,10 +92,17 @@ class Event(_message.Message):
     correlation: str
     cause: str
     traceparent: str
-    def __init__(self, producer_id: _Optional[_Union[EventId, _Mapping]] = ..., text_id: _Optional[str] = ..., source: _Optional[str] = ..., domain: _Optional[str] = ..., type: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., attributes: _Optional[bytes] = ..., body: _Optional[bytes] = ..., content_type: _Optional[str] = ..., node: _Optional[str] = ..., application: _Optional[_Iterable[str]] = ..., environment: _Optional[bytes] = ..., mask: _Optional[int] = ..., priority: _Optional[int] = ..., expires_at_us: _Optional[int] = ..., time_us: _Optional[int] = ..., key: _Optional[str] = ..., bundle: _Optional[str] = ..., depends: _Optional[_Iterable[str]] = ..., correlation: _Optional[str] = ..., cause: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
+    destinations: _containers.RepeatedScalarFieldContainer[str]
+    security_level: SecurityLevel
+    summary: str
+    bundle_number: int
+    time_constraint_ms: int
+    merge_scheme: str
+    tombstone: bool
+    def __init__(self, producer_id: _Optional[_Union[EventId, _Mapping]] = ..., text_id: _Optional[str] = ..., source: _Optional[str] = ..., domain: _Optional[str] = ..., type: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., attributes: _Optional[bytes] = ..., body: _Optional[bytes] = ..., content_type: _Optional[str] = ..., node: _Optional[str] = ..., application: _Optional[_Iterable[str]] = ..., environment: _Optional[bytes] = ..., mask: _Optional[int] = ..., priority: _Optional[int] = ..., expires_at_us: _Optional[int] = ..., time_us: _Optional[int] = ..., key: _Optional[str] = ..., bundle: _Optional[str] = ..., depends: _Optional[_Iterable[str]] = ..., correlation: _Optional[str] = ..., cause: _Optional[str] = ..., traceparent: _Optional[str] = ..., destinations: _Optional[_Iterable[str]] = ..., security_level: _Optional[_Union[SecurityLevel, str]] = ..., summary: _Optional[str] = ..., bundle_number: _Optional[int] = ..., time_constraint_ms: _Optional[int] = ..., merge_scheme: _Optional[str] = ..., tombstone: _Optional[bool] = ...) -> None: ...
 
 class EventFrame(_message.Message):
-    __slots__ = ("listen", "segment", "sequence", "prev", "liveness", "appended_at_us", "registrations", "event")
+    __slots__ = ("listen", "segment", "sequence", "prev", "liveness", "appended_at_us", "registrations", "latest_version", "event")
     LISTEN_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
@@ -85,6 +110,7 @@ class EventFrame(_message.Message):
     LIVENESS_FIELD_NUMBER: _ClassVar[int]
     APPENDED_AT_US_FIELD_NUMBER: _ClassVar[int]
     REGISTRATIONS_FIELD_NUMBER: _ClassVar[int]
+    LATEST_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     listen: str
     segment: str
@@ -93,8 +119,9 @@ class EventFrame(_message.Message):
     liveness: Liveness
     appended_at_us: int
     registrations: _containers.RepeatedScalarFieldContainer[int]
+    latest_version: str
     event: bytes
-    def __init__(self, listen: _Optional[str] = ..., segment: _Optional[str] = ..., sequence: _Optional[int] = ..., prev: _Optional[int] = ..., liveness: _Optional[_Union[Liveness, str]] = ..., appended_at_us: _Optional[int] = ..., registrations: _Optional[_Iterable[int]] = ..., event: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, listen: _Optional[str] = ..., segment: _Optional[str] = ..., sequence: _Optional[int] = ..., prev: _Optional[int] = ..., liveness: _Optional[_Union[Liveness, str]] = ..., appended_at_us: _Optional[int] = ..., registrations: _Optional[_Iterable[int]] = ..., latest_version: _Optional[str] = ..., event: _Optional[bytes] = ...) -> None: ...
 
 class ServerFrame(_message.Message):
     __slots__ = ("event", "message")

@@ -8,12 +8,14 @@ import binascii
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import compress
 from operator import attrgetter
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import orjson
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import astuple
 
 from eventhub import errors, limits
 from eventhub.event import protobuf_codec
@@ -25,9 +27,12 @@ NDJSON = "application/x-ndjson"
 Text = Annotated[str, Meta(max_length=limits.TEXT_CHARS_MAX)]
 Named = Annotated[str, Meta(min_length=1, max_length=limits.TEXT_CHARS_MAX)]
 Counted = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Texts = Annotated[list[Text], Meta(max_length=limits.LIST_ITEMS_MAX)]
+# tuples: an empty default that is not made anew for every event
+Texts = Annotated[tuple[Text, ...], Meta(max_length=limits.LIST_ITEMS_MAX)]
+Names = Annotated[tuple[Named, ...], Meta(max_length=limits.LIST_ITEMS_MAX)]
 Moment = Annotated[datetime, Meta(tz=True)]
 Priority = Annotated[int, Meta(ge=-1000, le=1000)]
+Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class IdIn(Struct, forbid_unknown_fields=True):
@@ -41,12 +46,14 @@ class IdIn(Struct, forbid_unknown_fields=True):
     timestamp: Counted = 0  # microseconds since 1970 UTC
 
 
-class EventIn(Struct, forbid_unknown_fields=True):
-    """One event as a caller sends it."""
+class EventIn(Struct, forbid_unknown_fields=True, gc=False):
+    """One event as a caller sends it. Made of JSON, it holds no cycle for a collector to find."""
 
     domain: Named
     type: Named
     attributes: dict[str, Any] = {}
+    channels: Annotated[list[Named], Meta(max_length=64)] | UnsetType = UNSET
+    mask: int | str | UnsetType = UNSET
     id: IdIn | Named | None = None
     name: Text = ""
     version: Text = ""
@@ -54,19 +61,24 @@ class EventIn(Struct, forbid_unknown_fields=True):
     body_base64: str | UnsetType = UNSET
     content_type: Text = ""
     node: Text = ""
-    application: Texts = []
+    application: Texts = ()
     environment: dict[str, Text] = {}
-    channels: Annotated[list[Named], Meta(max_length=64)] | UnsetType = UNSET
-    mask: int | str | UnsetType = UNSET
     priority: Priority = 0
     expires_at: Moment | None = None
     time: Moment | None = None
     key: Text = ""
     bundle: Text = ""
-    depends: Texts = []
+    depends: Texts = ()
     correlation: Text = ""
     cause: Text = ""
     traceparent: Text = ""
+    destinations: Names = ()
+    security_level: Literal["low", "med", "high"] = "med"
+    summary: Text = ""
+    bundle_number: Positive | None = None
+    time_constraint_ms: Positive | None = None
+    merge_scheme: Text = ""
+    tombstone: bool = False
 
 
 _one = msgspec.json.Decoder(EventIn)
@@ -211,21 +223,8 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
     }
     if len(event.attributes) > limits.ATTRIBUTES_COUNT_MAX:
         raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
-    if event.body is not UNSET or event.body_base64 is not UNSET or event.content_type:
-        _add_body(fields, event)
-    if event.id is not None:
-        _add_id(fields, event.id, client)
-    if event.environment:
-        environment = _check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
-        fields["environment"] = environment
-    if event.expires_at is not None:
-        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
-    if event.time is not None:
-        fields["time_us"] = _microseconds(event.time, "time")
-    values = _values(event)
-    if values != _NOT_GIVEN:  # one comparison: most events give none of them
-        given = zip(_AS_THEY_ARE, values, strict=True)
-        fields.update({name: value for name, value in given if value})
+    if astuple(event)[_AT:] != _NOT_GIVEN:  # one comparison: most events give nothing more
+        _add_given(fields, event)
     payload = protobuf_codec.encode_fields(fields)
     if len(payload) > limits.EVENT_BYTES_MAX:
         raise errors.EventTooLarge(bytes=len(payload), bytes_max=limits.EVENT_BYTES_MAX)
@@ -243,18 +242,43 @@ _AS_THEY_ARE = (
     "correlation",
     "cause",
     "traceparent",
+    "destinations",
+    "summary",
+    "bundle_number",
+    "time_constraint_ms",
+    "merge_scheme",
+    "tombstone",
 )
+_AT = EventIn.__struct_fields__.index("mask") + 1
+_NOT_GIVEN = astuple(EventIn(domain="-", type="-"))[_AT:]
 _values = attrgetter(*_AS_THEY_ARE)
-_NOT_GIVEN = _values(EventIn(domain="-", type="-"))
 
 
-def _add_id(fields: dict[str, Any], given: IdIn | str, client: str) -> None:
-    if isinstance(given, str):
-        fields["text_id"] = given
-    else:
-        fields["producer_id"] = protobuf_codec.id_message(
-            client, given.timestamp, given.sequence, given.incarnation
-        )
+def _add_given(fields: dict[str, Any], event: EventIn) -> None:
+    values = _values(event)
+    fields.update(compress(zip(_AS_THEY_ARE, values, strict=False), values))
+    if event.body is not UNSET or event.body_base64 is not UNSET or event.content_type:
+        _add_body(fields, event)
+    if event.id is not None:
+        if isinstance(event.id, str):
+            fields["text_id"] = event.id
+        else:
+            fields["producer_id"] = protobuf_codec.id_message(
+                fields["source"], event.id.timestamp, event.id.sequence, event.id.incarnation
+            )
+    if event.environment:
+        environment = _check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
+        fields["environment"] = environment
+    if event.expires_at is not None:
+        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
+    if event.time is not None:
+        fields["time_us"] = _microseconds(event.time, "time")
+    if event.security_level != "med":
+        fields["security_level"] = event.security_level.upper()
+    if event.tombstone and not event.key:
+        raise errors.MissingField("A tombstone ends the state of its `key`.", field="key")
+    if event.bundle_number is not None and not event.bundle:
+        raise errors.MissingField("A `bundle_number` counts within its `bundle`.", field="bundle")
 
 
 def _add_body(fields: dict[str, Any], event: EventIn) -> None:

@@ -19,7 +19,10 @@ _TEXTS = (
     "correlation",
     "cause",
     "traceparent",
+    "summary",
+    "merge_scheme",
 )
+_PLAIN = ("priority", "bundle_number", "time_constraint_ms", "tombstone")
 
 
 def time_text(time_us: int) -> str:
@@ -68,8 +71,13 @@ def _add_optional(fields: dict[str, Any], event: Event) -> None:
         fields["environment"] = event.environment
     if event.depends:
         fields["depends"] = event.depends
-    if event.priority:
-        fields["priority"] = event.priority
+    if event.destinations:
+        fields["destinations"] = event.destinations
+    if event.security_level != "med":
+        fields["security_level"] = event.security_level
+    for name in _PLAIN:
+        if value := getattr(event, name):
+            fields[name] = value
     if event.expires_at_us:
         fields["expires_at"] = time_text(event.expires_at_us)
     if event.time_us:

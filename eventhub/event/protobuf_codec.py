@@ -32,7 +32,15 @@ _SAME = (  # fields that are the same on both sides, and absent when empty
     "correlation",
     "cause",
     "traceparent",
+    "destinations",
+    "summary",
+    "bundle_number",
+    "time_constraint_ms",
+    "merge_scheme",
+    "tombstone",
 )
+_LISTS = ("application", "depends", "destinations")
+_LEVELS = ("med", "low", "high")  # by number, as in event.proto
 _SAME_AT = tuple((Event._fields.index(name), name) for name in _SAME)
 
 
@@ -54,6 +62,8 @@ def encode(event: Event) -> bytes:
         fields["body"] = event.body
     if event.environment:
         fields["environment"] = orjson.dumps(event.environment)
+    if event.security_level != "med":
+        fields["security_level"] = event.security_level.upper()
     if isinstance(event.id, EventId):
         fields["producer_id"] = id_message(*event.id)
     elif event.id:
@@ -87,12 +97,13 @@ def decode(payload: bytes) -> Event:
     fields["attributes"] = orjson.loads(fields.get("attributes", b"{}"))
     if "content_type" in fields:
         fields.setdefault("body", b"")
-    if "application" in fields:
-        fields["application"] = tuple(fields["application"])
-    if "depends" in fields:
-        fields["depends"] = tuple(fields["depends"])
+    for name in _LISTS:
+        if name in fields:
+            fields[name] = tuple(fields[name])
     if "environment" in fields:
         fields["environment"] = orjson.loads(fields["environment"])
+    if "security_level" in fields:
+        fields["security_level"] = _LEVELS[fields["security_level"]]
     if "text_id" in fields:
         fields["id"] = fields.pop("text_id")
     elif "producer_id" in fields:

@@ -64,6 +64,13 @@ def events(draw: st.DrawFn) -> Event:
         correlation=draw(TEXT),
         cause=draw(TEXT),
         traceparent=draw(TEXT),
+        destinations=tuple(draw(st.lists(NAME, max_size=3))),
+        security_level=draw(st.sampled_from(["low", "med", "high"])),
+        summary=draw(TEXT),
+        bundle_number=draw(INT64),
+        time_constraint_ms=draw(INT64),
+        merge_scheme=draw(TEXT),
+        tombstone=draw(st.booleans()),
     )
 
 
@@ -80,6 +87,12 @@ def test_json_says_all_of_an_event(event: Event) -> None:
     assert int(shown["mask"]) == event.mask
     for name in ("source", "name", "version", "node", "key", "bundle", "correlation", "cause"):
         assert shown.get(name, "") == getattr(event, name)
+    for name in ("summary", "merge_scheme"):
+        assert shown.get(name, "") == getattr(event, name)
+    for name in ("bundle_number", "time_constraint_ms", "tombstone"):
+        assert shown.get(name, 0) == getattr(event, name)
+    assert tuple(shown.get("destinations", ())) == event.destinations
+    assert shown.get("security_level", "med") == event.security_level
     assert tuple(shown.get("application", ())) == event.application
     assert tuple(shown.get("depends", ())) == event.depends
     assert shown.get("environment") == event.environment
