@@ -151,7 +151,6 @@ FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the oth
 DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed
 ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
 PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for
-RETIRE_INTERVAL_S = 600.0  # how often those that are due to go are looked for
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
 
 # --- callbacks ---

@@ -14,7 +14,7 @@ from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.leases import Leases, add_streams, known_streams
-from delivery.forward.partitions import make_partitions, retiring
+from delivery.forward.partitions import make_partitions
 from delivery.forward.plan import Piece
 from delivery.forward.stream import Parts
 from delivery.forward.write import expand, writing_pool
@@ -105,7 +105,6 @@ class Forwarder:
                 ("streams", partial(self._find_streams, parts)),
                 ("fanouts", partial(self._expand, parts)),
                 ("partitions", partial(self._partitions, parts)),
-                ("retirement", self._retire),
                 ("lag", partial(_show_lag, holder, parts.clock)),
             ):
                 group.create_task(endless(name, work))
@@ -131,14 +130,6 @@ class Forwarder:
         while True:
             await asyncio.sleep(limits.PARTITIONS_INTERVAL_S)
             await self._first_partitions(parts)
-
-    async def _retire(self) -> None:
-        while True:
-            await asyncio.sleep(limits.RETIRE_INTERVAL_S)
-            try:
-                await retiring(self._url)
-            except _POSTPONED as error:
-                log.info("retirement_postponed", reason=type(error).__name__)
 
     async def _find_streams(self, parts: Parts) -> None:
         """Rows for streams that got their first callback; looked for after every change."""
