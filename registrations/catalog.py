@@ -8,6 +8,7 @@ event load the versions of its barrier; adding what is there already changes not
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from sys import intern
 from typing import Any, NamedTuple
 
 import orjson
@@ -30,9 +31,8 @@ class Version(NamedTuple):
 
     id: int
     registration: int
-    client_id: int
+    client: str  # its name
     endpoint_id: int | None
-    ordered: bool  # of the endpoint, when it was loaded
     spec: Spec
     since: int  # exclusive: the stream's last sequence when the version began
     until: int | None  # inclusive; None: it has not ended
@@ -40,6 +40,15 @@ class Version(NamedTuple):
     def holds(self, sequence: int) -> bool:
         """True if the event of that sequence lies within the bounds."""
         return self.since < sequence and (self.until is None or sequence <= self.until)
+
+
+class Wanted(NamedTuple):
+    """Which versions of a stream are loaded: see catalog.sql."""
+
+    stream_id: int
+    after: int | None = None
+    barrier: int | None = None
+    registrations: list[int] | None = None
 
 
 class CallbackStream(NamedTuple):
@@ -59,16 +68,16 @@ class LiveRegistration(NamedTuple):
 
 async def versions_of_stream(connection: Connection, stream_id: int, after: int) -> list[Version]:
     """All versions with an endpoint that can hold for an event after that sequence."""
-    return await _load(connection, "versions_of_stream", {"stream_id": stream_id, "after": after})
+    return await _load(connection, Wanted(stream_id, after=after))
 
 
 async def versions_of_barrier(
     connection: Connection, barrier: int, stream_id: int
 ) -> list[Version]:
-    """The versions with an endpoint that begin or end at the barrier of a change."""
-    return await _load(
-        connection, "versions_of_barrier", {"stream_id": stream_id, "barrier": barrier}
-    )
+    """The versions with an endpoint that begin or end at the barrier of a change, also those that
+    never held.
+    """
+    return await _load(connection, Wanted(stream_id, barrier=barrier))
 
 
 async def versions_of_registrations(
@@ -77,8 +86,7 @@ async def versions_of_registrations(
     """The versions of some registrations that can hold for an event after that sequence, with an
     endpoint or without.
     """
-    values = {"stream_id": stream_id, "after": after, "registrations": list(ids)}
-    return await _load(connection, "versions_of_registrations", values)
+    return await _load(connection, Wanted(stream_id, after=after, registrations=list(ids)))
 
 
 async def streams_with_callbacks(
@@ -111,24 +119,22 @@ def spec_of(language: str, filter_json: str, zone_if_system: str | None) -> Spec
     return spec._replace(pairs=(*spec.pairs, ("zone", zone_if_system)))
 
 
-async def _load(connection: Connection, query: str, values: dict[str, Any]) -> list[Version]:
+async def _load(connection: Connection, wanted: Wanted) -> list[Version]:
     """Versions, a piece at a time, so that 100,000 do not stop the event loop."""
     shared = _shared_specs()
     found: list[Version] = []
-    async for row in _rows(connection, query, values):
-        id, registration, client, endpoint, ordered, since, until, *filter_columns = row
+    async for row in _rows(connection, wanted):
+        id, registration, client, endpoint, since, until, *filter_columns = row
         spec = shared(*filter_columns)
-        found.append(Version(id, registration, client, endpoint, ordered, spec, since, until))
+        found.append(Version(id, registration, intern(client), endpoint, spec, since, until))
     return found
 
 
-async def _rows(
-    connection: Connection, query: str, values: dict[str, Any]
-) -> AsyncIterator[tuple[Any, ...]]:
+async def _rows(connection: Connection, wanted: Wanted) -> AsyncIterator[tuple[Any, ...]]:
     async with connection.transaction(), connection.cursor("catalog") as cursor:
         cursor.itersize = _ROWS_PER_FETCH
         await connection.execute(SQL["roomy"])
-        await cursor.execute(SQL[query], values)
+        await cursor.execute(SQL["versions"], wanted._asdict())
         async for row in cursor:
             yield row
 

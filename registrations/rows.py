@@ -51,7 +51,7 @@ class Wanted(NamedTuple):
     endpoint_id: int | None
 
 
-class Owner(NamedTuple):
+class Belonging(NamedTuple):
     """Whose a registration is."""
 
     zone_id: int
@@ -125,11 +125,11 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
 
 
 def insert(
-    connection: Connection, owner: Owner, barrier: int, wanted: Sequence[Wanted]
+    connection: Connection, whose: Belonging, barrier: int, wanted: Sequence[Wanted]
 ) -> list[int]:
     """New registrations; their ids, ascending in the order given."""
     values = {
-        **owner._asdict(),
+        **whose._asdict(),
         "barrier": barrier,
         "language": "pairs",
         "streams": [f"{{{','.join(map(str, one.streams))}}}" for one in wanted],

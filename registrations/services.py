@@ -17,7 +17,7 @@ from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
 from registrations.errors import UnknownEndpoint
-from registrations.owners import Owner, require_listen
+from registrations.owners import Owner
 from registrations.requests import (
     NewRegistration,
     RegistrationChange,
@@ -66,7 +66,7 @@ def create_registrations(
             Wanted(tuple(ids[name] for name in item.streams), text, endpoint)
             for item, text, endpoint in zip(items, texts, callbacks.ids, strict=True)
         ]
-        whose = rows.Owner(actor.zone_id, owner.id, session.id)
+        whose = rows.Belonging(actor.zone_id, owner.id, session.id)
         made = rows.show(connection, rows.insert(connection, whose, barrier, wanted))
         rows.count_session(connection, session.id, len(made))
         told = [created(owner.name, id) for id in callbacks.secrets]
@@ -156,7 +156,7 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
 def _stream_ids(actor: Actor, asked: Sequence[Sequence[str]]) -> dict[str, int]:
     """The ids of streams by name; Forbidden before UnknownStream, so that names do not leak."""
     names = dict.fromkeys(name for names in asked for name in names)
-    refused = _refusals(names, lambda name: require_listen(actor=actor, stream=name))
+    refused = _refusals(names, lambda name: actor.require_listen(name, field="streams"))
     found = rows.streams_by_name(raw_connection(), actor.zone_id, names)
     refused |= {name: UnknownStream(stream=name) for name in names if name not in found | refused}
     for index, streams in enumerate(asked):
@@ -203,7 +203,7 @@ def _callbacks(actor: Actor, owner: Owner, items: Sequence[NewRegistration]) -> 
 def _require_all(actor: Actor, found: Registration, names: dict[int, str]) -> None:
     """Forbidden unless the actor may listen to all streams of the registration."""
     for id in found.streams:
-        require_listen(actor=actor, stream=names[id])
+        actor.require_listen(names[id], field="streams")
 
 
 def _held_endpoint(client_id: int, endpoint_id: int) -> None:

@@ -1,78 +1,32 @@
 -- Versions of registrations as matchers want them: for one stream, with their bounds as that stream's sequences.
---
--- Rows of a version: id, registration, client, endpoint, ordered, since, until, language, filter as text, and the zone's
--- name if the stream is `system` (number 1). A barrier is opened once, however many versions it bounds.
 
 -- name: roomy
 -- For one transaction: 100,000 versions are joined in memory.
 SET LOCAL work_mem = '64MB'
 
--- name: versions_of_stream
-WITH bounds AS MATERIALIZED (
-    SELECT b.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS sequence
-      FROM barriers b
-     WHERE b.id IN (SELECT v.from_barrier FROM registration_versions v
-                     WHERE v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.endpoint_id IS NOT NULL
-                     UNION
-                    SELECT v.until_barrier FROM registration_versions v
-                     WHERE v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.endpoint_id IS NOT NULL)
+-- name: versions
+-- Of one stream, and where a value is given: those that begin or end at a barrier, those of some registrations; without
+-- `registrations`, those with an endpoint; with `after`, those that can hold for an event after that sequence. A barrier
+-- is opened once, however many versions it bounds. The zone's name is given if the stream is `system` (number 1).
+WITH chosen AS NOT MATERIALIZED (
+    SELECT id, registration_id, endpoint_id, language, filter, from_barrier, until_barrier
+      FROM registration_versions
+     WHERE streams @> ARRAY[%(stream_id)s]::bigint[]
+       AND (endpoint_id IS NOT NULL OR %(registrations)s::bigint[] IS NOT NULL)
+       AND (%(registrations)s::bigint[] IS NULL OR registration_id = ANY (%(registrations)s::bigint[]))
+       AND (%(barrier)s::bigint IS NULL OR from_barrier = %(barrier)s OR until_barrier = %(barrier)s)
+), bounds AS MATERIALIZED (
+    SELECT id, sequences[array_position(streams, %(stream_id)s)] AS sequence FROM barriers
+     WHERE id IN (SELECT from_barrier FROM chosen UNION SELECT until_barrier FROM chosen)
 )
-SELECT v.id, v.registration_id, r.client_id, v.endpoint_id, e.ordered, f.sequence, u.sequence,
-       v.language, v.filter::text,
+SELECT v.id, v.registration_id, c.name, v.endpoint_id, f.sequence, u.sequence, v.language, v.filter::text,
        CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END
-  FROM registration_versions v
+  FROM chosen v
   JOIN registrations r ON r.id = v.registration_id
+  JOIN clients c ON c.id = r.client_id
   JOIN bounds f ON f.id = v.from_barrier
   LEFT JOIN bounds u ON u.id = v.until_barrier
-  LEFT JOIN endpoints e ON e.id = v.endpoint_id
- WHERE v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.endpoint_id IS NOT NULL
-   AND (u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence))
-
--- name: versions_of_barrier
--- Those that begin or end at a barrier, also if they never held.
-WITH bounds AS MATERIALIZED (
-    SELECT b.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS sequence
-      FROM barriers b
-     WHERE b.id IN (SELECT v.from_barrier FROM registration_versions v
-                     WHERE (v.from_barrier = %(barrier)s OR v.until_barrier = %(barrier)s)
-                       AND v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.endpoint_id IS NOT NULL
-                     UNION
-                    SELECT v.until_barrier FROM registration_versions v
-                     WHERE (v.from_barrier = %(barrier)s OR v.until_barrier = %(barrier)s)
-                       AND v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.endpoint_id IS NOT NULL)
-)
-SELECT v.id, v.registration_id, r.client_id, v.endpoint_id, e.ordered, f.sequence, u.sequence,
-       v.language, v.filter::text,
-       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END
-  FROM registration_versions v
-  JOIN registrations r ON r.id = v.registration_id
-  JOIN bounds f ON f.id = v.from_barrier
-  LEFT JOIN bounds u ON u.id = v.until_barrier
-  LEFT JOIN endpoints e ON e.id = v.endpoint_id
- WHERE (v.from_barrier = %(barrier)s OR v.until_barrier = %(barrier)s)
-   AND v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.endpoint_id IS NOT NULL
-
--- name: versions_of_registrations
--- With an endpoint or without.
-WITH bounds AS MATERIALIZED (
-    SELECT b.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS sequence
-      FROM barriers b
-     WHERE b.id IN (SELECT v.from_barrier FROM registration_versions v
-                     WHERE v.registration_id = ANY (%(registrations)s) AND v.streams @> ARRAY[%(stream_id)s]::bigint[]
-                     UNION
-                    SELECT v.until_barrier FROM registration_versions v
-                     WHERE v.registration_id = ANY (%(registrations)s) AND v.streams @> ARRAY[%(stream_id)s]::bigint[])
-)
-SELECT v.id, v.registration_id, r.client_id, v.endpoint_id, COALESCE(e.ordered, false), f.sequence, u.sequence,
-       v.language, v.filter::text,
-       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END
-  FROM registration_versions v
-  JOIN registrations r ON r.id = v.registration_id
-  JOIN bounds f ON f.id = v.from_barrier
-  LEFT JOIN bounds u ON u.id = v.until_barrier
-  LEFT JOIN endpoints e ON e.id = v.endpoint_id
- WHERE v.registration_id = ANY (%(registrations)s) AND v.streams @> ARRAY[%(stream_id)s]::bigint[]
-   AND (u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence))
+ WHERE %(after)s::bigint IS NULL OR u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence)
 
 -- name: streams_with_callbacks
 -- Streams beside the known ones, each with the lowest place from which a version with an endpoint holds.

@@ -73,7 +73,7 @@ async def test_versions_have_the_bounds_of_the_stream(
     assert (first.registration, first.since, first.until) == (made["id"], 3, 5)
     assert first.spec == Spec("shop", None, (("n", 1),))
     assert (second.since, second.until, second.spec) == (5, None, Spec("shop"))
-    assert (first.endpoint_id, first.ordered) == (made["endpoint"], False)
+    assert (first.endpoint_id, first.client) == (made["endpoint"], made["client"])
     assert [first.holds(sequence) for sequence in (3, 4, 5, 6)] == [False, True, True, False]
     assert await catalog.versions_of_stream(connection, orders, 5) == [second]
     assert await catalog.versions_of_stream(connection, returns, 0) == []  # it never held there
