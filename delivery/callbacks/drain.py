@@ -5,7 +5,7 @@ drains work beside each other. Sql module.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ from eventhub.logs import get_logger
 from registrations.endpoints.addresses import CallbackAddresses
 
 log = get_logger(__name__)
+OnConnection = Callable[[Connection], Awaitable[None]]
 _START = Lane(0, 0, -1)
 
 
@@ -65,6 +66,8 @@ class Drain:
         self._clock = SystemClock()
         self._slots = Slots(self._clock)
         self._random = Random()  # noqa: S311 - spreads retries, keeps no secret
+        self._guard = Guard(terms.addresses)
+        self._client = Client(self._guard)
         self._stir = asyncio.Event()  # look again: a hint, a free slot, a lane that was left
         self._more = False  # the last look left something behind
         self._lanes_go_on = False  # a lane is left that holds more than was claimed of it
@@ -83,17 +86,15 @@ class Drain:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Drain until `stop` is set; then wait a little for answers, and give back the rest."""
-        guard = Guard(self._terms.addresses)
-        client = Client(guard)
-        claiming = asyncio.create_task(self._connected("drain", self._claim, client))
-        writing = asyncio.create_task(self._connected("results", self._write, client))
+        claiming = asyncio.create_task(self._connected("drain", self._claim))
+        writing = asyncio.create_task(self._connected("results", self._outbox.run))
         await stop.wait()
         self._stopping = True
         self._stir.set()
         await asyncio.wait([claiming], timeout=limits.CALLBACK_STOP_S_MAX / 4)
         await self._finish(claiming, writing)
-        client.close()
-        guard.close()
+        self._client.close()
+        self._guard.close()
 
     async def _finish(self, *tasks: asyncio.Task[None]) -> None:
         """Answers that come in time are written, requests that are left are given back."""
@@ -109,40 +110,33 @@ class Drain:
         except (DatabaseUnavailable, psycopg.Error, *AWAY) as error:
             log.warning("callback_results_lost", reason=type(error).__name__)
 
-    async def _connected(self, name: str, work: Any, client: Client) -> None:
+    async def _connected(self, name: str, work: OnConnection) -> None:
         """Do the work on a connection, and on another one when that breaks; nothing ends it but the
         stop.
         """
-
-        async def on(connection: Connection) -> None:
-            await work(connection, client)
-
         while not self._stopping:
             try:
-                await self._with_connection(name, on)
+                await self._with_connection(name, work)
             except (DatabaseUnavailable, psycopg.Error, *AWAY) as error:
                 log.info("callbacks_wait_for_database", reason=type(error).__name__)
             except Exception:
                 log.exception("callbacks_failed", part=name)
             await asyncio.sleep(limits.RECONNECT_PAUSE_S)
 
-    async def _with_connection(self, name: str, work: Any) -> None:
+    async def _with_connection(self, name: str, work: OnConnection) -> None:
         connection = await claims.open_connection(self._terms.database_url, name)
         try:
             await work(connection)
         finally:
             connection.pgconn.finish()  # at once, also when the server does not answer
 
-    async def _write(self, connection: Connection, _: Client) -> None:
-        await self._outbox.run(connection)
-
-    async def _claim(self, connection: Connection, client: Client) -> None:
+    async def _claim(self, connection: Connection) -> None:
         while not self._stopping:
             self._stir.clear()
             self._more = True
             if self._slots.free > 0 and not self._outbox.full:
                 with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                    self._more = await self._turn(connection, client)
+                    self._more = await self._turn(connection)
             metrics.CALLBACK_SLOTS.set(self._slots.held)
             await self._pause()
 
@@ -168,13 +162,13 @@ class Drain:
             self._stir.set()
         self._freed()
 
-    async def _turn(self, connection: Connection, client: Client) -> bool:
+    async def _turn(self, connection: Connection) -> bool:
         """Claim once and start posting; true if more may be due."""
-        parallel = await self._claim_parallel(connection, client)
-        ordered = await self._claim_ordered(connection, client)
+        parallel = await self._claim_parallel(connection)
+        ordered = await self._claim_ordered(connection)
         return parallel or ordered
 
-    async def _claim_parallel(self, connection: Connection, client: Client) -> bool:
+    async def _claim_parallel(self, connection: Connection) -> bool:
         found = await claims.scan_parallel(connection, self._endpoints_after)
         due = self._parallel.due(self._endpoints_after, found)
         self._endpoints_after = found.last or 0
@@ -187,14 +181,14 @@ class Drain:
         claimed = await claims.claim_parallel(connection, wanted)
         for work in await self._loaded(connection, claimed, due, until_s):
             self._slots.hold(work.claimed.endpoint_id)
-            self._start(self._deliver(client, work))
+            self._start(self._deliver(work))
         return (
             len(claimed) >= sum(wanted.values())
             or wanted.keys() != due.keys()
             or found.last is not None
         )
 
-    async def _claim_ordered(self, connection: Connection, client: Client) -> bool:
+    async def _claim_ordered(self, connection: Connection) -> bool:
         found = await claims.scan_ordered(connection, self._lanes_after)
         due = self._ordered.due(self._lanes_after, found)
         self._lanes_after = found.last or _START
@@ -215,7 +209,7 @@ class Drain:
         works = iter(await self._loaded(connection, flat, endpoints, until_s))
         for lane_claims in taken:
             self._slots.hold(lane_claims[0].endpoint_id)
-            self._start(self._deliver_lane(client, list(islice(works, len(lane_claims)))))
+            self._start(self._deliver_lane(list(islice(works, len(lane_claims)))))
         return len(lanes) < len(due) or found.last is not None
 
     async def _cancel(self, connection: Connection, found: Found) -> None:
@@ -249,19 +243,19 @@ class Drain:
         if not task.cancelled() and task.exception() is not None:
             log.error("callback_failed", exc_info=task.exception())
 
-    async def _deliver(self, client: Client, work: Work) -> None:
+    async def _deliver(self, work: Work) -> None:
         try:
-            await self._try(client, work)
+            await self._try(work)
         finally:
             self._slots.release(work.claimed.endpoint_id)
             self._freed()
 
-    async def _deliver_lane(self, client: Client, works: list[Work]) -> None:
+    async def _deliver_lane(self, works: list[Work]) -> None:
         """One after the other, until one is to be tried again: the lane is closed until then."""
         first, left = works[0].claimed, list(works)
         try:
             while left and not self._stopping:
-                decision = await self._try(client, left.pop(0))
+                decision = await self._try(left.pop(0))
                 if decision is None or decision.state == "pending":
                     break
             self._lanes_go_on |= not left and len(works) >= limits.CALLBACK_LANE_DELIVERIES_MAX
@@ -271,7 +265,7 @@ class Drain:
             self._outbox.leave(first.lane, first.token)
             self._slots.release(first.endpoint_id)
 
-    async def _try(self, client: Client, work: Work) -> Decision | None:
+    async def _try(self, work: Work) -> Decision | None:
         """Post once and hand the result to the outbox; None if there was no time for it."""
         claimed = work.claimed
         if work.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX:
@@ -280,7 +274,7 @@ class Drain:
         request = self._slots.began(claimed.endpoint_id)
         outcome = "internal"
         try:
-            tried, attempt = await _posted(client, work)
+            tried, attempt = await _posted(self._client, work)
             outcome = tried.outcome
         except asyncio.CancelledError:
             self._outbox.give_back(claimed)
