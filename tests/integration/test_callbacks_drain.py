@@ -2,9 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
 
-import pytest
 from standardwebhooks import Webhook
 
 from delivery.callbacks import claims
@@ -17,24 +15,10 @@ from tests.integration.callbacks_world import (
     CallbacksWorld,
     Posted,
     answer,
-    callbacks_world,
     draining,
     receiver,
-    template_database,
     until,
 )
-
-
-@pytest.fixture(scope="module")
-def template() -> Iterator[str]:
-    with template_database() as name:
-        yield name
-
-
-@pytest.fixture
-def world(template: str) -> Iterator[CallbacksWorld]:
-    with callbacks_world(template) as made:
-        yield made
 
 
 async def test_what_is_due_is_posted_signed_and_written(world: CallbacksWorld) -> None:

@@ -7,7 +7,6 @@ a new healthy endpoint waited with them.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,24 +15,16 @@ from tests.integration.callbacks_world import (
     CallbacksWorld,
     Posted,
     Receiver,
-    callbacks_world,
     draining,
     receiver,
-    template_database,
     until,
 )
 
 HANGING = 100
 
 
-@pytest.fixture(scope="module")
-def template() -> Iterator[str]:
-    with template_database() as name:
-        yield name
-
-
-@pytest.fixture
-def world(template: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallbacksWorld]:
+@pytest.fixture(autouse=True)
+def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """All times a sixth or less, shares a quarter, and pages that hold a part of the endpoints."""
     lowered = {
         "CALLBACK_SLOTS_MAX": 144,
@@ -47,8 +38,6 @@ def world(template: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallbacksW
     }
     for name, value in lowered.items():
         monkeypatch.setattr(limits, name, value)
-    with callbacks_world(template) as made:
-        yield made
 
 
 async def never(_: Posted) -> bytes:

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-import pytest
 import redis
 
 from eventhub import limits
@@ -24,23 +23,9 @@ from tests.integration.callbacks_world import (
     SECRET_KEY,
     CallbacksWorld,
     Posted,
-    callbacks_world,
     receiver,
-    template_database,
     until,
 )
-
-
-@pytest.fixture(scope="module")
-def template() -> Iterator[str]:
-    with template_database() as name:
-        yield name
-
-
-@pytest.fixture
-def world(template: str) -> Iterator[CallbacksWorld]:
-    with callbacks_world(template) as made:
-        yield made
 
 
 class Broker:
