@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from delivery.sessions.protocol import Filter, require_listen
+from delivery.sessions.protocol import Filter
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.client.types import Cursor, Delivered, HubProblem, Receipt, Start
@@ -45,7 +45,7 @@ class LocalHub:
     ) -> AsyncIterator[Delivered]:
         """Every event of a stream from a start on, in order, once. Raises HubProblem."""
         try:
-            require_listen(self._principal, stream)
+            self._principal.require_listen(stream)
             stream_id = await self._gate.stream_id(self._principal, stream)
             zone = self._principal.zone if stream == "system" else None
             wanted = Filter(mask=_mask(mask), pairs=parse_pairs(pairs), zone=zone)

@@ -11,7 +11,7 @@ from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import queries, streams
 from registrations.errors import UnknownEndpoint
-from registrations.owners import heard, require_listen, require_some_listen, scope
+from registrations.owners import heard, require_some_listen, scope
 
 SQL = queries.load("deliveries.sql", Path(__file__).parent / "sql")
 
@@ -72,7 +72,7 @@ def list_of_endpoint(
     """
     shown = heard(actor=actor)
     if stream is not None:
-        require_listen(actor=actor, stream=stream, field="stream")
+        actor.require_listen(stream, field="stream")
     elif not shown.system:
         require_some_listen(actor=actor)
     connection = raw_connection()
@@ -94,7 +94,7 @@ def list_of_endpoint(
 
 def list_of_event(*, actor: Actor, stream: str, sequence: int, wanted: Wanted) -> list[DeliveryRow]:
     """The deliveries of one event by endpoint. Forbidden if the actor may not listen to it."""
-    require_listen(actor=actor, stream=stream, field="stream")
+    actor.require_listen(stream, field="stream")
     connection = raw_connection()
     found = streams.get_stream(connection, actor.zone_id, stream)
     segments = connection.execute(SQL["segment"], {"stream": found.id, "sequence": sequence})
@@ -119,7 +119,7 @@ def find_delivery(*, actor: Actor, delivery: DeliveryId) -> DeliveryRow:
     found = _rows(SQL["one"], {**delivery._asdict(), **_whose(actor)})
     if not found:
         raise UnknownDelivery(field="delivery")
-    require_listen(actor=actor, stream=found[0].stream, field="delivery")
+    actor.require_listen(found[0].stream, field="delivery")
     return found[0]
 
 

@@ -6,6 +6,7 @@ because what is in a stream is told to nobody else.
 from typing import NamedTuple
 
 from eventhub.access.actor import Actor
+from eventhub.access.grants import SYSTEM
 from eventhub.access.selectors import find_client
 from eventhub.errors import Forbidden, MissingField
 
@@ -47,19 +48,6 @@ def scope(*, actor: Actor, name: str | None = None) -> int | None:
     return None if actor.manages_zone or actor.principal is None else actor.principal.client_id
 
 
-def require_listen(*, actor: Actor, stream: str, field: str = "streams") -> None:
-    """What is in a stream is told to who may listen to it; what is in `system`, to managers."""
-    try:
-        actor.require("manage" if stream == "system" else "listen", stream)
-    except Forbidden as error:
-        error.field = field
-        raise
-
-
-def may_listen(*, actor: Actor, stream: str) -> bool:
-    return actor.may("manage" if stream == "system" else "listen", stream)
-
-
 def require_some_listen(*, actor: Actor) -> None:
     """Forbidden for a key that may listen to no stream at all: it has no business with where events
     go.
@@ -77,7 +65,7 @@ def heard(*, actor: Actor) -> Heard:
     """What of a list the actor is shown. `*` is the only special character of a pattern, and `_`
     the only one of LIKE that a pattern may hold.
     """
-    system = may_listen(actor=actor, stream="system")
+    system = actor.may_listen(SYSTEM)
     if actor.principal is None:
         return Heard(None, system)
     own = [grant.pattern for grant in actor.principal.grants if grant.action == "listen"]

@@ -7,7 +7,7 @@ from eventhub.access.system import raw_connection
 from eventhub.eventlog import streams
 from registrations import rows
 from registrations.errors import UnknownRegistration
-from registrations.owners import heard, may_listen, scope
+from registrations.owners import heard, scope
 from registrations.rows import Registration, Search
 from registrations.services import Shown
 
@@ -27,9 +27,7 @@ def find_registration(*, actor: Actor, id: int) -> Shown:
     connection = raw_connection()
     rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
     found = _shown(rows.show(connection, [id]))
-    if not found or not all(
-        may_listen(actor=actor, stream=name) for name in found[0].names.values()
-    ):
+    if not found or not all(actor.may_listen(name) for name in found[0].names.values()):
         raise UnknownRegistration(field="registration")
     return found[0]
 

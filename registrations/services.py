@@ -66,7 +66,7 @@ def create_registrations(
             Wanted(tuple(ids[name] for name in item.streams), text, endpoint)
             for item, text, endpoint in zip(items, texts, callbacks.ids, strict=True)
         ]
-        whose = rows.Belonging(actor.zone_id, owner.id, session.id)
+        whose = rows.Owner(actor.zone_id, owner.id, session.id)
         made = rows.show(connection, rows.insert(connection, whose, barrier, wanted))
         rows.count_session(connection, session.id, len(made))
         told = [created(owner.name, id) for id in callbacks.secrets]

@@ -14,11 +14,11 @@ import orjson
 
 from delivery.sessions.frames import Frame, Frames, Heading
 from eventhub import limits, metrics
-from eventhub.access.principal import Principal
 from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
 from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.system import shown_to
 from registrations.lang.pairs import Pairs
 
 
@@ -41,7 +41,7 @@ class Filter:
         if not stored.mask & self.mask:
             return False
         event = stored.event
-        if self.zone is not None and event.attributes.get("zone") != self.zone:
+        if self.zone is not None and not shown_to(event, self.zone):
             return False
         if self.pairs is not None and not self.pairs.matches(event):
             return False
@@ -140,14 +140,6 @@ class Session:
         if found is None:
             raise UnknownListen(listen=name)
         return found
-
-
-def require_listen(principal: Principal, stream: str) -> None:
-    """Forbidden unless the key may listen;
-
-    `system` is for those who manage, and shows their zone.
-    """
-    principal.require("manage" if stream == "system" else "listen", stream)
 
 
 def hello(*, client: str, zone: str) -> dict[str, Any]:

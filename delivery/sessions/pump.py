@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from delivery.sessions import messages
 from delivery.sessions.frames import Frame, Frames
 from delivery.sessions.interest import Interest, require_own
-from delivery.sessions.protocol import Filter, Listen, Session, hello, refusal, require_listen
+from delivery.sessions.protocol import Filter, Listen, Session, hello, refusal
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
@@ -106,7 +106,7 @@ class Pump:
     async def _begin(self, message: messages.ListenIn) -> None:
         self.session.may_add(message.listen)
         start, wanted = messages.start_of(message), await self._filter(message)
-        require_listen(self.principal, message.stream)
+        self.principal.require_listen(message.stream)
         stream_id = await self._gate.stream_id(self.principal, message.stream)
         listen = Listen(message.listen, message.stream, wanted, message.window)
         async with AsyncExitStack() as stack:
@@ -197,7 +197,7 @@ class Pump:
         self._changes = changes
         for running in list(self._running.values()):
             try:
-                require_listen(self.principal, running.listen.stream)
+                self.principal.require_listen(running.listen.stream)
             except EventHubError as error:
                 await self._refuse(running, error)
         return True

@@ -4,7 +4,7 @@ in a named one. Plain.
 
 from typing import NamedTuple
 
-from eventhub.access.grants import ACTIONS
+from eventhub.access.grants import ACTIONS, to_listen
 from eventhub.access.principal import Principal
 from eventhub.errors import Forbidden
 
@@ -26,6 +26,18 @@ class Actor(NamedTuple):
         """
         if self.principal is not None:
             self.principal.require(action, stream)
+
+    def may_listen(self, stream: str) -> bool:
+        """True if the actor may be told what is in the stream; of `system`, who manages may."""
+        return self.may(to_listen(stream), stream)
+
+    def require_listen(self, stream: str, *, field: str | None = None) -> None:
+        """Forbidden at `field` unless `may_listen`."""
+        try:
+            self.require(to_listen(stream), stream)
+        except Forbidden as error:
+            error.field = field
+            raise
 
     @property
     def manages_zone(self) -> bool:

@@ -12,6 +12,7 @@ from eventhub import limits
 from eventhub.errors import FieldTooLong, InvalidField, MissingField, UnknownField
 
 ACTIONS = ("emit", "listen", "manage")
+SYSTEM = "system"  # the stream of what the hub does to itself
 _PATTERN = re.compile(r"[A-Za-z0-9._*-]+")
 _ANY = (
     "\0"  # stands for the star of a pattern that is itself matched; no name and no pattern holds it
@@ -26,6 +27,11 @@ class Grant(NamedTuple):
 
     def json(self) -> dict[str, str]:
         return {"action": self.action, "streams": self.pattern}
+
+
+def to_listen(stream: str) -> str:
+    """The action that it takes to be told what is in a stream: of `system`, managing."""
+    return "manage" if stream == SYSTEM else "listen"
 
 
 def parse_grants(items: Any, *, field: str = "grants") -> tuple[Grant, ...]:

@@ -5,7 +5,7 @@ Plain, and cached by the hot doors as it is.
 
 from typing import NamedTuple
 
-from eventhub.access.grants import Grant, allows
+from eventhub.access.grants import Grant, allows, to_listen
 from eventhub.access.tokens import Claims
 from eventhub.errors import Forbidden
 
@@ -31,6 +31,14 @@ class Principal(NamedTuple):
         return allows(self.grants, action, stream) and (
             self.narrowed is None or allows(self.narrowed, action, stream)
         )
+
+    def may_listen(self, stream: str) -> bool:
+        """True if the key may be told what is in the stream; of `system`, who manages may."""
+        return self.may(to_listen(stream), stream)
+
+    def require_listen(self, stream: str) -> None:
+        """Forbidden unless `may_listen`."""
+        self.require(to_listen(stream), stream)
 
     def require(self, action: str, stream: str) -> None:
         """Forbidden, naming the missing grant, unless `may`."""

@@ -33,8 +33,16 @@ def drafts_of(zone: str, announcements: Sequence[Announcement]) -> list[Draft]:
     return [_draft(zone, one) for one in announcements]
 
 
+def shown_to(event: Event, zone: str) -> bool:
+    """True if the managers of a zone see the event of `system`: it is of their zone, or of the
+    whole hub.
+    """
+    of: object = event.attributes.get("zone", zone)
+    return of == zone
+
+
 async def announce_in(
-    connection: psycopg.AsyncConnection[Any], *, zone: str, announcement: Announcement
+    connection: psycopg.AsyncConnection[Any], *, zone: str | None, announcement: Announcement
 ) -> Appended:
     """Append one event in the transaction of an asynchronous connection, LAST; `notify` after its
     commit.
@@ -47,7 +55,8 @@ async def announce_in(
     return outcome[0]
 
 
-def _draft(zone: str, announcement: Announcement) -> Draft:
-    attributes = {"zone": zone, **announcement.attributes}
+def _draft(zone: str | None, announcement: Announcement) -> Draft:
+    own = {} if zone is None else {"zone": zone}  # without one it concerns the whole hub
+    attributes = {**own, **announcement.attributes}
     event = Event(SYSTEM_DOMAIN, announcement.type, attributes, source="eventhub", node="hub")
     return Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, protobuf_codec.encode(event))

@@ -7,14 +7,14 @@ import orjson
 
 from eventhub import limits
 from eventhub.access.actor import Actor
+from eventhub.access.grants import SYSTEM
 from eventhub.access.system import raw_connection
 from eventhub.errors import Forbidden, UnknownEvent
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.eventlog.stored import Stored
 from eventhub.eventlog.streams import SegmentRow, StreamRow
-
-SYSTEM = "system"
+from eventhub.eventlog.system import shown_to
 
 
 class ShownEvent(NamedTuple):
@@ -63,20 +63,16 @@ def current_segment(*, actor: Actor, name: str) -> SegmentRow:
 
 def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
     """One event. Of `system` a manager sees those of the own zone; the others are not there."""
-    actor.require("manage" if name == SYSTEM else "listen", name)
+    actor.require_listen(name)
     stream = streams.get_stream(raw_connection(), actor.zone_id, name)
     stored = streams.read_event(raw_connection(), stream, sequence)
-    if name == SYSTEM and actor.principal is not None and not _of_zone(stored, actor.zone):
+    if name == SYSTEM and actor.principal is not None and not shown_to(stored.event, actor.zone):
         raise UnknownEvent(stream=name)
     return ShownEvent(_event_json(name, stored), hashlib.sha256(stored.payload).hexdigest())
 
 
 def _sees(actor: Actor, name: str) -> bool:
-    return actor.may("manage", name) if name == SYSTEM else actor.sees(name)
-
-
-def _of_zone(stored: Stored, zone: str) -> bool:
-    return stored.event.attributes.get("zone") == zone
+    return actor.may_listen(name) if name == SYSTEM else actor.sees(name)
 
 
 def _event_json(name: str, stored: Stored) -> dict[str, Any]:

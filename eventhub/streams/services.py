@@ -5,13 +5,12 @@ from typing import Any
 
 from django.db import transaction
 
+from eventhub.access.grants import SYSTEM
 from eventhub.access.system import announce, raw_connection
 from eventhub.errors import Forbidden
 from eventhub.eventlog import streams
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.policies import changed_policy, new_policy
-
-SYSTEM = "system"
 
 
 def put_stream(

@@ -16,7 +16,7 @@ from registrations.endpoints import rows, secrets
 from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
 from registrations.endpoints.rows import Endpoint, Whose
 from registrations.errors import EndpointInUse
-from registrations.owners import Owner, require_listen, require_some_listen
+from registrations.owners import Owner, require_some_listen
 
 
 class EndpointTerms(NamedTuple):
@@ -131,4 +131,4 @@ def _require_all_behind(actor: Actor, endpoint_id: int) -> None:
     if actor.principal is None:
         return
     for stream in rows.streams_behind(raw_connection(), endpoint_id):
-        require_listen(actor=actor, stream=stream, field="endpoint")
+        actor.require_listen(stream, field="endpoint")

@@ -80,7 +80,7 @@ def test_without_a_window_nothing_is_ever_full() -> None:
         (Filter(), {"expires_at_us": 10}, 10, False),
         (Filter(zone="z"), {"attributes": {"zone": "z"}}, 0, True),
         (Filter(zone="z"), {"attributes": {"zone": "y"}}, 0, False),
-        (Filter(zone="z"), {}, 0, False),
+        (Filter(zone="z"), {}, 0, True),  # of the whole hub
         (Filter(pairs=parse_pairs({"type": "t"})), {}, 0, True),
         (Filter(pairs=parse_pairs({"type": "u"})), {}, 0, False),
         (Filter(mask=2, pairs=parse_pairs({"type": "t"})), {}, 0, False),
