@@ -54,6 +54,8 @@ CREATE TABLE segments (
     left_why  text                            -- ... and why: age, size, count, quota, disk, or continuity (lost in a crash)
 );
 CREATE INDEX segments_by_stream ON segments (stream_id, first);
+CREATE INDEX segments_live ON segments (stream_id, first) WHERE tier = 'live';
+CREATE INDEX segments_by_group ON segments (group_id);
 
 -- Partitions. `current_group` is where newly rolled segments go; the maintainer makes the next one ahead of need.
 CREATE TABLE groups (
@@ -66,7 +68,8 @@ CREATE TABLE log_state (
     quota_bytes   bigint,                     -- for all events, set by an operator; null: the hub's setting
     booted_at     timestamptz,                -- the hub's last start
     system_identifier bigint,                 -- of the server that wrote last, and its timeline: others mean a restore
-    timeline          integer
+    timeline          integer,
+    disk_full_until   timestamptz             -- the end of the last time without disk space that was announced
 );
 
 -- Which life of the server wrote the log. Unlogged: every crash recovery empties it, and then what was committed without
