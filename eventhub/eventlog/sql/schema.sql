@@ -54,7 +54,7 @@ CREATE TABLE segments (
     left_why  text                            -- ... and why: age, size, count, quota, disk, or continuity (lost in a crash)
 );
 CREATE INDEX segments_by_stream ON segments (stream_id, first);
-CREATE INDEX segments_live ON segments (stream_id, first) WHERE tier = 'live';
+CREATE INDEX segments_readable ON segments (stream_id, first, id) WHERE tier <> 'dropped';
 CREATE INDEX segments_by_group ON segments (group_id);
 
 -- Partitions. `current_group` is where newly rolled segments go; the maintainer makes the next one ahead of need.
