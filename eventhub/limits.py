@@ -65,6 +65,15 @@ READ_TIMEOUT_S_MAX = 5
 LOOKUPS_PER_PROCESS_MAX = 2  # database connections for who-may-what alone
 READERS_PER_PROCESS_MAX = 4  # database connections that serve catch-up reads in one process
 
+# --- transient streams ---
+TRANSIENT_EVENTS_DEFAULT = 1_000  # kept in Redis for those who come later, per stream
+TRANSIENT_EVENTS_MAX = 100_000
+TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024
+TRANSIENT_BYTES_MAX = 256 * 1024 * 1024
+TRANSIENT_TIMEOUT_S_MAX = 3  # one call of Redis
+# repeats are found as long as this after a producer's last event, and at least while it is held
+TRANSIENT_PRODUCER_S = 24 * 3600
+
 # --- sockets ---
 SOCKETS_PER_PROCESS_MAX = 10_000
 SOCKETS_PER_CLIENT_MAX = 1_000  # in one process
@@ -204,3 +213,10 @@ OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
 # --- matching ---
 PATH_CHARS_MAX = 1_024  # a pair's name; every event's objects are opened along such paths
+
+# --- client ---
+CLIENT_PAUSE_S_MIN = 0.05  # before the first new try; then twice as long each time
+CLIENT_PAUSE_S_MAX = 5.0  # a hub that comes back is found within it
+CLIENT_POLL_S = 25  # one long poll; below the 30 s after which proxies commonly give up
+CLIENT_SILENCE_S = 45.0  # three heartbeats of the hub; then the connection counts as dead
+CLIENT_PAGE_EVENTS = 500  # one page of history; about a read of the hub's

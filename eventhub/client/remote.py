@@ -1,24 +1,35 @@
-"""A client of a hub over HTTP and websocket:
-
-`emit`, and `listen` that resumes by itself. Plain; asyncio and aiohttp.
+"""A client of a hub over HTTP and websocket: `emit`, and `listen` that resumes by itself; history,
+replay, state, streams, segments and types. Plain; asyncio and aiohttp.
 """
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import aclosing
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import orjson
 
-from eventhub.client.types import Cursor, Delivered, HubProblem, LossDetected, Receipt, Start
+from eventhub import limits
+from eventhub.client.errors import RETRY
+from eventhub.client.history import Wanted, backwards, forwards, one_page
+from eventhub.client.http import Answer, Http, Request, stream_path
+from eventhub.client.listening import UNREACHABLE, OnGap, listening, pause_s
+from eventhub.client.place import Asked, Place
+from eventhub.client.sources import Via
+from eventhub.client.state import State
+from eventhub.client.types import (
+    Cursor,
+    Delivered,
+    HubProblem,
+    Page,
+    Receipt,
+    Reply,
+    Start,
+    StateItem,
+)
 
-_SUBPROTOCOL = "eventhub.v1.json"
-_RETRY = (502, 503, 504, 429)
-_PAUSE_S_MAX = 5.0
-_FINAL_CLOSES = (4401,)  # the credential is refused: trying again is of no use
 Event = dict[str, Any]
 
 
@@ -26,12 +37,12 @@ class HubClient:
     """`async with HubClient("http://127.0.0.1:8000", key) as hub: ...`"""
 
     def __init__(self, base_url: str, credential: str) -> None:
-        self._base_url = base_url.rstrip("/")
+        self.base_url = base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {credential}"}
-        self._http: aiohttp.ClientSession | None = None
+        self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "HubClient":
-        self._http = aiohttp.ClientSession(headers=self._headers)
+        self._session = aiohttp.ClientSession(headers=self._headers)
         return self
 
     async def __aexit__(
@@ -40,8 +51,10 @@ class HubClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._http is not None:
-            await self._http.close()
+        if self._session is not None:
+            await self._session.close()
+
+    # --- emit and listen ---
 
     async def emit(
         self, stream: str, events: Event | Sequence[Event], *, retry_for_s: float = 0.0
@@ -49,176 +62,166 @@ class HubClient:
         """Store one event or several, all or none; returns when they are durable.
 
         With `retry_for_s`, a hub that is away is tried again for so long; give each event an `id`
-        with `incarnation` and `sequence` then, and nothing is stored twice. Raises HubProblem,
-        or what aiohttp raises when the hub cannot be reached.
+        with `incarnation` and `sequence` then, and nothing is stored twice (`Outbox` does so by
+        itself). Raises HubProblem, or what aiohttp raises when the hub cannot be reached.
         """
-        body = orjson.dumps(events)
+        request = Request("POST", stream_path(stream, "events"), orjson.dumps(events))
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + retry_for_s
-        for attempt in range(1_000_000):
+        attempt = 0
+        while True:
             try:
-                return await self._emit_once(stream, body)
-            except (HubProblem, aiohttp.ClientError, TimeoutError) as error:
-                pause_s = _pause_s(error, attempt)
-                if pause_s is None or loop.time() + pause_s > deadline_s:
+                return Receipt.of((await self.http.ask(request)).json)
+            except (HubProblem, *UNREACHABLE) as error:
+                after_s = error.retry_after_s if isinstance(error, HubProblem) else None
+                wait_s = pause_s(attempt, after_s)
+                final = isinstance(error, HubProblem) and error.status not in RETRY
+                if final or loop.time() + wait_s > deadline_s:
                     raise
-                await asyncio.sleep(pause_s)
-        raise AssertionError("unreachable")
-
-    async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """One request to the management API, `await hub.call("POST", "/v1/registrations", {...})`:
-
-        the answer's JSON, None if it has none. Raises HubProblem for a refusal.
-        """
-        data = None if body is None else orjson.dumps(body)
-        headers = {"Content-Type": "application/json"} if data is not None else {}
-        url = f"{self._base_url}{path}"
-        async with self._session.request(method, url, data=data, headers=headers) as response:
-            content = await response.read()
-            if response.status >= 400:
-                raise HubProblem({"status": response.status, **_json(content)})
-            return orjson.loads(content) if content else None
-
-    async def _emit_once(self, stream: str, body: bytes) -> Receipt:
-        url = f"{self._base_url}/v1/streams/{stream}/events"
-        headers = {"Content-Type": "application/json"}
-        async with self._session.post(url, data=body, headers=headers) as response:
-            answer = _json(await response.read())
-            if response.status != 200:
-                answer.setdefault("status", response.status)
-                retry_after = response.headers.get("Retry-After")
-                raise HubProblem(answer, retry_after_s=float(retry_after) if retry_after else None)
-            return Receipt.of(answer)
+            await asyncio.sleep(wait_s)
+            attempt += 1
 
     async def listen(
-        self, stream: str, *, start: Start = "now", mask: int | None = None, **pairs: Any
+        self,
+        stream: str,
+        *,
+        start: Start = "now",
+        mask: int | list[str] | None = None,
+        via: Via = "websocket",
+        on_gap: OnGap = "raise",
+        **wanted: Any,
     ) -> AsyncIterator[Delivered]:
         """Every event of a stream from a start on, in order, once; reconnects and resumes by
         itself.
 
-        `mask`: 64 channel bits; `pairs`: domain, type, attributes, or instead of them
-        registrations (their ids). Raises HubProblem (`gap`, `segment_mismatch`,
-        `unknown_stream`, ...) and LossDetected.
+        `mask`: 64 channel bits, or channels by name; `wanted`: domain, type, attributes,
+        application, or instead of them registrations (their ids; by websocket alone). Raises
+        GapError and SegmentMismatchError unless `on_gap` says otherwise, LossDetected, and other
+        HubProblem (`unknown_stream`, ...) as they are.
         """
-        place = _Place(stream, start, mask, pairs)
-        attempt = 0
-        while True:
-            try:
-                async for delivered in self._listen_once(place):
-                    attempt = 0
-                    yield delivered
-            except aiohttp.WSServerHandshakeError as error:
-                if error.status not in _RETRY:
-                    raise HubProblem(_handshake_problem(error)) from error
-            except (aiohttp.ClientError, ConnectionError, TimeoutError):
-                pass
-            except HubProblem as error:
-                if error.status not in _RETRY:
-                    raise
-            await asyncio.sleep(min(0.05 * 2**attempt, _PAUSE_S_MAX) * random.uniform(0.5, 1))  # noqa: S311
-            attempt = min(attempt + 1, 10)
+        place = Place(Asked(stream, start, mask, wanted))
+        items = listening(self.http, place, via=via, on_gap=on_gap)
+        async with aclosing(items):  # type: ignore[type-var]
+            async for item in items:
+                if isinstance(item, Delivered):
+                    yield item
 
-    async def _listen_once(self, place: "_Place") -> AsyncIterator[Delivered]:
-        async with AsyncExitStack() as stack:
-            socket = await stack.enter_async_context(
-                self._session.ws_connect(
-                    f"{self._base_url}/v1/ws",
-                    protocols=(_SUBPROTOCOL,),
-                    max_msg_size=0,
-                    heartbeat=20,
-                )
-            )
-            await socket.send_str(place.request())
-            async for message in socket:
-                if message.type is not aiohttp.WSMsgType.TEXT:
-                    break
-                delivered = place.take(orjson.loads(message.data))
-                if delivered is not None:
+    # --- what is stored ---
+
+    async def page(
+        self,
+        stream: str,
+        wanted: Wanted | None = None,
+        *,
+        order: str = "forward",
+        limit: int = limits.CLIENT_PAGE_EVENTS,
+    ) -> Page:
+        """One page of a stream's history."""
+        return await one_page(self.http, stream, wanted or Wanted(), order, limit)
+
+    async def history(
+        self, stream: str, *, order: str = "forward", start: Start | None = None, **wanted: Any
+    ) -> AsyncIterator[Delivered]:
+        """What is stored, event by event: forward from `oldest` (or a start) to the last one when
+        asked, or backward from `now`. `wanted` as in `listen`, with `mask`.
+        """
+        walk = forwards if order == "forward" else backwards
+        asked = Wanted.of(start or ("oldest" if order == "forward" else "now"), wanted)
+        pages = walk(self.http, stream, asked)
+        async with aclosing(pages):  # type: ignore[type-var]
+            async for page in pages:
+                for delivered in page.events:
                     yield delivered
-            if socket.close_code in _FINAL_CLOSES:
-                raise HubProblem({"code": "invalid_credentials", "status": 401})
+
+    async def replay(
+        self,
+        stream: str,
+        *,
+        start: Start = "oldest",
+        until: Cursor | None = None,
+        **wanted: Any,
+    ) -> AsyncIterator[Delivered]:
+        """A range of a stream once more, marked `playback`: from a start to a cursor, or to what
+        was the last event when it began (FOX-02).
+        """
+        events = self.history(stream, start=start, **wanted)
+        async with aclosing(events):  # type: ignore[type-var]
+            async for delivered in events:
+                if until is not None and delivered.sequence > until.sequence:
+                    return
+                yield delivered
+
+    async def event(self, stream: str, sequence: int) -> dict[str, Any]:
+        """One event by its number, as the hub shows it."""
+        path = stream_path(stream, "events", str(sequence))
+        return cast("dict[str, Any]", await self.call("GET", path))
+
+    # --- keyed state ---
+
+    def state(self, stream: str) -> State:
+        """The state of a keyed stream that keeps itself right: `async with hub.state("prices") as
+        state:`.
+        """
+        asked = Asked(stream, state="always")
+        return State(lambda: listening(self.http, Place(asked)))
+
+    async def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
+        """The latest event of each key, and the cursor from which a listen brings what follows."""
+        items: dict[str, StateItem] = {}
+        query: dict[str, str] = {}
+        while True:
+            request = Request("GET", stream_path(stream, "state"), query=query)
+            found = (await self.http.ask(request)).json
+            items.update((item["key"], StateItem.of(item)) for item in found["items"])
+            if not found.get("next"):
+                return items, Cursor(found["cursor"]["segment"], found["cursor"]["sequence"])
+            query = {"after": found["next"]}
+
+    # --- management ---
+
+    async def call(self, method: str, path: str, body: Any = None) -> Any:
+        """One request to the management API, `await hub.call("POST", "/v1/registrations", {...})`:
+        the answer's JSON, None if it has none. Raises HubProblem for a refusal.
+        """
+        return (await self.reply(method, path, body)).json
+
+    async def reply(
+        self, method: str, path: str, body: Any = None, *, if_match: str = "", action: str = ""
+    ) -> Reply:
+        """The same with what its headers say: the numbers that the change caused (for `relation`),
+        the resource's tag. `if_match` refuses a change of what has changed since (`Changed`).
+        """
+        headers = {"If-Match": if_match, "EventHub-Action": action}
+        given = {name: value for name, value in headers.items() if value}
+        data = None if body is None else orjson.dumps(body)
+        answer: Answer = await self.http.ask(Request(method, path, data, headers=given))
+        return answer.reply()
+
+    async def streams(self) -> list[dict[str, Any]]:
+        """All streams that the key may see."""
+        return await self._all("/v1/streams")
+
+    async def segments(self, stream: str) -> list[dict[str, Any]]:
+        """The segments of a stream, the oldest first."""
+        return await self._all(stream_path(stream, "segments"))
+
+    async def types(self) -> list[dict[str, Any]]:
+        """The declared types of events."""
+        return await self._all("/v1/types")
+
+    async def _all(self, path: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        query: dict[str, str] = {}
+        while True:
+            found = (await self.http.ask(Request("GET", path, query=query))).json
+            items += found["items"]
+            if not found.get("next"):
+                return items
+            query = {"after": str(found["next"])}
 
     @property
-    def _session(self) -> aiohttp.ClientSession:
-        if self._http is None:
+    def http(self) -> Http:
+        """The hub as the other parts of this library reach it."""
+        if self._session is None:
             raise RuntimeError("Use the client in `async with`.")
-        return self._http
-
-
-class _Place:
-    """Where one listen stands, over all its connections: the rules of the session protocol, without
-    I/O.
-    """
-
-    def __init__(self, stream: str, start: Start, mask: int | None, pairs: dict[str, Any]) -> None:
-        self._fields = {"op": "listen", "listen": "client", "stream": stream, **pairs}
-        if mask is not None:
-            self._fields["mask"] = str(mask)
-        self._start: Start = start
-
-    def request(self) -> str:
-        """The message that begins or resumes the listen."""
-        start = self._start
-        fields = {
-            **self._fields,
-            "from": start._asdict() if isinstance(start, Cursor) else start,
-        }
-        return orjson.dumps(fields).decode()
-
-    def take(self, message: dict[str, Any]) -> Delivered | None:
-        """What a message of the hub means; raises HubProblem for a refusal, LossDetected for a lost
-        frame.
-        """
-        op = message["op"]
-        if op == "event":
-            self._follows(message["prev"])
-            self._start = Cursor(message["segment"], message["sequence"])
-            return Delivered(
-                message["segment"],
-                message["sequence"],
-                message["prev"],
-                message["liveness"],
-                message["event"],
-                tuple(message.get("registrations", ())),
-            )
-        if op == "listening":
-            self._start = Cursor(**message["cursor"])
-        elif op == "ping":
-            self._moved(message["positions"].get("client"))
-        elif op in ("gap", "segment_mismatch", "error"):
-            raise HubProblem(message)
-        return None
-
-    def _moved(self, position: dict[str, Any] | None) -> None:
-        if position is not None:
-            self._follows(position["prev"])
-            self._start = Cursor(position["segment"], position["sequence"])
-
-    def _follows(self, prev: int) -> None:
-        if isinstance(self._start, Cursor) and prev != self._start.sequence:
-            raise LossDetected(known=self._start.sequence, prev=prev)
-
-
-def _json(body: bytes) -> dict[str, Any]:
-    """What the hub says; nothing if somebody else answered, such as a proxy in front of it."""
-    try:
-        answer = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
-
-
-def _handshake_problem(error: aiohttp.WSServerHandshakeError) -> dict[str, Any]:
-    """The body of a refused handshake is not read, so its status has to do."""
-    code = "invalid_credentials" if error.status == 401 else "refused"
-    return {"code": code, "status": error.status, "detail": error.message}
-
-
-def _pause_s(error: Exception, attempt: int) -> float | None:
-    """How long to wait before the next try, None for never."""
-    if isinstance(error, HubProblem) and error.status not in _RETRY:
-        return None
-    pause_s = min(0.05 * 2 ** min(attempt, 8), _PAUSE_S_MAX)
-    if isinstance(error, HubProblem) and error.retry_after_s is not None:
-        pause_s = error.retry_after_s
-    return float(pause_s) * random.uniform(0.5, 1.0)  # noqa: S311
+        return Http(self._session, self.base_url)

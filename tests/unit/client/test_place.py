@@ -5,14 +5,16 @@ from typing import Any
 import orjson
 import pytest
 
-from eventhub.client.remote import _Place
-from eventhub.client.types import Cursor, HubProblem, LossDetected, Receipt
+from eventhub.client.errors import GapError
+from eventhub.client.place import Asked, Item, Place
+from eventhub.client.types import At, Cursor, Delivered, HubProblem, LossDetected, Receipt, Snapshot
 
 S1, S2 = "5a4f0c0e-0000-4000-8000-000000000001", "5a4f0c0e-0000-4000-8000-000000000002"
 
 
-def place(**more: Any) -> _Place:
-    made = _Place("orders", more.pop("start", "now"), more.pop("mask", None), more)
+def place(**more: Any) -> Place:
+    state = more.pop("state", "")
+    made = Place(Asked("orders", more.pop("start", "now"), more.pop("mask", None), more, state))
     made.take({"op": "hello", "client": "c"})
     return made
 
@@ -39,7 +41,7 @@ def ping(sequence: int, prev: int) -> dict[str, Any]:
     }
 
 
-def resumes_from(made: _Place) -> Any:
+def resumes_from(made: Place) -> Any:
     return orjson.loads(made.request())["from"]
 
 
@@ -48,7 +50,9 @@ def resumes_from(made: _Place) -> Any:
     [
         ("now", "now"),
         ("oldest", "oldest"),
+        ("boot", "boot"),
         (Cursor(S1, 7), {"segment": S1, "sequence": 7}),
+        (At.of("2026-11-21T09:30:00+01:00"), {"time": "2026-11-21T08:30:00.000000Z"}),
     ],
 )
 def test_the_first_request_carries_start_mask_and_pairs(start: Any, said: Any) -> None:
@@ -125,3 +129,72 @@ def test_a_receipt_knows_its_last_place() -> None:
     assert made.duplicates[0].at == 2
     again = Receipt.of({"stream": "s", "ranges": [], "duplicates": duplicates})
     assert again.cursor == Cursor(S1, 1)
+
+
+def test_the_same_request_as_parameters_of_the_listen_door() -> None:
+    made = place(start=Cursor(S1, 7), mask=5, domain="d", attributes={"a": 1})
+    assert made.query() == {"from": f"{S1}:7", "mask": "5", "domain": "d", "attributes": '{"a":1}'}
+    assert place(start="boot", mask=["disk", "net"]).query() == {
+        "from": "boot",
+        "channels": "disk,net",
+    }
+
+
+def test_a_gap_says_what_is_missing_and_where_to_go_on() -> None:
+    made = place()
+    made.take(listening(4))
+    with pytest.raises(GapError) as caught:
+        made.take(
+            {
+                "op": "gap",
+                "code": "gap",
+                "status": 410,
+                "first_available": {"segment": S2, "sequence": 10},
+                "resume": {"segment": S2, "sequence": 9},
+            }
+        )
+    assert caught.value.missing == (S2, 5, 9)
+    assert caught.value.resume == Cursor(S2, 9)
+
+
+def state(key: str, sequence: int) -> dict[str, Any]:
+    event = {"key": key, "n": sequence}
+    return {"op": "state", "key": key, "segment": S1, "sequence": sequence, "event": event}
+
+
+def state_end(sequence: int) -> dict[str, Any]:
+    return {"op": "state_end", "cursor": {"segment": S1, "sequence": sequence}}
+
+
+def taken(made: Place, *messages: dict[str, Any]) -> list[Item]:
+    return [item for message in messages if (item := made.take(message)) is not None]
+
+
+def test_a_snapshot_comes_whole_and_the_listen_goes_on_from_its_cursor() -> None:
+    made = place(state="always")
+    assert orjson.loads(made.request())["state"] == "always"
+    [found, after] = taken(made, state("a", 3), state("b", 7), state_end(9), event(10, 9))
+    assert isinstance(found, Snapshot)
+    assert [(item.key, item.sequence) for item in found.items] == [("a", 3), ("b", 7)]
+    assert isinstance(after, Delivered)
+    assert orjson.loads(made.request())["state"] == "gap", "only what was missed, from here on"
+    assert resumes_from(made) == {"segment": S1, "sequence": 10}
+
+
+def test_a_snapshot_that_was_cut_off_begins_anew() -> None:
+    made = place(state="always")
+    taken(made, state("gone", 3))
+    assert orjson.loads(made.request())["state"] == "always"
+    [found] = taken(made, state("a", 4), state_end(9))
+    assert isinstance(found, Snapshot)
+    assert [item.key for item in found.items] == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", ":", "7", f"{S1}:", ":7", f"{S1}:x"])
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="segment"):
+        Cursor.parse(text)
+
+
+def test_a_cursor_as_text_comes_back() -> None:
+    assert Cursor.parse(Cursor(S1, 7).text) == Cursor(S1, 7)
