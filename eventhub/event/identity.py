@@ -1,11 +1,13 @@
 """A producer's own id of an event, and the issuer that makes them: unique in space and time. Plain.
 
-Source: FOX 4.2.2 (FOX-07, FOX-09).
+Source: FOX 4.2.2 (FOX-07, FOX-08, FOX-09).
 """
 
 from typing import Any, NamedTuple
 
 from eventhub.clock import Clock
+
+SEQUENCE_MAX = 2**31 - 1  # ids between two looks at the clock
 
 
 class EventId(NamedTuple):
@@ -36,17 +38,30 @@ class EventId(NamedTuple):
 class IdIssuer:
     """Makes the ids of one producer. Not shared between threads: one issuer for one producer.
 
-    The incarnation must rise with each start; the clock at the start is a good one. The sequence
-    never repeats within an incarnation, so any number of ids within one tick of the clock all
-    differ, and a clock set back reuses none.
+    The timestamp is taken at the start and again after `sequence_max` ids, when the sequence begins
+    anew at 1 (FOX-08). It always rises, so that any number of ids within one tick of the clock all
+    differ, and a clock set back reuses none. The incarnation must rise with each start; the clock
+    at the start is a good one.
     """
 
-    def __init__(self, *, client: str, clock: Clock, incarnation: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        client: str,
+        clock: Clock,
+        incarnation: int | None = None,
+        sequence_max: int = SEQUENCE_MAX,
+    ) -> None:
         self._client = client
         self._clock = clock
-        self._incarnation = clock.now_us() if incarnation is None else incarnation
+        self._sequence_max = sequence_max
+        self._timestamp_us = clock.now_us()
+        self._incarnation = self._timestamp_us if incarnation is None else incarnation
         self._sequence = 0
 
     def next(self) -> EventId:
+        if self._sequence == self._sequence_max:
+            self._timestamp_us = max(self._clock.now_us(), self._timestamp_us + 1)
+            self._sequence = 0
         self._sequence += 1
-        return EventId(self._client, self._clock.now_us(), self._sequence, self._incarnation)
+        return EventId(self._client, self._timestamp_us, self._sequence, self._incarnation)

@@ -13,6 +13,31 @@ def test_ids_order_by_timestamp_and_then_by_sequence() -> None:
     assert EventId("a", t0, 2, 0).order < EventId("a", t0, 3, 0).order
 
 
+@pytest.mark.req("FOX-08")
+def test_the_sequence_begins_anew_with_a_new_timestamp() -> None:
+    clock = ManualClock()
+    t0 = clock.now_us()
+    issuer = IdIssuer(client="c", clock=clock, incarnation=1, sequence_max=3)
+    clock.advance_s(1)
+    made = [issuer.next() for _ in range(4)]
+    t1 = made[3].timestamp_us
+    assert [one.order for one in made] == [(t0, 1), (t0, 2), (t0, 3), (t1, 1)]
+    assert t1 == t0 + 1_000_000
+    assert {one.incarnation for one in made} == {1}
+
+
+@pytest.mark.req("FOX-08")
+def test_the_timestamp_rises_though_the_clock_stands_or_is_set_back() -> None:
+    clock = ManualClock()
+    issuer = IdIssuer(client="c", clock=clock, sequence_max=3)
+    made = []
+    for step_s in (0, 1, -5, 5, -1, 0):
+        clock.advance_s(step_s)
+        made += [issuer.next() for _ in range(100)]
+    assert len(set(made)) == 600
+    assert [one.order for one in made] == sorted(one.order for one in made)
+
+
 @pytest.mark.req("FOX-07")
 def test_a_clock_set_back_makes_no_id_twice() -> None:
     clock = ManualClock()
