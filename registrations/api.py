@@ -8,9 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
+from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.parsers import StrictJSONListParser, StrictJSONParser
-from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_page
+from eventhub.eventlog.errors import Changed
 from registrations import selectors, services
 from registrations.endpoints.api import CLIENT
 from registrations.endpoints.services import callback_addresses
@@ -72,7 +74,9 @@ class Registrations(ManagementView):
             actor=actor, asked=asked, after=number_after(page), count=page.limit + 1
         )
         items, after = cut_page(found, page.limit, lambda shown: str(shown.row.id))
-        return Response({"items": [registration_json(item) for item in items], "next": after})
+        ids = [str(item.row.id) for item in items]
+        shown = with_changes(map(registration_json, items), "registration", actor.zone_id, ids)
+        return Response({"items": shown, "next": after})
 
     @documented(
         Operation(
@@ -91,13 +95,19 @@ class Registrations(ManagementView):
     )
     def post(self, request: Request) -> Response:
         actor = actor_of(request)
-        items, several = parse_new(request.data, callback_addresses())
-        client = owner(actor=actor, name=items[0].client)
+        wanted, several = parse_new(request.data, callback_addresses())
+        client = owner(actor=actor, name=wanted[0].client)
         with _positions(several):
-            made = services.create_registrations(actor=actor, owner=client, items=items)
+            made = services.create_registrations(actor=actor, owner=client, items=wanted)
         found = [registration_json(shown) for shown in made]
-        answer = {"items": found} if several else found[0]
-        return Response(answer, 201, headers={"Cache-Control": "no-store"})
+        if several:
+            ids = [str(shown.row.id) for shown in made]
+            items = with_changes(found, "registration", actor.zone_id, ids)
+            reply = Response({"items": items}, 201)
+        else:
+            reply = tagged(found[0], services.registration_resource(actor, made[0].row.id), 201)
+        reply["Cache-Control"] = "no-store"
+        return reply
 
 
 class OneRegistration(ManagementView):
@@ -111,14 +121,15 @@ class OneRegistration(ManagementView):
     def get(self, request: Request, registration: str) -> Response:
         actor = actor_of(request)
         found = selectors.find_registration(actor=actor, id=_ticket(registration))
-        return Response(registration_json(found))
+        return tagged(registration_json(found), services.registration_resource(actor, found.row.id))
 
     @documented(
         Operation(
             "Change a registration; the new version takes over at one place",
             {200: RegistrationSerializer},
-            (UnknownRegistration, *_ASKED),
+            (UnknownRegistration, *_ASKED, Changed),
             RegistrationChangeSerializer,
+            CHANGE,
         )
     )
     def patch(self, request: Request, registration: str) -> Response:
@@ -127,15 +138,29 @@ class OneRegistration(ManagementView):
         change = parse_change(request.data)
         with _positions(several=False):
             found = services.change_registration(
-                actor=actor, client_id=scope(actor=actor), id=ticket, change=change
+                actor=actor,
+                client_id=scope(actor=actor),
+                id=ticket,
+                change=change,
+                if_match=if_match(request),
             )
-        return Response(registration_json(found))
+        return tagged(registration_json(found), services.registration_resource(actor, ticket))
 
-    @documented(Operation("End a registration", {204: None}, (UnknownRegistration,)))
+    @documented(
+        Operation(
+            "End a registration",
+            {204: None},
+            (UnknownRegistration, Changed),
+            parameters=CHANGE,
+        )
+    )
     def delete(self, request: Request, registration: str) -> Response:
         actor = actor_of(request)
         services.delete_registration(
-            actor=actor, client_id=scope(actor=actor), id=_ticket(registration)
+            actor=actor,
+            client_id=scope(actor=actor),
+            id=_ticket(registration),
+            if_match=if_match(request),
         )
         return Response(status=204)
 

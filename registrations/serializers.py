@@ -11,6 +11,7 @@ from rest_framework import serializers
 
 from eventhub import limits
 from eventhub.access.fields import NameField, ObjectField
+from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from registrations.services import Shown
 
@@ -70,7 +71,7 @@ class PlacesField(ObjectField):
     """By stream, a place in it."""
 
 
-class RegistrationSerializer(serializers.Serializer):
+class RegistrationSerializer(ChangedSerializer):
     id = serializers.IntegerField(help_text="The ticket.")
     client = serializers.CharField()
     session = serializers.CharField()

@@ -10,9 +10,11 @@ from django.db import transaction
 
 from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.system import append_announced, raw_connection
+from eventhub.access.conditions import require_unchanged
+from eventhub.access.system import append_announced, prepare, raw_connection
 from eventhub.errors import EventHubError, LimitReached, NotFound, UnknownStream
-from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.system import Announcement
 from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
@@ -66,19 +68,27 @@ def create_registrations(
             Wanted(tuple(ids[name] for name in item.streams), text, endpoint)
             for item, text, endpoint in zip(items, texts, callbacks.ids, strict=True)
         ]
-        whose = rows.Owner(actor.zone_id, owner.id, session.id)
+        whose = rows.Belonging(actor.zone_id, owner.id, session.id)
         made = rows.show(connection, rows.insert(connection, whose, barrier, wanted))
         rows.count_session(connection, session.id, len(made))
-        told = [created(owner.name, id) for id in callbacks.secrets]
-        told += [_announcement("registration.created", one, one.streams, names) for one in made]
-        drafts = drafts_of(actor.zone, told)
+        told = [created(actor.zone_id, owner.name, id) for id in callbacks.secrets]
+        told += [
+            _announcement(actor, "registration.created", one, _named(one.streams, names))
+            for one in made
+        ]
+        prepared = prepare(zone=actor.zone, announcements=told)
         vector = rows.raise_barrier(connection, barrier, names)
-        append_announced(drafts)
+        append_announced(prepared)
     return [Shown(one, names, vector, _secret(callbacks, one)) for one in made]
 
 
 def change_registration(
-    *, actor: Actor, client_id: int | None, id: int, change: RegistrationChange
+    *,
+    actor: Actor,
+    client_id: int | None,
+    id: int,
+    change: RegistrationChange,
+    if_match: int | None = None,
 ) -> Shown:
     """A new version of the registration, which takes over from the old one at one place of every
     stream (OIF-05). The same again changes nothing.
@@ -89,6 +99,7 @@ def change_registration(
         found = rows.lock_registration(connection, id)
         names = rows.stream_names(connection, found.streams)
         _require_all(actor, found, names)
+        require_unchanged(registration_resource(actor, id), if_match)
         wanted = _changed(actor, found, names, change)
         if _same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
@@ -101,14 +112,16 @@ def change_registration(
         [changed] = rows.show(connection, [id])
         streams = list(dict.fromkeys((*found.streams, *wanted.streams)))
         names = rows.stream_names(connection, streams)
-        told = [_announcement("registration.changed", changed, streams, names)]
-        drafts = drafts_of(actor.zone, told)
+        told = [_announcement(actor, "registration.changed", changed, _named(streams, names))]
+        prepared = prepare(zone=actor.zone, announcements=told)
         vector = rows.raise_barrier(connection, barrier, streams)
-        append_announced(drafts)
+        append_announced(prepared)
     return Shown(changed, names, vector)
 
 
-def delete_registration(*, actor: Actor, client_id: int | None, id: int) -> None:
+def delete_registration(
+    *, actor: Actor, client_id: int | None, id: int, if_match: int | None = None
+) -> None:
     """End the registration: events above the barrier are no longer matched."""
     connection = raw_connection()
     with transaction.atomic():
@@ -119,15 +132,16 @@ def delete_registration(*, actor: Actor, client_id: int | None, id: int) -> None
             raise NotFound("The client has ended.", field="registration")
         names = rows.stream_names(connection, found.streams)
         _require_all(actor, found, names)
+        require_unchanged(registration_resource(actor, id), if_match)
         barrier = rows.new_barrier(connection)
         rows.end_version(connection, id, barrier)
         rows.end(connection, id)
         rows.count_session(connection, session.id, -1)
         ended = found._replace(barrier=barrier)
-        told = [_announcement("registration.deleted", ended, found.streams, names)]
-        drafts = drafts_of(actor.zone, told)
+        told = [_announcement(actor, "registration.deleted", ended, _named(found.streams, names))]
+        prepared = prepare(zone=actor.zone, announcements=told)
         rows.raise_barrier(connection, barrier, found.streams)
-        append_announced(drafts)
+        append_announced(prepared)
 
 
 def end_client(*, client_id: int, client: str) -> list[Announcement]:
@@ -238,14 +252,22 @@ def _secret(callbacks: _Callbacks, registration: Registration) -> str | None:
     return None if endpoint is None else callbacks.secrets.get(endpoint)
 
 
+def registration_resource(actor: Actor, id: int) -> Resource:
+    return Resource("registration", actor.zone_id, str(id))
+
+
 def _announcement(
-    type: str, registration: Registration, streams: Iterable[int], names: dict[int, str]
+    actor: Actor, type: str, registration: Registration, streams: list[str]
 ) -> Announcement:
     attributes = {
         "client": registration.client,
         "registration": registration.id,
         "version": registration.number,
         "barrier": registration.barrier,
-        "streams": [names[id] for id in streams],
+        "streams": streams,
     }
-    return Announcement(type, attributes)
+    return Announcement(type, attributes, registration_resource(actor, registration.id))
+
+
+def _named(streams: Iterable[int], names: dict[int, str]) -> list[str]:
+    return [names[id] for id in streams]

@@ -6,8 +6,9 @@ from rest_framework.response import Response
 
 from eventhub import errors
 from eventhub.access import selectors, services
+from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.names import valid_name
-from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.serializers import (
     ChannelMaskSerializer,
     ChannelSerializer,
@@ -18,6 +19,7 @@ from eventhub.access.serializers import (
     client_json,
 )
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
+from eventhub.eventlog.errors import Changed
 
 PAGED = (errors.InvalidField, errors.InvalidName, errors.FieldTooLong)
 NAMED = (errors.InvalidName, errors.FieldTooLong, errors.NotFound)
@@ -67,7 +69,10 @@ class Clients(ManagementView):
             zone_id=actor.zone_id, after=page.after, count=page.limit + 1
         )
         items, after = cut_page(clients, page.limit, lambda client: client.name)
-        return Response({"items": [client_json(client) for client in items], "next": after})
+        found = with_changes(
+            map(client_json, items), "client", actor.zone_id, [client.name for client in items]
+        )
+        return Response({"items": found, "next": after})
 
     @documented(
         Operation(
@@ -83,7 +88,8 @@ class Clients(ManagementView):
         client = services.create_client(
             zone_id=actor.zone_id, **read_body(request, NewNameSerializer)
         )
-        return Response(client_json(client), 201)
+        resource = services.client_resource(actor.zone_id, client.name)
+        return tagged(client_json(client), resource, 201)
 
 
 class OneClient(ManagementView):
@@ -94,20 +100,22 @@ class OneClient(ManagementView):
         actor = actor_of(request)
         actor.require_zone_manager()
         valid_name(client, field="client")
-        return Response(client_json(selectors.find_client(zone_id=actor.zone_id, name=client)))
+        found = selectors.find_client(zone_id=actor.zone_id, name=client)
+        return tagged(client_json(found), services.client_resource(actor.zone_id, client))
 
     @documented(
         Operation(
             "Delete a client; its keys, registrations and endpoints end with it",
             {204: None},
-            NAMED,
+            (*NAMED, Changed),
+            parameters=CHANGE,
         )
     )
     def delete(self, request: Request, client: str) -> Response:
         actor = actor_of(request)
         actor.require_zone_manager()
         valid_name(client, field="client")
-        services.delete_client(zone_id=actor.zone_id, name=client)
+        services.delete_client(zone_id=actor.zone_id, name=client, if_match=if_match(request))
         return Response(status=204)
 
 
@@ -116,9 +124,11 @@ class Channels(ManagementView):
 
     @documented(Operation("List channels", {200: page_of(ChannelSerializer)}, (errors.NotFound,)))
     def get(self, request: Request) -> Response:
-        channels = selectors.list_channels(zone_id=actor_of(request).zone_id)
+        zone_id = actor_of(request).zone_id
+        channels = selectors.list_channels(zone_id=zone_id)
         items = [channel_json(channel) for channel in channels]
         items.append({"name": services.DEFAULT_CHANNEL, "mask": str(1 << 63), "bit": 63})
+        items = with_changes(items, "channel", zone_id, [item["name"] for item in items])
         return Response({"items": items, "next": None})
 
 
@@ -135,8 +145,10 @@ class OneChannel(ManagementView):
                 errors.InvalidMask,
                 errors.NotPowerOfTwo,
                 errors.ChannelConflict,
+                Changed,
             ),
             ChannelMaskSerializer,
+            CHANGE,
         )
     )
     def put(self, request: Request, channel: str) -> HttpResponse:
@@ -144,5 +156,8 @@ class OneChannel(ManagementView):
         actor.require_zone_manager()
         valid_name(channel, field="channel")
         body = read_body(request, ChannelMaskSerializer)
-        found, new = services.define_channel(zone_id=actor.zone_id, name=channel, bit=body["mask"])
-        return Response(channel_json(found), 201 if new else 200)
+        found, new = services.define_channel(
+            zone_id=actor.zone_id, name=channel, bit=body["mask"], if_match=if_match(request)
+        )
+        resource = services.channel_resource(actor.zone_id, channel)
+        return tagged(channel_json(found), resource, 201 if new else 200)

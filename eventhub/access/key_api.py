@@ -8,10 +8,11 @@ from rest_framework.response import Response
 from eventhub import errors
 from eventhub.access import key_services, login, selectors, token_services
 from eventhub.access.api import NAMED, PAGED
+from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.keys import is_public_id
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Principal
-from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.serializers import (
     IssuedKeySerializer,
     KeyChangeSerializer,
@@ -31,6 +32,7 @@ from eventhub.access.view import (
     read_body,
     read_page,
 )
+from eventhub.eventlog.errors import Changed
 
 
 class ClientKeys(ManagementView):
@@ -54,7 +56,10 @@ class ClientKeys(ManagementView):
         owner = selectors.find_client(zone_id=actor.zone_id, name=client)
         keys = selectors.list_keys(client_id=owner.pk, after=page.after, count=page.limit + 1)
         items, after = cut_page(keys, page.limit, lambda key: key.public_id)
-        return Response({"items": [key_json(key) for key in items], "next": after})
+        found = with_changes(
+            map(key_json, items), "key", actor.zone_id, [key.public_id for key in items]
+        )
+        return Response({"items": found, "next": after})
 
     @documented(
         Operation(
@@ -72,7 +77,9 @@ class ClientKeys(ManagementView):
         owner = selectors.find_client(zone_id=actor.zone_id, name=client)
         issued = key_services.issue_key(actor=actor, client=owner, terms=terms)
         answer = {**key_json(issued.row), "key": issued.text}
-        return Response(answer, 201, headers={"Cache-Control": "no-store"})
+        reply = tagged(answer, key_services.key_resource(issued.row), 201)
+        reply["Cache-Control"] = "no-store"
+        return reply
 
 
 class OneKey(ManagementView):
@@ -84,29 +91,38 @@ class OneKey(ManagementView):
         actor.require_zone_manager()
         _known(public_id)
         key = selectors.find_key(zone_id=actor.zone_id, public_id=public_id)
-        return Response(key_json(key))
+        return tagged(key_json(key), key_services.key_resource(key))
 
     @documented(
         Operation(
             "Change a key's grants or label",
             {200: KeySerializer},
-            (errors.NotFound, errors.FieldTooLong, errors.MissingField, errors.WiderGrant),
+            (
+                *(errors.NotFound, errors.FieldTooLong, errors.MissingField),
+                *(errors.WiderGrant, Changed),
+            ),
             KeyChangeSerializer,
+            CHANGE,
         )
     )
     def patch(self, request: Request, public_id: str) -> Response:
         actor = actor_of(request)
         actor.require_zone_manager()
         _known(public_id)
-        body = read_body(request, KeyChangeSerializer)
-        return Response(key_json(key_services.change_key(actor=actor, public_id=public_id, **body)))
+        change = key_services.KeyChange(**read_body(request, KeyChangeSerializer))
+        key = key_services.change_key(
+            actor=actor, public_id=public_id, change=change, if_match=if_match(request)
+        )
+        return tagged(key_json(key), key_services.key_resource(key))
 
-    @documented(Operation("Revoke a key", {204: None}, (errors.NotFound,)))
+    @documented(
+        Operation("Revoke a key", {204: None}, (errors.NotFound, Changed), parameters=CHANGE)
+    )
     def delete(self, request: Request, public_id: str) -> Response:
         actor = actor_of(request)
         actor.require_zone_manager()
         _known(public_id)
-        key_services.revoke_key(actor=actor, public_id=public_id)
+        key_services.revoke_key(actor=actor, public_id=public_id, if_match=if_match(request))
         return Response(status=204)
 
 

@@ -11,12 +11,14 @@ from django.utils import timezone
 
 from eventhub import limits
 from eventhub.access.actor import Actor
+from eventhub.access.conditions import require_unchanged
 from eventhub.access.grants import Grant
 from eventhub.access.keys import NewKey, new_key
 from eventhub.access.models import ApiKey, Client
 from eventhub.access.system import announce
 from eventhub.access.token_services import require_covered
 from eventhub.errors import InvalidField, LimitReached, NotFound, WiderGrant
+from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,19 +74,29 @@ def live_keys(*, client_id: int) -> "models.QuerySet[ApiKey]":
     return ApiKey.objects.filter(ends, client_id=client_id, revoked_at__isnull=True)
 
 
-def change_key(
-    *, actor: Actor, public_id: str, grants: tuple[Grant, ...] | None, label: str | None
-) -> ApiKey:
-    """Another label or other grants; None leaves them.
+class KeyChange(NamedTuple):
+    """Another label or other grants; None leaves them."""
 
-    NotFound for a revoked key: it stays as it ended.
-    """
+    grants: tuple[Grant, ...] | None = None
+    label: str | None = None
+
+
+def key_resource(row: ApiKey) -> Resource:
+    return Resource("key", row.client.zone_id, row.public_id)
+
+
+def change_key(
+    *, actor: Actor, public_id: str, change: KeyChange, if_match: int | None = None
+) -> ApiKey:
+    """NotFound for a revoked key: it stays as it ended."""
+    grants, label = change
     if grants is not None:
         _require_covered(actor, grants)
     with transaction.atomic():
         row = _lock_key(actor, public_id)
         if row.revoked_at is not None:
             raise NotFound("The key is revoked.", field="public_id")
+        require_unchanged(key_resource(row), if_match)
         before = (row.grants, row.label)
         row.grants = row.grants if grants is None else [grant.json() for grant in grants]
         row.label = row.label if label is None else label
@@ -94,10 +106,11 @@ def change_key(
     return row
 
 
-def revoke_key(*, actor: Actor, public_id: str) -> ApiKey:
+def revoke_key(*, actor: Actor, public_id: str, if_match: int | None = None) -> ApiKey:
     """End the key and its connection tokens, everywhere within a second. Again: nothing changes."""
     with transaction.atomic():
         row = _lock_key(actor, public_id)
+        require_unchanged(key_resource(row), if_match)
         if row.revoked_at is None:
             row.revoked_at = timezone.now()
             row.save(update_fields=["revoked_at"])
@@ -115,7 +128,9 @@ def revoke_keys_of(*, client: Client) -> list[Announcement]:
     ApiKey.objects.filter(pk__in=[key.pk for key in keys]).update(revoked_at=timezone.now())
     return [
         Announcement(
-            "key.revoked", {"client": client.name, "key": key.public_id, "grants": key.grants}
+            "key.revoked",
+            {"client": client.name, "key": key.public_id, "grants": key.grants},
+            Resource("key", client.zone_id, key.public_id),
         )
         for key in keys
     ]
@@ -152,4 +167,4 @@ def _announce(actor: Actor, type: str, row: ApiKey) -> None:
         "key": row.public_id,
         "grants": row.grants,
     }
-    announce(zone=actor.zone, type=type, attributes=attributes)
+    announce(zone=actor.zone, type=type, attributes=attributes, resource=key_resource(row))

@@ -33,6 +33,18 @@ PAGE = (
 )
 
 
+CHANGE = (
+    ZONE,
+    OpenApiParameter(
+        "If-Match",
+        str,
+        OpenApiParameter.HEADER,
+        description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
+        " resource changed after it.",
+    ),
+)
+
+
 class ProblemSerializer(serializers.Serializer):
     """RFC 9457: what went wrong, as a code, a text, and a position in the input."""
 

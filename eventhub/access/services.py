@@ -10,6 +10,7 @@ from django.utils import timezone
 from eventhub import limits
 from eventhub.access import credentials, key_services
 from eventhub.access.actor import Actor
+from eventhub.access.conditions import require_unchanged
 from eventhub.access.credentials import DemoAccess
 from eventhub.access.grants import ACTIONS, Grant
 from eventhub.access.keys import digest_of
@@ -18,6 +19,7 @@ from eventhub.access.selectors import live_clients
 from eventhub.access.system import announce, announce_all, raw_connection
 from eventhub.errors import ChannelConflict, Conflict, LimitReached, NotFound
 from eventhub.eventlog import streams
+from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import Announcement
 
@@ -51,11 +53,24 @@ def create_client(*, zone_id: int, name: str) -> Client:
         if clients.count() >= limits.CLIENTS_PER_ZONE_MAX:
             raise LimitReached(limit=limits.CLIENTS_PER_ZONE_MAX)
         client = Client.objects.create(zone=zone, name=name)
-        announce(zone=zone.name, type="client.created", attributes={"client": name})
+        announce(
+            zone=zone.name,
+            type="client.created",
+            attributes={"client": name},
+            resource=client_resource(zone_id, name),
+        )
     return client
 
 
-def delete_client(*, zone_id: int, name: str) -> None:
+def client_resource(zone_id: int, name: str) -> Resource:
+    return Resource("client", zone_id, name)
+
+
+def channel_resource(zone_id: int, name: str) -> Resource:
+    return Resource("channel", zone_id, name)
+
+
+def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> None:
     """End the client with its keys and whatever else it has, in one transaction; its name is free
     then. NotFound if there is none.
     """
@@ -64,16 +79,20 @@ def delete_client(*, zone_id: int, name: str) -> None:
         client = clients.select_for_update(of=("self",), no_key=True).first()
         if client is None:
             raise NotFound("This zone has no such client.", field="client")
+        resource = client_resource(zone_id, name)
+        require_unchanged(resource, if_match)
         told = key_services.revoke_keys_of(client=client)
         for _, ended in client_ending.send(sender=Client, client=client):
             told += ended
         client.deleted_at = timezone.now()
         client.save(update_fields=["deleted_at"])
-        told.append(Announcement("client.deleted", {"client": name}))
+        told.append(Announcement("client.deleted", {"client": name}, resource))
         announce_all(zone=client.zone.name, announcements=told)
 
 
-def define_channel(*, zone_id: int, name: str, bit: int) -> tuple[Channel, bool]:
+def define_channel(
+    *, zone_id: int, name: str, bit: int, if_match: int | None = None
+) -> tuple[Channel, bool]:
     """Name a bit of the zone, and whether that is new.
 
     The same again changes nothing; a channel never moves (EMC-19).
@@ -82,6 +101,8 @@ def define_channel(*, zone_id: int, name: str, bit: int) -> tuple[Channel, bool]
         raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
+        resource = channel_resource(zone_id, name)
+        require_unchanged(resource, if_match)
         taken = Channel.objects.filter(zone=zone)
         found = taken.filter(name=name).first()
         if found is not None and found.bit == bit:
@@ -95,7 +116,7 @@ def define_channel(*, zone_id: int, name: str, bit: int) -> tuple[Channel, bool]
             raise ChannelConflict(f"The mask is that of `{other.name}`.", field="mask")
         channel = Channel.objects.create(zone=zone, name=name, bit=bit)
         attributes = {"channel": name, "mask": str(1 << bit)}
-        announce(zone=zone.name, type="channel.defined", attributes=attributes)
+        announce(zone=zone.name, type="channel.defined", attributes=attributes, resource=resource)
     return channel, True
 
 
@@ -161,4 +182,5 @@ def _ensure_stream(zone: Zone, name: str) -> None:
         policy = StreamPolicy()
         streams.create_stream(connection, zone.pk, name, policy)
         attributes = {"stream": name, **policy._asdict()}
-        announce(zone=zone.name, type="stream.created", attributes=attributes)
+        resource = Resource("stream", zone.pk, name)
+        announce(zone=zone.name, type="stream.created", attributes=attributes, resource=resource)

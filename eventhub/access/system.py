@@ -3,36 +3,65 @@ itself.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from django.db import connection, transaction
 
-from eventhub.eventlog import append
+from eventhub.access import replies
+from eventhub.eventlog import append, changes
 from eventhub.eventlog import system as log
+from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.system import Announcement
 
 
-def announce(*, zone: str, type: str, attributes: dict[str, Any]) -> Appended:
+class Prepared(NamedTuple):
+    """Events to be appended, and what each tells a change of."""
+
+    drafts: list[Draft]
+    resources: list[Resource | None]
+
+
+def announce(
+    *, zone: str, type: str, attributes: dict[str, Any], resource: Resource | None = None
+) -> Appended:
     """Append the event inside the current transaction; call it LAST, because it holds the head of
     `system`.
 
     On commit the other processes are told. Never put a secret or a digest into the attributes.
     """
-    [appended] = announce_all(zone=zone, announcements=[Announcement(type, attributes)])
+    [appended] = announce_all(zone=zone, announcements=[Announcement(type, attributes, resource)])
     return appended
 
 
 def announce_all(*, zone: str, announcements: Sequence[Announcement]) -> list[Appended]:
     """The same for several events at once, at least one, in their order."""
-    return append_announced(log.drafts_of(zone, announcements))
+    return append_announced(prepare(zone=zone, announcements=announcements))
 
 
-def append_announced(drafts: Sequence[Draft]) -> list[Appended]:
-    """The same for what was made ready by `drafts_of` before the heads were locked."""
+def prepare(*, zone: str, announcements: Sequence[Announcement]) -> Prepared:
+    """The events, made before heads are locked, for `append_announced`."""
+    reply = replies.current()
+    drafts = log.drafts_of(zone, announcements, action=reply.action if reply else "")
+    return Prepared(drafts, [one.resource for one in announcements])
+
+
+def append_announced(prepared: Prepared) -> list[Appended]:
+    """Append what was prepared, note what has changed, and tell the reply of it."""
+    found = append_here(prepared.drafts)
+    pairs = zip(prepared.resources, found, strict=True)
+    told = [(resource, place) for resource, place in pairs if resource is not None]
+    changes.record(raw_connection(), told)
+    if reply := replies.current():
+        reply.add(found, told)
+    return found
+
+
+def append_here(drafts: Sequence[Draft]) -> list[Appended]:
+    """Append in the current transaction, to one stream; on commit the other processes are told."""
     if not connection.in_atomic_block:
-        raise RuntimeError("announce needs the transaction of the change it announces")
+        raise RuntimeError("an event that tells a change needs the transaction of the change")
     found = append.append_in(raw_connection(), drafts)
     heads = {found[-1].stream_id: found[-1].sequence}
     # robust: the change is committed, so a failing NOTIFY must not look like a failed change;

@@ -4,12 +4,15 @@ pages.
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
@@ -20,7 +23,11 @@ from eventhub.access.authentication import KeyAuthentication, OperatorAuthentica
 from eventhub.access.names import valid_name
 from eventhub.access.parsers import shown
 from eventhub.access.principal import Principal
+from eventhub.access.replies import Reply, action_id, one_snapshot, replying
+from eventhub.access.system import raw_connection
 from eventhub.errors import InvalidField, NotFound, UnknownField, UnsupportedMediaType
+from eventhub.eventlog.changes import position
+from eventhub.eventlog.stored import Cursor
 
 T = TypeVar("T")
 _WITH_BODY = ("PATCH", "POST", "PUT")
@@ -48,6 +55,8 @@ class ManagementView(APIView):
     content_negotiation_class = AlwaysJson
     metadata_class = None  # OPTIONS is answered by the CORS layer or not at all
     queries: frozenset[str] = frozenset()  # names of query parameters beside `zone`
+    _closing: ExitStack
+    _reply: Reply | None = None
 
     @property
     def allowed_methods(self) -> list[str]:
@@ -58,14 +67,45 @@ class ManagementView(APIView):
         found: Request = super().initialize_request(request, *args, **kwargs)
         return found
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        with ExitStack() as self._closing:
+            found: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        return found
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if request.user is not None:  # strangers are told nothing, not even a number
+            self._begin(request)
         encoding = request.headers.get("Content-Encoding", "").strip().lower()
         if request.method in _WITH_BODY and encoding not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
         for name in request.query_params:
             if name != "zone" and name not in self.queries:
                 raise UnknownField("This query parameter is not known here.", field=shown(name))
+
+    def _begin(self, request: Request) -> None:
+        """What is only read is read at one moment (EMC-09); what is done has an id (EMC-10)."""
+        reads = request.method in ("GET", "HEAD")
+        action = "" if reads else action_id(request.headers.get("EventHub-Action"))
+        self._reply = self._closing.enter_context(replying(action))
+        if reads:
+            self._closing.enter_context(one_snapshot())
+        self._reply.place = position(raw_connection())
+
+    def stands_at(self, place: Cursor | None) -> None:
+        """The reply is about a stream's events: what it can know of ends there, not in `system`."""
+        if self._reply is not None:
+            self._reply.place = place
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        found: Response = super().finalize_response(request, response, *args, **kwargs)
+        if self._reply is not None:
+            done = found.status_code < 400
+            for name, value in self._reply.headers(done=done).items():
+                found[name] = value
+        return found
 
 
 class OpenView(ManagementView):

@@ -10,7 +10,9 @@ import psycopg
 from eventhub.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.eventlog import changes
 from eventhub.eventlog.append import append_batch
+from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
 
 SYSTEM_STREAM_ID = 1
@@ -18,19 +20,25 @@ SYSTEM_DOMAIN = "eventhub"
 
 
 class Announcement(NamedTuple):
-    """What is told of one change; the zone is added to the attributes. Never a secret."""
+    """What is told of one change; the zone is added to the attributes. Never a secret. `resource`
+    is what changed, if conditions may be put on its changes.
+    """
 
     type: str
     attributes: dict[str, Any]
+    resource: Resource | None = None
 
 
-def drafts_of(zone: str, announcements: Sequence[Announcement]) -> list[Draft]:
-    """Events of domain `eventhub`, to be appended LAST in the transaction of the change.
+def drafts_of(
+    zone: str | None, announcements: Sequence[Announcement], *, action: str = ""
+) -> list[Draft]:
+    """Events of domain `eventhub`, to be appended LAST in the transaction of the change, with the
+    action that caused them as `correlation`.
 
-    A zone's managers see the events with its name in `attributes.zone`. They can be made before
-    heads are locked.
+    A zone's managers see the events with its name in `attributes.zone`, those of the hub's no zone
+    are everybody's. They can be made before heads are locked.
     """
-    return [_draft(zone, one) for one in announcements]
+    return [_draft(zone, one, action) for one in announcements]
 
 
 def shown_to(event: Event, zone: str) -> bool:
@@ -52,11 +60,20 @@ async def announce_in(
     [outcome] = (await append_batch(connection, [[_draft(zone, announcement)]])).outcomes
     if isinstance(outcome, EventHubError):
         raise outcome
+    if announcement.resource is not None:
+        await changes.record_in(connection, [(announcement.resource, outcome[0])])
     return outcome[0]
 
 
-def _draft(zone: str | None, announcement: Announcement) -> Draft:
+def _draft(zone: str | None, announcement: Announcement, action: str = "") -> Draft:
     own = {} if zone is None else {"zone": zone}  # without one it concerns the whole hub
     attributes = {**own, **announcement.attributes}
-    event = Event(SYSTEM_DOMAIN, announcement.type, attributes, source="eventhub", node="hub")
+    event = Event(
+        SYSTEM_DOMAIN,
+        announcement.type,
+        attributes,
+        source="eventhub",
+        node="hub",
+        correlation=action,
+    )
     return Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, protobuf_codec.encode(event))

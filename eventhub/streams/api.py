@@ -9,12 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
+from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.names import valid_name
-from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
+from eventhub.eventlog.errors import Changed, DurabilityFixed
 from eventhub.eventlog.streams import SegmentRow
 from eventhub.streams import selectors, services
-from eventhub.streams.errors import DurabilityFixed, KeyedFixed
+from eventhub.streams.errors import KeyedFixed
 from eventhub.streams.serializers import (
     PolicySerializer,
     SegmentSerializer,
@@ -48,7 +50,10 @@ class Streams(ManagementView):
         page = read_page(request)
         streams = selectors.list_streams(actor=actor, after=page.after, count=page.limit + 1)
         items, after = cut_page(streams, page.limit, lambda stream: stream.name)
-        return Response({"items": [stream_json(stream) for stream in items], "next": after})
+        found = with_changes(
+            map(stream_json, items), "stream", actor.zone_id, [stream.name for stream in items]
+        )
+        return Response({"items": found, "next": after})
 
 
 class OneStream(ManagementView):
@@ -58,14 +63,16 @@ class OneStream(ManagementView):
     def get(self, request: Request, stream: str) -> Response:
         actor = actor_of(request)
         valid_name(stream, field="stream")
-        return Response(stream_json(selectors.find_stream(actor=actor, name=stream)))
+        found = selectors.find_stream(actor=actor, name=stream)
+        return tagged(stream_json(found), services.stream_resource(actor.zone_id, stream))
 
     @documented(
         Operation(
             "Create a stream or change its policy",
             {200: StreamSerializer, 201: StreamSerializer},
-            (*_NAMED, errors.LimitReached, DurabilityFixed, KeyedFixed),
+            (*_NAMED, errors.LimitReached, DurabilityFixed, KeyedFixed, Changed),
             PolicySerializer,
+            CHANGE,
         )
     )
     def put(self, request: Request, stream: str) -> Response:
@@ -74,9 +81,14 @@ class OneStream(ManagementView):
         actor.require("manage", stream)
         policy = read_body(request, PolicySerializer)
         row, new = services.put_stream(
-            zone_id=actor.zone_id, zone=actor.zone, name=stream, policy=policy
+            zone_id=actor.zone_id,
+            zone=actor.zone,
+            name=stream,
+            policy=policy,
+            if_match=if_match(request),
         )
-        return Response(stream_json(row), 201 if new else 200)
+        resource = services.stream_resource(actor.zone_id, stream)
+        return tagged(stream_json(row), resource, 201 if new else 200)
 
 
 class Segments(ManagementView):
@@ -129,6 +141,7 @@ class OneEvent(ManagementView):
         if not _SEQUENCE.fullmatch(sequence):
             raise errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
         found = selectors.find_event(actor=actor, name=stream, sequence=int(sequence))
+        self.stands_at(found.place)
         return Response(found.json, headers={"ETag": f'"{found.digest}"'})
 
 

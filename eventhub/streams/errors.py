@@ -3,12 +3,6 @@
 from eventhub.errors import Conflict
 
 
-class DurabilityFixed(Conflict):
-    """A stream's durability is for good, because emits were promised it; make another stream."""
-
-    code = "durability_fixed"
-
-
 class KeyedFixed(Conflict):
     """Whether a stream is keyed is for good, because a state that begins in the middle would lack
     keys; make another stream.

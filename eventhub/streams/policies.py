@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from eventhub.errors import InvalidField
+from eventhub.eventlog.errors import DurabilityFixed
 from eventhub.eventlog.streams import StreamPolicy
-from eventhub.streams.errors import DurabilityFixed, KeyedFixed
+from eventhub.streams.errors import KeyedFixed
 
 # what a stream that is kept in memory alone cannot promise
 _NOT_TRANSIENT = {

@@ -12,16 +12,17 @@ from eventhub.access.system import raw_connection
 from eventhub.errors import Forbidden, UnknownEvent
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.streams import SegmentRow, StreamRow
 from eventhub.eventlog.system import shown_to
 
 
 class ShownEvent(NamedTuple):
-    """An event as JSON, and the sha256 of its stored bytes."""
+    """An event as JSON, the sha256 of its stored bytes, and where its stream stands."""
 
     json: dict[str, Any]
     digest: str
+    place: Cursor | None
 
 
 def find_stream(*, actor: Actor, name: str) -> StreamRow:
@@ -68,7 +69,15 @@ def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
     stored = streams.read_event(raw_connection(), stream, sequence)
     if name == SYSTEM and actor.principal is not None and not shown_to(stored.event, actor.zone):
         raise UnknownEvent(stream=name)
-    return ShownEvent(_event_json(name, stored), hashlib.sha256(stored.payload).hexdigest())
+    digest = hashlib.sha256(stored.payload).hexdigest()
+    return ShownEvent(_event_json(name, stored), digest, place_of(stream))
+
+
+def place_of(stream: StreamRow) -> Cursor | None:
+    """Where the stream stands; None while the memory of a transient one is away."""
+    if stream.segment is None or stream.sequence is None:
+        return None
+    return Cursor(stream.segment, stream.sequence)
 
 
 def _sees(actor: Actor, name: str) -> bool:

@@ -12,6 +12,7 @@ from eventhub.access.fields import (
     TextField,
     WholeField,
 )
+from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.streams import Durability, SegmentRow, StreamRow
 
@@ -81,7 +82,7 @@ class CursorSerializer(serializers.Serializer):
     sequence = serializers.IntegerField()
 
 
-class StreamSerializer(PolicySerializer):
+class StreamSerializer(ChangedSerializer, PolicySerializer):
     """A stream with its policy. Positions of a transient stream are null while its memory is
     away.
     """

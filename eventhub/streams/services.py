@@ -5,16 +5,18 @@ from typing import Any
 
 from django.db import transaction
 
+from eventhub.access.conditions import require_unchanged
 from eventhub.access.grants import SYSTEM
 from eventhub.access.system import announce, raw_connection
 from eventhub.errors import Forbidden
 from eventhub.eventlog import streams
+from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.policies import changed_policy, new_policy
 
 
 def put_stream(
-    *, zone_id: int, zone: str, name: str, policy: Mapping[str, Any]
+    *, zone_id: int, zone: str, name: str, policy: Mapping[str, Any], if_match: int | None = None
 ) -> tuple[StreamRow, bool]:
     """The stream with what is given of a policy, and whether it is new; the rest stays, or is the
     default in a new one. The same again changes nothing.
@@ -23,11 +25,15 @@ def put_stream(
         raise Forbidden("The stream `system` is the hub's own.")
     connection = raw_connection()
     found = streams.find_stream(connection, zone_id, name)
-    if found is not None and changed_policy(found.policy, policy) == found.policy:
+    if found is not None and if_match is None and not _changes(found, policy):
         return found, False
+    resource = stream_resource(zone_id, name)
     with transaction.atomic():
         streams.lock_system(connection)
+        require_unchanged(resource, if_match)
         found = streams.find_stream(connection, zone_id, name)
+        if found is not None and not _changes(found, policy):
+            return found, False
         if found is None:
             wanted = new_policy(policy)
             streams.create_stream(connection, zone_id, name, wanted)
@@ -38,5 +44,15 @@ def put_stream(
             zone=zone,
             type="stream.changed" if found else "stream.created",
             attributes={"stream": name, **wanted._asdict()},
+            resource=resource,
         )
     return streams.get_stream(connection, zone_id, name), found is None
+
+
+def stream_resource(zone_id: int, name: str) -> Resource:
+    """A stream's policy; `system` is in no zone's own."""
+    return Resource("stream", zone_id, name)
+
+
+def _changes(found: StreamRow, policy: Mapping[str, Any]) -> bool:
+    return changed_policy(found.policy, policy) != found.policy

@@ -5,9 +5,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
-from eventhub.access.schema import PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.conditions import if_match, tagged, with_changes
+from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
+from eventhub.eventlog.errors import Changed
 from registrations.endpoints import selectors, services
+from registrations.endpoints.rows import resource_of
 from registrations.endpoints.serializers import (
     EndpointChangeSerializer,
     EndpointSerializer,
@@ -50,7 +53,10 @@ class Endpoints(ManagementView):
             count=page.limit + 1,
         )
         items, after = cut_page(found, page.limit, lambda endpoint: str(endpoint.id))
-        return Response({"items": [endpoint_json(item) for item in items], "next": after})
+        shown = with_changes(
+            map(endpoint_json, items), "endpoint", actor.zone_id, [str(item.id) for item in items]
+        )
+        return Response({"items": shown, "next": after})
 
     @documented(
         Operation(
@@ -68,7 +74,9 @@ class Endpoints(ManagementView):
             actor=actor, owner=client, terms=EndpointTerms(**body)
         )
         answer = {**endpoint_json(endpoint), "secret": made.secret}
-        return Response(answer, 201, headers={"Cache-Control": "no-store"})
+        reply = tagged(answer, resource_of(actor.zone_id, made.id), 201)
+        reply["Cache-Control"] = "no-store"
+        return reply
 
 
 class OneEndpoint(ManagementView):
@@ -78,14 +86,15 @@ class OneEndpoint(ManagementView):
     def get(self, request: Request, endpoint: str) -> Response:
         actor = actor_of(request)
         found = selectors.find_endpoint(actor=actor, endpoint_id=_number(endpoint))
-        return Response(endpoint_json(found))
+        return tagged(endpoint_json(found), resource_of(actor.zone_id, found.id))
 
     @documented(
         Operation(
             "Change an endpoint, disable or enable it",
             {200: EndpointSerializer},
-            (UnknownEndpoint, *_URL),
+            (UnknownEndpoint, *_URL, Changed),
             EndpointChangeSerializer,
+            CHANGE,
         )
     )
     def patch(self, request: Request, endpoint: str) -> Response:
@@ -97,20 +106,25 @@ class OneEndpoint(ManagementView):
             whose=selectors.whose(actor=actor),
             endpoint_id=endpoint_id,
             change=change,
+            if_match=if_match(request),
         )
-        return Response(endpoint_json(found))
+        return tagged(endpoint_json(found), resource_of(actor.zone_id, found.id))
 
     @documented(
         Operation(
             "Delete an endpoint that no registration names",
             {204: None},
-            (UnknownEndpoint, EndpointInUse),
+            (UnknownEndpoint, EndpointInUse, Changed),
+            parameters=CHANGE,
         )
     )
     def delete(self, request: Request, endpoint: str) -> Response:
         actor = actor_of(request)
         services.delete_endpoint(
-            actor=actor, whose=selectors.whose(actor=actor), endpoint_id=_number(endpoint)
+            actor=actor,
+            whose=selectors.whose(actor=actor),
+            endpoint_id=_number(endpoint),
+            if_match=if_match(request),
         )
         return Response(status=204)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub.eventlog import append, queries
+from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement, announce_in
 from registrations.errors import UnknownEndpoint
 
@@ -135,19 +136,24 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
         row = await cursor.fetchone()
         if row is None:
             return False
-        zone, client, ordered = row
-        told = changed(client, endpoint_id, Settings("", "", ordered, False, reason))
+        zone_id, zone, client, ordered = row
+        after = Settings("", "", ordered, False, reason)
+        told = changed(zone_id, client, endpoint_id, after)
         place = await announce_in(connection, zone=zone, announcement=told)
     heads = append.heads_text({place.stream_id: place.sequence})
     await connection.execute(append.SQL["notify"], (heads,))
     return True
 
 
-def changed(client: str, endpoint_id: int, settings: Settings) -> Announcement:
+def resource_of(zone_id: int, endpoint_id: int) -> Resource:
+    return Resource("endpoint", zone_id, str(endpoint_id))
+
+
+def changed(zone_id: int, client: str, endpoint_id: int, settings: Settings) -> Announcement:
     """What is told of a change; not the URL, which may hold secrets of its own."""
     told = {"ordered": settings.ordered, "enabled": settings.enabled, "reason": settings.reason}
     attributes = {"client": client, "endpoint": endpoint_id, **told}
-    return Announcement("endpoint.changed", attributes)
+    return Announcement("endpoint.changed", attributes, resource_of(zone_id, endpoint_id))
 
 
 def _found(rows: Iterable[tuple[Any, ...]]) -> list[Endpoint]:

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from eventhub import limits
 from eventhub.access.fields import FlagField, NameField, StrictSerializer, TextField
+from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from registrations.endpoints import secrets
 from registrations.endpoints.callback_url import valid_url
@@ -60,7 +61,7 @@ class EndpointChangeSerializer(StrictSerializer):
     enabled = FlagField(required=False, help_text="While it is false, deliveries wait.")
 
 
-class EndpointSerializer(serializers.Serializer):
+class EndpointSerializer(ChangedSerializer):
     id = serializers.IntegerField()
     client = serializers.CharField()
     url = serializers.CharField()

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from eventhub import limits
 from eventhub.access.actor import Actor
+from eventhub.access.conditions import require_unchanged
 from eventhub.access.system import announce_all, raw_connection
 from eventhub.errors import LimitReached, NotFound
 from eventhub.eventlog.system import Announcement
@@ -61,7 +62,7 @@ def create_endpoint(
             raise NotFound("This zone has no such client.", field="client")
         made = add_endpoint(actor=actor, owner=owner, terms=terms)
         found = rows.get(connection, Whose(actor.zone_id, owner.id), made.id)
-        told = [created(owner.name, made.id, ordered=terms.ordered)]
+        told = [created(actor.zone_id, owner.name, made.id, ordered=terms.ordered)]
         announce_all(zone=actor.zone, announcements=told)
     return found, made
 
@@ -79,13 +80,18 @@ def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> MadeEnd
     return MadeEndpoint(rows.insert(connection, row), secrets.secret_text(secret))
 
 
-def created(client: str, endpoint_id: int, *, ordered: bool = False) -> Announcement:
+def created(zone_id: int, client: str, endpoint_id: int, *, ordered: bool = False) -> Announcement:
     attributes = {"client": client, "endpoint": endpoint_id, "ordered": ordered}
-    return Announcement("endpoint.created", attributes)
+    return Announcement("endpoint.created", attributes, rows.resource_of(zone_id, endpoint_id))
 
 
 def change_endpoint(
-    *, actor: Actor, whose: Whose, endpoint_id: int, change: EndpointChange
+    *,
+    actor: Actor,
+    whose: Whose,
+    endpoint_id: int,
+    change: EndpointChange,
+    if_match: int | None = None,
 ) -> Endpoint:
     """Change what is given. The same again changes nothing; enabling forgets the reason. Where
     events go, and when, is for who may listen to all that the endpoint is sent.
@@ -94,6 +100,7 @@ def change_endpoint(
     connection = raw_connection()
     with transaction.atomic():
         found = rows.lock(connection, whose, endpoint_id)
+        require_unchanged(rows.resource_of(actor.zone_id, endpoint_id), if_match)
         given = {name: value for name, value in change._asdict().items() if value is not None}
         if given.get("enabled", found.settings.enabled) != found.settings.enabled:
             given["reason"] = None if given["enabled"] else "request"
@@ -104,23 +111,27 @@ def change_endpoint(
             _require_all_behind(actor, endpoint_id)
         rows.change(connection, endpoint_id, wanted)
         changed = rows.get(connection, whose, endpoint_id)
-        told = [rows.changed(found.client, endpoint_id, wanted)]
+        told = [rows.changed(actor.zone_id, found.client, endpoint_id, wanted)]
         announce_all(zone=actor.zone, announcements=told)
     return changed
 
 
-def delete_endpoint(*, actor: Actor, whose: Whose, endpoint_id: int) -> None:
+def delete_endpoint(
+    *, actor: Actor, whose: Whose, endpoint_id: int, if_match: int | None = None
+) -> None:
     """End an endpoint that no registration names; else EndpointInUse."""
     require_some_listen(actor=actor)
     connection = raw_connection()
     with transaction.atomic():
         found = rows.lock(connection, whose, endpoint_id)
+        resource = rows.resource_of(actor.zone_id, endpoint_id)
+        require_unchanged(resource, if_match)
         _require_all_behind(actor, endpoint_id)
         if rows.is_named(connection, endpoint_id):
             raise EndpointInUse(field="endpoint")
         rows.delete(connection, endpoint_id)
         attributes = {"client": found.client, "endpoint": endpoint_id}
-        told = [Announcement("endpoint.deleted", attributes)]
+        told = [Announcement("endpoint.deleted", attributes, resource)]
         announce_all(zone=actor.zone, announcements=told)
 
 

@@ -58,4 +58,4 @@ SELECT e.id, c.name, e.url, e.description, e.ordered, e.enabled, e.reason,
 UPDATE endpoints e SET enabled = false, reason = %(reason)s, changed_at = now()
   FROM clients c JOIN zones z ON z.id = c.zone_id
  WHERE e.id = %(id)s AND e.enabled AND e.deleted_at IS NULL AND c.id = e.client_id
-RETURNING z.name, c.name, e.ordered
+RETURNING z.id, z.name, c.name, e.ordered

@@ -1,0 +1,77 @@
+"""Which event of `system` told the last change of a resource: what conditions on changes compare
+(EMC-12). Sql module.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub.eventlog import queries
+from eventhub.eventlog.drafts import Appended
+from eventhub.eventlog.errors import Changed
+from eventhub.eventlog.stored import Cursor
+
+SQL = queries.load("changes.sql")
+
+Connection = psycopg.Connection[Any]
+
+
+class Resource(NamedTuple):
+    """What can be changed under a condition: a client, a stream, a registration, ..."""
+
+    kind: str
+    zone_id: int
+    name: str  # its name or id
+
+
+Told = Sequence[tuple[Resource, Appended]]
+
+
+def record(connection: Connection, told: Told) -> None:
+    """Note which events told the changes, in their transaction, after the append. One statement."""
+    if told:
+        connection.execute(SQL["record"], _arrays(told))
+
+
+async def record_in(connection: psycopg.AsyncConnection[Any], told: Told) -> None:
+    """`record` on an asynchronous connection."""
+    if told:
+        await connection.execute(SQL["record"], _arrays(told))
+
+
+def last_changes(
+    connection: Connection, kind: str, zone_id: int, names: Iterable[str]
+) -> dict[str, int]:
+    """The sequence in `system` of the last change of each, by name; 0 if none was ever told."""
+    found = dict.fromkeys(names, 0)
+    rows = connection.execute(SQL["last_changes"], (kind, zone_id, list(found))).fetchall()
+    return {**found, **dict(rows)}
+
+
+def require_unchanged(connection: Connection, resource: Resource, since: int | None) -> None:
+    """Changed, with the `current` sequence, if the resource changed after `since`; None: no
+    condition.
+
+    Call it with the resource's row locked: then it stays true to the end of the transaction. A
+    number that `system` has not reached is of another life of the log, and says nothing.
+    """
+    if since is None:
+        return
+    current = last_changes(connection, resource.kind, resource.zone_id, [resource.name])
+    if current[resource.name] > since or since > position(connection).sequence:
+        raise Changed(current=current[resource.name])
+
+
+def position(connection: Connection) -> Cursor:
+    """Where `system` stands."""
+    row = connection.execute(SQL["position"]).fetchone()
+    if row is None:
+        raise RuntimeError("the log has no stream `system`")
+    return Cursor(*row)
+
+
+def _arrays(told: Told) -> tuple[list[Any], ...]:
+    last = dict(told)  # of several changes of one resource the last one
+    columns = [(*resource, place.segment, place.sequence) for resource, place in last.items()]
+    return tuple(list(column) for column in zip(*columns, strict=True))

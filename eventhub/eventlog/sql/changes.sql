@@ -1,0 +1,14 @@
+-- Which event of `system` told the last change of a resource, for conditions on changes (EMC-12).
+
+-- name: record
+-- In the transaction of the change, after the append. A resource is named once.
+INSERT INTO resource_changes (kind, zone_id, name, segment, sequence)
+SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::uuid[], %s::bigint[])
+    ON CONFLICT (kind, zone_id, name) DO UPDATE SET segment = EXCLUDED.segment, sequence = EXCLUDED.sequence
+
+-- name: last_changes
+SELECT name, sequence FROM resource_changes WHERE kind = %s AND zone_id = %s AND name = ANY (%s::text[])
+
+-- name: position
+-- Of `system`.
+SELECT segment::text, sequence FROM heads WHERE stream_id = 1
