@@ -79,40 +79,51 @@ UPDATE forwarding
    AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
 
 -- name: write
--- The checkpoint and the deliveries it stands for: no rows unless it moved. `flat` holds the registrations of the first
--- delivery, of the second, ...; `begins` and `ends` say where.
-WITH moved AS (
-    UPDATE forwarding
-       SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
-           expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
+-- The checkpoint and the deliveries it stands for: no rows unless it is held there. The row is locked first and moved last,
+-- so that the lease runs from the end of the statement, however long that took. `flat` holds the registrations of the
+-- first delivery, of the second, ...; `begins` and `ends` say where.
+WITH held AS MATERIALIZED (
+    SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
-    RETURNING stream_id
+       FOR NO KEY UPDATE
+), written AS (
+    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations)
+    SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id,
+           COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
+           flat.registrations[v.begins:v.ends]
+      FROM held h,
+           (SELECT %(flat)s::bigint[] AS registrations) AS flat,
+           unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
+                  %(begins)s::bigint[], %(ends)s::bigint[])
+               AS v (group_id, endpoint_id, segment_id, sequence, begins, ends)
+    RETURNING 1
 )
-INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations)
-SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, m.stream_id,
-       COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
-       flat.registrations[v.begins:v.ends]
-  FROM moved m,
-       (SELECT %(flat)s::bigint[] AS registrations) AS flat,
-       unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
-              %(begins)s::bigint[], %(ends)s::bigint[])
-           AS v (group_id, endpoint_id, segment_id, sequence, begins, ends)
+UPDATE forwarding f
+   SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
+       expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
+  FROM held, (SELECT count(*) AS rows FROM written) AS done
+ WHERE f.stream_id = held.stream_id AND done.rows > 0
 
 -- name: write_fanout
 -- The checkpoint passes an event whose deliveries are written in pieces.
-WITH moved AS (
-    UPDATE forwarding
-       SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
-           expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
+WITH held AS MATERIALIZED (
+    SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
-    RETURNING stream_id
+       FOR NO KEY UPDATE
+), written AS (
+    INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations, ends, total)
+    SELECT %(group_id)s, stream_id, %(segment_id)s, %(sequence)s,
+           %(endpoints)s, %(flat)s, %(ends)s, cardinality(%(endpoints)s::bigint[])
+      FROM held
+    RETURNING 1
 )
-INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations, ends, total)
-SELECT %(group_id)s, stream_id, %(segment_id)s, %(sequence)s,
-       %(endpoints)s, %(flat)s, %(ends)s, cardinality(%(endpoints)s::bigint[])
-  FROM moved
+UPDATE forwarding f
+   SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
+       expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
+  FROM held, (SELECT count(*) AS rows FROM written) AS done
+ WHERE f.stream_id = held.stream_id AND done.rows > 0
 
 -- name: expand
 -- The next piece of a fan-out that nobody else is writing: its deliveries, and how far it is, in one statement. Of each

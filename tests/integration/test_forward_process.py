@@ -224,3 +224,31 @@ def test_kill_between_the_pieces_of_an_event(world: World, start: Start) -> None
            " WHERE stream_id = %s GROUP BY 1 ORDER BY 1"  # fmt: skip
     expected = [(round, count, count) for round in range(1, 4)]
     eventually(lambda: world.sql(owed, stream_id) == expected, "all of them")
+
+
+SLOW = """
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM pg_sleep(2.4); RETURN NEW; END $$;
+CREATE TRIGGER slow BEFORE INSERT ON deliveries FOR EACH ROW EXECUTE FUNCTION slow();
+"""
+
+
+def test_a_write_longer_than_the_lease_does_not_lose_the_stream(world: World, start: Start) -> None:
+    """The lease ran from the beginning of the statement: on a busy machine every long one ended
+    with the stream in other hands, which had to load all registrations first.
+    """
+    stream_id = world.stream()
+    world.register(stream_id, world.endpoints())
+    both = [start(), start()]
+    eventually(lambda: owners(world, stream_id), "the lease")
+    assert limits.FORWARD_LEASE_S < 2.4
+    world.sql(SLOW)
+    try:
+        before = world.sql("SELECT epoch FROM forwarding WHERE stream_id = %s", stream_id)
+        for number in range(1, 4):
+            world.emit(stream_id, "a")
+            eventually(lambda n=number: len(sequences(world, stream_id)) == n, "a delivery")
+    finally:
+        world.sql("DROP FUNCTION slow() CASCADE")
+    assert world.sql("SELECT epoch FROM forwarding WHERE stream_id = %s", stream_id) == before
+    assert "lease_lost" not in both[0].log() + both[1].log()
