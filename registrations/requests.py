@@ -22,11 +22,10 @@ from eventhub.errors import (
 from registrations.endpoints.addresses import CallbackAddresses
 from registrations.endpoints.callback_url import valid_url
 from registrations.errors import TooManyRegistrations
-from registrations.lang.pairs import parse_pairs
+from registrations.lang.pairs import FIELDS, parse_pairs
 
 LANGUAGE = "pairs"
-_FILTER = ("domain", "type", "attributes")
-_CHANGE = frozenset(("streams", *_FILTER, "endpoint"))
+_CHANGE = frozenset(("streams", *FIELDS, "endpoint"))
 _NEW = _CHANGE | {"callback", "client"}
 _ID_MAX = (1 << 63) - 1
 
@@ -37,7 +36,9 @@ class NewRegistration(NamedTuple):
     """What one registration asks for. At most one of `endpoint` and `callback` is given."""
 
     streams: tuple[str, ...]
-    filter: Filter  # `domain`, `type`, `attributes`, without what was null or not given
+    filter: (
+        Filter  # `domain`, `type`, `application`, `attributes`, without what was null or not given
+    )
     endpoint: int | None
     callback: str | None  # a URL
     client: str | None
@@ -76,7 +77,7 @@ def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistra
 def parse_change(body: Any) -> RegistrationChange:
     """What the body of a PATCH changes; nothing if it is empty."""
     fields = _object(body, _CHANGE)
-    given = {name: fields[name] for name in _FILTER if name in fields}
+    given = {name: fields[name] for name in FIELDS if name in fields}
     parse_pairs(given)
     return RegistrationChange(
         _streams(fields["streams"]) if "streams" in fields else None,
@@ -116,7 +117,7 @@ def _parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
             message = "Give either an `endpoint` or a `callback`."
             raise InvalidField(message, field="callback")
         callback = valid_url(callback, addresses, field="callback")
-    given = {name: fields[name] for name in _FILTER if fields.get(name) is not None}
+    given = {name: fields[name] for name in FIELDS if fields.get(name) is not None}
     parse_pairs(given)
     return NewRegistration(_streams(fields["streams"]), given, _endpoint(fields), callback, client)
 

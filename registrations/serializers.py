@@ -31,6 +31,9 @@ class InterestSerializer(serializers.Serializer):
     streams = StreamNamesField(min_length=1)
     domain = serializers.CharField(required=False, allow_null=True, help_text="Any, if null.")
     type = serializers.CharField(required=False, allow_null=True, help_text="Any, if null.")
+    application = serializers.CharField(
+        required=False, allow_null=True, help_text="One of the event's; any, if null."
+    )
     attributes = serializers.DictField(required=False, allow_null=True, help_text=_PAIRS)
     endpoint = serializers.IntegerField(
         required=False, allow_null=True, help_text="Where the hub calls back."
@@ -78,6 +81,7 @@ class RegistrationSerializer(ChangedSerializer):
     streams = serializers.ListField(child=serializers.CharField())
     domain = serializers.CharField(allow_null=True)
     type = serializers.CharField(allow_null=True)
+    application = serializers.CharField(allow_null=True)
     attributes = serializers.DictField()
     total = serializers.IntegerField(help_text="How many pairs there are in `attributes`.")
     endpoint = serializers.IntegerField(allow_null=True)
@@ -127,6 +131,7 @@ def registration_json(shown: Shown) -> dict[str, Any]:
         "streams": [shown.names[id] for id in row.streams],
         "domain": wanted.get("domain"),
         "type": wanted.get("type"),
+        "application": wanted.get("application"),
         "attributes": attributes,
         "total": len(attributes),
         "endpoint": row.endpoint_id,

@@ -1,5 +1,5 @@
-"""The pairs language: a domain, a type and attributes that an event must have, all by equality
-(SUN-01, SUN-03). Plain.
+"""The pairs language: a domain, a type, an application and attributes that an event must have, all
+by equality (SUN-01, SUN-03, FOX-03). Plain.
 
 A name is a path into `attributes`: the exact name first, then dotted into nested objects. Values
 keep their JSON type: 1 equals 1.0, but not "1", and not true. The body is opaque and cannot be
@@ -15,20 +15,24 @@ from eventhub.event.envelope import Event
 
 Scalar = str | int | float | bool | None  # what a pair's value is
 
+FIELDS = ("domain", "type", "application", "attributes")  # what a filter may name
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Interest in events of a domain and a type (None: any) whose attributes hold all the pairs."""
+    """Interest in events of a domain, a type and an application (None: any) whose attributes hold
+    all the pairs.
+    """
 
     domain: str | None = None
     type: str | None = None
     attributes: tuple[tuple[str, Scalar], ...] = ()
+    application: str | None = None  # one of the event's (FOX-03)
 
     @property
     def everything(self) -> bool:
-        return self.domain is None and self.type is None and not self.attributes
+        return self == Pairs()
 
     def matches(self, event: Event) -> bool:
         """True if the pairs are a subset of the event's."""
@@ -36,18 +40,20 @@ class Pairs:
             return False
         if self.type is not None and event.type != self.type:
             return False
+        if self.application is not None and self.application not in event.application:
+            return False
         return all(same(value_at(event.attributes, path), value) for path, value in self.attributes)
 
 
 def parse_pairs(fields: dict[str, Any]) -> Pairs:
-    """Pairs from JSON fields `domain`, `type`, `attributes`.
+    """Pairs from JSON fields `domain`, `type`, `application`, `attributes`.
 
     Raises with the field: a body is never filterable.
     """
     for name in fields:
         if name in ("body", "body_base64"):
             raise BodyNotFilterable(field=name)
-        if name not in ("domain", "type", "attributes"):
+        if name not in FIELDS:
             raise UnknownField(field=name)
     attributes = fields.get("attributes")
     attributes = {} if attributes is None else attributes
@@ -61,7 +67,8 @@ def parse_pairs(fields: dict[str, Any]) -> Pairs:
         if isinstance(value, dict | list):
             message = "A pair's value is a text, a number, true, false or null; use a dotted path."
             raise InvalidField(message, field=f"attributes.{name}")
-    return Pairs(_text(fields, "domain"), _text(fields, "type"), tuple(attributes.items()))
+    domain, type, application = (_text(fields, name) for name in FIELDS[:3])
+    return Pairs(domain, type, tuple(attributes.items()), application)
 
 
 def _text(fields: dict[str, Any], name: str) -> str | None:

@@ -7,7 +7,7 @@ other pairs. A popular pair leads to few: what asks for it nearly always asks fo
 well. The registrations of a conjunction stand together, so a match is one `extend`, however many
 they are.
 
-Rarest means: in the fewest conjunctions of the same domain and type, when the conjunction came.
+Rarest means: in the fewest conjunctions of the same gate, when the conjunction came.
 Frequencies move on, so when twice as many conjunctions hang on a pair as after the last look, all
 of these are looked at again and go to what is their rarest pair by now; that is at most a constant
 of work per registration added. Nothing else is ever made anew: a registration comes and goes in
@@ -20,6 +20,7 @@ from typing import Any
 from eventhub.event.envelope import Event
 from registrations.match.atoms import Key, atoms_of, canonical, nested_pairs
 from registrations.match.conjunctions import Atom, Conjunction, Couple, Gate, conjunction_of, end
+from registrations.match.gates import GateKey, gate_of, gates_of
 from registrations.match.matcher import Counters
 from registrations.match.spec import Spec
 
@@ -27,7 +28,7 @@ PARTNERS_FEW = 32  # so many are asked for one by one; the keys of more are inte
 
 
 class AccessMatcher:
-    """Gates by domain and type, and in which conjunction each number is.
+    """Gates, and in which conjunction each number is.
 
     `counters.touched` counts conjunctions and couples looked at, `counters.rebuilds` the looks at
     all that hangs on a pair.
@@ -35,12 +36,15 @@ class AccessMatcher:
 
     def __init__(self) -> None:
         self.counters = Counters()
-        self._gates: dict[str | None, dict[str | None, Gate]] = {}
+        self._gates: dict[GateKey, Gate] = {}
         self._places: dict[int, Conjunction] = {}
 
     def add(self, id: int, spec: Spec) -> None:
         self.remove(id)
-        gate = self._gate(spec.domain, spec.type)
+        key = gate_of(spec)
+        gate = self._gates.get(key)
+        if gate is None:
+            gate = self._gates[key] = Gate(key)
         place, reviews = conjunction_of(gate, atoms_of(spec))
         self.counters.rebuilds += reviews
         if not place.ids or id > place.ids[-1]:
@@ -56,16 +60,14 @@ class AccessMatcher:
         del place.ids[bisect_left(place.ids, id)]
         if not place.ids:
             end(place)
-            self._drop_if_empty(place.gate)
+            if not place.gate.conjunctions:
+                del self._gates[place.gate.key]
 
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
-        for types in (self._gates.get(event.domain), self._gates.get(None)):
-            if types is None:
-                continue
-            for gate in (types.get(event.type), types.get(None)):
-                if gate is not None:
-                    self._match_gate(gate, event.attributes, due)
+        for key in gates_of(event):
+            if (gate := self._gates.get(key)) is not None:
+                self._match_gate(gate, event.attributes, due)
         return due
 
     def _match_gate(self, gate: Gate, attributes: dict[str, Any], due: list[int]) -> None:
@@ -86,24 +88,9 @@ class AccessMatcher:
 
     def size(self) -> tuple[int, int, int]:
         """Gates, atoms and conjunctions in the structure (SUN-09)."""
-        gates = [gate for types in self._gates.values() for gate in types.values()]
+        gates = self._gates.values()
         atoms = sum(len(values) for gate in gates for values in gate.names.values())
         return len(gates), atoms, sum(len(gate.conjunctions) for gate in gates)
-
-    def _gate(self, domain: str | None, type: str | None) -> Gate:
-        types = self._gates.setdefault(domain, {})
-        gate = types.get(type)
-        if gate is None:
-            gate = types[type] = Gate(domain, type)
-        return gate
-
-    def _drop_if_empty(self, gate: Gate) -> None:
-        if gate.conjunctions:
-            return
-        types = self._gates[gate.domain]
-        del types[gate.type]
-        if not types:
-            del self._gates[gate.domain]
 
 
 # --- the hot loops ---

@@ -3,6 +3,7 @@ on them. Plain; the rules stand in access.py.
 """
 
 from registrations.match.atoms import Key, Pair, prefixes_of
+from registrations.match.gates import GateKey
 
 REVIEW_MIN = 16  # conjunctions on one atom; below it a look costs more than it saves
 
@@ -49,13 +50,12 @@ class Conjunction:
 
 
 class Gate:
-    """What registrations of one domain and one type (None: any) ask for."""
+    """What registrations of one domain, one type and one application (None: any) ask for."""
 
-    __slots__ = ("atoms_made", "conjunctions", "domain", "names", "prefixes", "type")
+    __slots__ = ("atoms_made", "conjunctions", "key", "names", "prefixes")
 
-    def __init__(self, domain: str | None, type: str | None) -> None:
-        self.domain = domain
-        self.type = type
+    def __init__(self, key: GateKey) -> None:
+        self.key = key
         self.names: dict[str, dict[Key, Atom]] = {}
         self.conjunctions: dict[tuple[Atom, ...], Conjunction] = {}  # (): no pairs (SUN-05)
         self.prefixes: dict[str, int] = {}  # objects to open in events, and how many paths go there

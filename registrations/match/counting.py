@@ -1,6 +1,6 @@
 """Strategy `counting`: SUN's inverse mapping with counters (US 7,111,305). Plain.
 
-A hash table leads from a pair, within its domain and type, to every registration that has the pair.
+A hash table leads from a pair, within its gate (gates.py), to every registration that has the pair.
 An event increments the counter of each registration that its pairs lead to; a registration whose
 counter reaches its total is due. Afterwards the counters that were touched, and no others, go back
 to zero.
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from eventhub.event.envelope import Event
 from registrations.match.atoms import Key, atoms_of, canonical, nested_pairs, prefixes_of
+from registrations.match.gates import GateKey, gate_of, gates_of
 from registrations.match.matcher import Counters
 from registrations.match.spec import Spec
 
 K = TypeVar("K")
-Gate = tuple[str | None, str | None]  # domain and type; None: any
-HashKey = tuple[str | None, str | None, str, Key]  # one per (domain, type, name=value) (SUN-06)
+HashKey = tuple[GateKey, str, Key]  # one per (domain, type, application, name=value) (SUN-06)
 
 
 class Step(NamedTuple):
@@ -43,9 +43,9 @@ class Registration:
     __slots__ = ("counter", "gate", "id", "keys", "total")
 
     def __init__(self, id: int, spec: Spec) -> None:
-        domain, type = self.gate = (spec.domain, spec.type)
+        self.gate = gate = gate_of(spec)
         self.id = id
-        self.keys: tuple[HashKey, ...] = tuple((domain, type, *atom) for atom in atoms_of(spec))
+        self.keys: tuple[HashKey, ...] = tuple((gate, *atom) for atom in atoms_of(spec))
         self.total = len(self.keys)
         self.counter = 0
 
@@ -60,8 +60,8 @@ class CountingMatcher:
         self.counters = Counters()
         self._registrations: dict[int, Registration] = {}
         self._index: dict[HashKey, Entry] = {}
-        self._no_pairs: dict[Gate, Entry] = {}  # total 0: the counters would never tell (SUN-05)
-        self._gates: dict[Gate, int] = {}
+        self._no_pairs: dict[GateKey, Entry] = {}  # total 0: the counters would never tell (SUN-05)
+        self._gates: dict[GateKey, int] = {}
         self._prefixes: dict[str, int] = {}
 
     def add(self, id: int, spec: Spec) -> None:
@@ -72,7 +72,7 @@ class CountingMatcher:
             self._no_pairs.setdefault(made.gate, {})[id] = made
         for key in made.keys:
             self._index.setdefault(key, {})[id] = made
-            for prefix in prefixes_of(key[2]):
+            for prefix in prefixes_of(key[1]):
                 _count_up(self._prefixes, prefix)
 
     def remove(self, id: int) -> None:
@@ -84,7 +84,7 @@ class CountingMatcher:
             _take_out(self._no_pairs, gone.gate, id)
         for key in gone.keys:
             _take_out(self._index, key, id)
-            for prefix in prefixes_of(key[2]):
+            for prefix in prefixes_of(key[1]):
                 _count_down(self._prefixes, prefix)
 
     def match(self, event: Event) -> list[int]:
@@ -105,7 +105,7 @@ class CountingMatcher:
             count(entry, visited, due)
             if steps is not None:
                 counters = {id: registration.counter for id, registration in entry.items()}
-                steps.append(Step(key[2], key[3], counters, tuple(due)))
+                steps.append(Step(*key[1:], counters, tuple(due)))
         reset(visited)
         self.counters.lookups += lookups
         self.counters.touched += len(visited)
@@ -115,7 +115,7 @@ class CountingMatcher:
         """Every hash entry with its registrations, in one order however it grew (SUN-07, SUN-10);
         a gate's registrations without pairs stand under the path `` and the value `()`."""
         entries: dict[HashKey, Entry] = {
-            **{(*gate, "", ()): entry for gate, entry in self._no_pairs.items()},
+            **{(gate, "", ()): entry for gate, entry in self._no_pairs.items()},
             **self._index,
         }
         return sorted(((key, sorted(entry)) for key, entry in entries.items()), key=repr)
@@ -133,18 +133,12 @@ class CountingMatcher:
         return len(self._registrations)
 
 
-def gates_of(event: Event) -> tuple[Gate, ...]:
-    """The domains and types a registration may name to match the event."""
-    domain, type = event.domain, event.type
-    return (domain, type), (domain, None), (None, type), (None, None)
-
-
-def keys_of(event: Event, gates: list[Gate], prefixes: dict[str, int]) -> Iterator[HashKey]:
+def keys_of(event: Event, gates: list[GateKey], prefixes: dict[str, int]) -> Iterator[HashKey]:
     """The hash keys of an event: each of its pairs under each gate."""
     pairs = [*event.attributes.items(), *nested_pairs(event.attributes, prefixes)]
-    for domain, type in gates:
+    for gate in gates:
         for path, value in pairs:
-            yield domain, type, path, canonical(value)
+            yield gate, path, canonical(value)
 
 
 def count(entry: Entry, visited: list[Registration], due: list[int]) -> None:

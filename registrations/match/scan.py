@@ -16,7 +16,7 @@ class ScanMatcher:
         self._pairs: dict[int, Pairs] = {}
 
     def add(self, id: int, spec: Spec) -> None:
-        self._pairs[id] = Pairs(spec.domain, spec.type, spec.pairs)
+        self._pairs[id] = Pairs(*spec)
 
     def remove(self, id: int) -> None:
         self._pairs.pop(id, None)

@@ -9,7 +9,8 @@ from registrations.lang.pairs import Pairs, Scalar
 
 
 class Spec(NamedTuple):
-    """A domain and a type (None: any) and pairs of a path and a value, all of which must hold.
+    """A domain, a type and an application (None: any) and pairs of a path and a value, all of which
+    must hold.
 
     Two specs that ask for the same may differ as tuples (the order of pairs, 1 and 1.0); and in
     Python `1 == True`, so specs are compared through `registrations.match.atoms.atoms_of`.
@@ -18,8 +19,9 @@ class Spec(NamedTuple):
     domain: str | None = None
     type: str | None = None
     pairs: tuple[tuple[str, Scalar], ...] = ()
+    application: str | None = None
 
 
 def spec_of(pairs: Pairs) -> Spec:
     """The spec of a registration in the pairs language."""
-    return Spec(pairs.domain, pairs.type, pairs.attributes)
+    return Spec(pairs.domain, pairs.type, pairs.attributes, pairs.application)

@@ -39,7 +39,7 @@ def counting() -> CountingMatcher:
 
 
 def key(at: int) -> tuple[object, ...]:
-    return ("class", "subclass", *NV[at])
+    return (("class", "subclass", None), *NV[at])
 
 
 @pytest.mark.req("SUN-03", "SUN-04")

@@ -14,6 +14,7 @@ from registrations.match.spec import Spec
 
 DOMAINS = ("a", "a:b", "", "ä")
 TYPES = ("c", "b:c", "c.d", "=")
+APPLICATIONS = ("a", "c", "a:b", "")
 PATHS = (
     *("x", "y", "z", "x=1", "x:y", "", ".", "a.", ".a", "\0", "x\0y", "名", "é", "e\u0301"),
     *("a", "a.b", "a.b.c", "a.c", "b.c", "x.y"),
@@ -133,7 +134,8 @@ def _spec(random: Random) -> Spec:
         pairs.append((random.choice(PATHS), random.choice(SCALARS)))
     if pairs and random.random() < 0.1:
         pairs.append(random.choice(pairs))
-    return Spec(_or_any(random, DOMAINS), _or_any(random, TYPES), tuple(pairs))
+    application = _skewed(random, APPLICATIONS) if random.random() < 0.25 else None
+    return Spec(_or_any(random, DOMAINS), _or_any(random, TYPES), tuple(pairs), application)
 
 
 def _event(random: Random, like: Spec) -> Event:
@@ -150,7 +152,10 @@ def _event(random: Random, like: Spec) -> Event:
     type = _skewed(random, TYPES) if like.type is None else like.type
     if random.random() < 0.1:
         domain, type = type, domain
-    return Event(domain, type, attributes)
+    several = [_skewed(random, APPLICATIONS) for _ in range(random.randrange(3))]
+    if like.application is not None and random.random() < 0.9:
+        several.append(like.application)
+    return Event(domain, type, attributes, application=tuple(several))
 
 
 def alike(value: Any) -> tuple[Any, ...]:
@@ -207,6 +212,7 @@ specs = st.builds(
     st.one_of(st.none(), st.sampled_from(DOMAINS)),
     st.one_of(st.none(), st.sampled_from(TYPES)),
     st.lists(st.tuples(_texts, _scalars), max_size=4).map(tuple),
+    st.one_of(st.none(), st.sampled_from(APPLICATIONS)),
 )
 
 
@@ -219,7 +225,10 @@ def events_like(draw: st.DrawFn, wanted: list[Spec]) -> Event:
         put(attributes, path, value, nest=draw(st.booleans()))
     domain = draw(st.sampled_from(DOMAINS)) if like.domain is None else like.domain
     type = draw(st.sampled_from(TYPES)) if like.type is None else like.type
-    return Event(domain, type, attributes)
+    several = draw(st.lists(st.sampled_from(APPLICATIONS), max_size=2))
+    if like.application is not None:
+        several.append(like.application)
+    return Event(domain, type, attributes, application=tuple(several))
 
 
 @st.composite

@@ -43,7 +43,7 @@ def test_what_was_rare_once_is_looked_at_again_when_it_doubled() -> None:
         matcher.add(id, Spec(pairs=((f"x{id % (2 * half)}", 1), ("only", id))))
     for id in range(half):
         matcher.add(id, Spec(pairs=(("late", True), (f"x{id}", 1))))
-    late = matcher._gates[None][None].names["late"][(True,)]
+    late = matcher._gates[None, None, None].names["late"][(True,)]
     assert late.posted == half
     for id in others:
         if id % (2 * half) < half:

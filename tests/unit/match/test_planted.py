@@ -14,6 +14,7 @@ from registrations.match.access import AccessMatcher
 from registrations.match.atoms import Pair
 from registrations.match.conjunctions import Atom, Conjunction, Gate
 from registrations.match.counting import CountingMatcher, Entry, HashKey, Registration
+from registrations.match.gates import GateKey
 from registrations.match.matcher import Matcher
 from registrations.match.scan import ScanMatcher
 from registrations.match.spec import Spec
@@ -34,7 +35,7 @@ class ForgetsRemoval(AccessMatcher):
 class ForgetsWildcards(AccessMatcher):
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
-        gate = self._gates.get(event.domain, {}).get(event.type)
+        gate = self._gates.get((event.domain, event.type, None))
         if gate is not None:
             self._match_gate(gate, event.attributes, due)
         return due
@@ -43,6 +44,16 @@ class ForgetsWildcards(AccessMatcher):
 class IgnoresTheTypeGate(AccessMatcher):
     def add(self, id: int, spec: Spec) -> None:
         super().add(id, spec._replace(type=None))
+
+
+class IgnoresTheApplication(AccessMatcher):
+    def add(self, id: int, spec: Spec) -> None:
+        super().add(id, spec._replace(application=None))
+
+
+class CountingLooksAtTheFirstApplicationOnly(CountingMatcher):
+    def match(self, event: Event) -> list[int]:
+        return super().match(event._replace(application=event.application[:1]))
 
 
 class ForgetsWhatHasNoPairs(AccessMatcher):
@@ -91,6 +102,7 @@ class ScanLooksAtTheFirstPairOnly(ScanMatcher):
     "make",
     [
         *(ForgetsRemoval, ForgetsWildcards, IgnoresTheTypeGate, ForgetsWhatHasNoPairs),
+        *(IgnoresTheApplication, CountingLooksAtTheFirstApplicationOnly),
         *(KeepsTheOldSpec, CountingIgnoresTheTypeGate, CountingForgetsRemoval),
         CountingCountsAPairTwice,
         *(ScanIgnoresTheType, ScanForgetsRemoval, ScanLooksAtTheFirstPairOnly),
@@ -117,7 +129,7 @@ def due_too_early(entry: Entry, visited: list[Registration], due: list[int]) -> 
 
 
 def only_the_first_gate(
-    event: Event, gates: list[counting.Gate], prefixes: dict[str, int]
+    event: Event, gates: list[GateKey], prefixes: dict[str, int]
 ) -> Iterable[HashKey]:
     return true_keys_of(event, gates[:1], prefixes)
 
