@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 import psycopg
 
+from eventhub.event.envelope import Event
 from eventhub.eventlog import queries
 from registrations.lang.pairs import parse_pairs
 from registrations.match.spec import Spec
@@ -36,10 +37,17 @@ class Version(NamedTuple):
     spec: Spec
     since: int  # exclusive: the stream's last sequence when the version began
     until: int | None  # inclusive; None: it has not ended
+    zone: str | None = None  # on `system`: only this zone's events and the whole hub's are wanted
 
     def holds(self, sequence: int) -> bool:
         """True if the event of that sequence lies within the bounds."""
         return self.since < sequence and (self.until is None or sequence <= self.until)
+
+    def may_tell(self, event: Event) -> bool:
+        """False for an event that is destined to others, or of another zone."""
+        if event.destinations and self.client not in event.destinations:
+            return False
+        return self.zone is None or event.attributes.get("zone", self.zone) == self.zone
 
 
 class Wanted(NamedTuple):
@@ -106,17 +114,11 @@ async def live_registrations(
     return [LiveRegistration(id, tuple(streams)) for id, streams in await cursor.fetchall()]
 
 
-def spec_of(language: str, filter_json: str, zone_if_system: str | None) -> Spec:
-    """The compiled form of a stored filter.
-
-    `zone_if_system`: of the stream `system` only the events of that zone are wanted.
-    """
+def spec_of(language: str, filter_json: str) -> Spec:
+    """The compiled form of a stored filter."""
     if language != "pairs":
         raise ValueError(f"no such language: {language}")
-    spec = spec_of_pairs(parse_pairs(orjson.loads(filter_json)))
-    if zone_if_system is None:
-        return spec
-    return spec._replace(pairs=(*spec.pairs, ("zone", zone_if_system)))
+    return spec_of_pairs(parse_pairs(orjson.loads(filter_json)))
 
 
 async def _load(connection: Connection, wanted: Wanted) -> list[Version]:
@@ -124,9 +126,10 @@ async def _load(connection: Connection, wanted: Wanted) -> list[Version]:
     shared = _shared_specs()
     found: list[Version] = []
     async for row in _rows(connection, wanted):
-        id, registration, client, endpoint, since, until, *filter_columns = row
-        spec = shared(*filter_columns)
-        found.append(Version(id, registration, intern(client), endpoint, spec, since, until))
+        id, registration, client, endpoint, since, until, language, filter_json, zone = row
+        spec = shared(language, filter_json)
+        bounds = (since, until)
+        found.append(Version(id, registration, intern(client), endpoint, spec, *bounds, zone))
     return found
 
 
@@ -139,9 +142,9 @@ async def _rows(connection: Connection, wanted: Wanted) -> AsyncIterator[tuple[A
             yield row
 
 
-def _shared_specs() -> Callable[[str, str, str | None], Spec]:
+def _shared_specs() -> Callable[[str, str], Spec]:
     """`spec_of`, once for each filter."""
-    specs: dict[tuple[str, str, str | None], Spec] = {}
+    specs: dict[tuple[str, str], Spec] = {}
 
     def shared(*key: Any) -> Spec:
         found = specs.get(key)

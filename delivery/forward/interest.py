@@ -48,7 +48,8 @@ class Interest:
         for number in self._matcher.match(event):
             version = versions[number]
             endpoint_id = version.endpoint_id
-            if endpoint_id is not None and version.holds(sequence):
+            held = version.holds(sequence) and version.may_tell(event)
+            if held and endpoint_id is not None:
                 found.setdefault(endpoint_id, []).append(version.registration)
         for registrations in found.values():
             if len(registrations) > 1:

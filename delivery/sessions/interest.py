@@ -57,7 +57,8 @@ class Interest:
     def matching(self, stored: Stored) -> list[int]:
         """The registrations that the event matches, ascending."""
         found = (self._versions[id] for id in self._matcher.match(stored.event))
-        return sorted({v.registration for v in found if v.holds(stored.sequence)})
+        held = (v for v in found if v.holds(stored.sequence) and v.may_tell(stored.event))
+        return sorted({version.registration for version in held})
 
     def _heard(self, change: Change | None) -> None:
         if change is None or change.registration is None or change.registration in self._ids:

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from eventhub.event.envelope import Event
 from registrations import catalog
 from registrations.endpoints import rows
 from registrations.match.spec import Spec
@@ -108,12 +109,15 @@ async def test_versions_of_registrations_need_no_callback(
     assert len(await catalog.live_registrations(connection, client_id, ids)) == 1
 
 
-async def test_of_system_only_the_zones_own_events_are_wanted(
+async def test_of_system_the_zones_own_events_and_the_whole_hubs_are_wanted(
     zone: LiveZone, connection: Connection
 ) -> None:
     made = register(zone, {"streams": ["system"], "type": "key.revoked"})
     [version] = await catalog.versions_of_registrations(connection, [made["id"]], 1, 0)
-    assert version.spec == Spec(None, "key.revoked", (("zone", zone.name),))
+    assert version.spec == Spec(None, "key.revoked")
+    own, others, hubs = ({"zone": zone.name}, {"zone": "another"}, {})
+    told = [version.may_tell(Event("eventhub", "key.revoked", at)) for at in (own, others, hubs)]
+    assert told == [True, False, True]
     assert version.since == made["from"]["system"]["sequence"]
 
 
