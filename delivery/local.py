@@ -46,11 +46,11 @@ class LocalHub:
         """Every event of a stream from a start on, in order, once. Raises HubProblem."""
         try:
             self._principal.require_listen(stream)
-            stream_id = await self._gate.stream_id(self._principal, stream)
+            found = await self._gate.stream(self._principal, stream)
             zone = self._principal.zone if stream == "system" else None
             wanted = Filter(mask=_mask(mask), pairs=parse_pairs(pairs), zone=zone)
             begin = log_types.Cursor(*start) if isinstance(start, Cursor) else start
-            async with self._log.follow(stream_id, begin) as follower:
+            async with self._log.follow(found, begin) as follower:
                 told = follower.cursor.sequence
                 async for stored in follower:
                     if wanted.wants(stored, self._clock.now_us()):

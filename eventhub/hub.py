@@ -1,19 +1,23 @@
-"""What one web process runs beside its requests, opened and closed together: the log, the gate and
-the feed of registrations. Composition root.
+"""What one web process runs beside its requests, opened and closed together: the log with its
+upkeep, the gate and the feed of registrations. Composition root.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
+from delivery import retained
 from eventhub.access.gate import Gate
+from eventhub.access.zone_names import zone_names
 from eventhub.clock import SystemClock
 from eventhub.env import Env
+from eventhub.eventlog.disk import Disk
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.maintain import maintain
+from eventhub.eventlog.retention import Rooms
+from eventhub.eventlog.upkeep import Upkeep
 from registrations.feed import Feed
 
 
@@ -31,13 +35,20 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
     """Open the parts and keep them going until the block is left; the database may be away
     meanwhile.
     """
-    async with Log.open(database_url=env.database_url, direct_url=env.database_direct_url) as log:
+    opened = Log.open(
+        database_url=env.database_url,
+        direct_url=env.database_direct_url,
+        redis_url=env.redis_url,
+    )
+    async with opened as log:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
         feed = Feed(log)
+        upkeep = open_upkeep(env)
+        log.refusal = upkeep.refusal
         tasks = [
             asyncio.create_task(endless("gate", gate.run)),
             asyncio.create_task(endless("feed", feed.run)),
-            asyncio.create_task(endless("maintain", partial(maintain, log.pool))),
+            asyncio.create_task(endless("upkeep", upkeep.run)),
         ]
         try:
             yield Hub(log, gate, feed, env)
@@ -45,3 +56,14 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def open_upkeep(env: Env) -> Upkeep:
+    """What keeps the log within its room, with what other rooms have to say about it."""
+    return Upkeep(
+        env.database_direct_url,
+        Rooms(retained.needs, zone_names, retained.release, retained.shed, retained.TABLES),
+        SystemClock(),
+        quota_bytes=env.quota_bytes,
+        disk=Disk(Path(env.store_dir)) if env.store_dir else None,
+    )

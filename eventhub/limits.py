@@ -19,6 +19,13 @@ TEXT_CHARS_MAX = 1_024  # envelope texts: domain, type, key, node, correlation, 
 LIST_ITEMS_MAX = 64  # application, depends
 ENVIRONMENT_BYTES_MAX = 16 * 1024  # encoded annotations
 
+# --- codecs ---
+# of a CloudEvent in binary mode; what servers commonly take in all headers
+CE_HEADERS_BYTES_MAX = 8 * 1024
+XML_BYTES_MAX = 64 * 1024  # an event of FOX's schema; its longest texts fit ten times
+XML_DEPTH_MAX = 8  # its schema has four levels
+XML_ELEMENTS_MAX = 256  # the schema's own, and two lists of LIST_ITEMS_MAX
+
 # --- append ---
 APPEND_EVENTS_MAX = 4_000  # one transaction of the group commit: about 10 ms
 APPEND_BYTES_MAX = 16 * 1024 * 1024  # one transaction; bounds the memory of the statement
@@ -46,7 +53,6 @@ SEGMENT_BYTES_MAX = 4 * 1024 * 1024 * 1024
 GROUP_BYTES_MAX = 1024 * 1024 * 1024  # a partition; rolled segments go to the next one beyond it
 GROUPS_LIVE_MAX = 1_000  # partitions; 4,000 cost 278 ms on a query without the key
 PRODUCER_SWEEP_INTERVAL_S = 600.0  # how often old producers are looked for
-MAINTAIN_INTERVAL_S = 5.0  # how often a maintainer looks whether a partition is needed
 STREAMS_PER_ZONE_MAX = 10_000
 
 # --- policies of streams ---
@@ -55,6 +61,48 @@ RETAIN_EVENTS_MAX = 10**15  # every number up to here is exact in JavaScript too
 RETAIN_BYTES_MAX = 1 << 50  # 1 PiB, more than one hub has
 RETAIN_AGE_S_MAX = 100 * 366 * 24 * 3600  # what an archive law may ask for
 ACTION_CHARS_MAX = 200  # the id of an action, in a header and in each event that it causes
+
+# --- retention ---
+GROUP_BYTES_MIN = 4 * 1024 * 1024  # a smaller partition is mostly its own index pages
+GROUPS_PER_CAPACITY = 16  # partitions in a quota or on a disk: what goes at once is a small part
+RETAIN_LOOK_INTERVAL_S = 1.0  # how often retention looks when there is room enough
+RETAIN_BUSY_INTERVAL_S = 0.25  # and above half the quota, or with little space on the disk
+RETAIN_SEGMENTS_MAX = 1_000  # dropped in one transaction: rows updated, and events of `system`
+RETAIN_STREAMS_MAX = 200  # sealed in one transaction; their heads are held together
+RETAIN_FAULT_PAUSE_S = 1.0  # after the database refused or was away
+QUOTA_BYTES_MIN = 32 * 1024 * 1024  # below it the groups' own pages are a large part
+QUOTA_SHARE_ACT = 0.80  # of the quota: above it the oldest segments go ...
+QUOTA_SHARE_GOAL = 0.70  # ... until so much is left
+QUOTA_SHARE_RELIEVED = 0.50  # below it a time of too much is over, and the next one is announced
+QUOTA_SHARE_REFUSE = 0.92  # above it emits get 507, so that the disk stays below the quota
+# of a group's stored bytes that may still be live when it is cleaned: what is copied then is no
+# more than what it frees
+CLEAN_LIVE_SHARE_MAX = 0.5
+CLEAN_LIVE_SHARE_PRESSED_MAX = 0.8  # the same when space is short
+CLEAN_ROWS_MAX = 5_000  # copied in one statement: about 50 ms
+CLEAN_BYTES_MAX = 4 * 1024 * 1024  # copied in one statement
+CLEAN_LOCK_TIMEOUT_MS = 2_000  # for locks on a partition that nobody reads any more
+RETAIN_SESSION_IDLE_S_MAX = 15  # a stopped process that leads: the server ends its session
+RETAINED_ROWS_MAX = 500  # pending deliveries that get their events' bytes in one statement
+RETAINED_GROUPS_MAX = 200  # partitions of deliveries that outlive their events
+STORAGE_FULL_RETRY_S = 2  # Retry-After of 507
+STORAGE_STREAMS_MAX = 1_000  # in a report of storage, the largest first
+
+# --- disk ---
+DISK_LOOK_INTERVAL_S = 0.25  # how often the free space is looked at; a second of emits is 30 MB
+DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # below so much free space emits are refused ...
+DISK_SPARE_BYTES_MAX = 1024 * 1024 * 1024  # ... and on large disks below this
+DISK_SPARE_SHARE = 0.02  # of the disk, between the two
+DISK_FLOOR_SHARE = 0.125  # of the disk: so much of the newest events a full disk cannot drop
+WAL_BYTES_MIN = 48 * 1024 * 1024  # max_wal_size on the smallest disk
+WAL_BYTES_MAX = 2 * 1024 * 1024 * 1024  # and on large ones; a checkpoint every few minutes
+WAL_DISK_SHARE = 0.0625  # of the disk, between the two
+WAL_SMALL_DISK_BYTES = 4 * 1024 * 1024 * 1024  # below it the WAL is in small files
+BALLAST_BYTES_MIN = 16 * 1024 * 1024  # PostgreSQL recovers with one file of its log and a few pages
+BALLAST_BYTES_MAX = 256 * 1024 * 1024  # on large disks
+BALLAST_DISK_SHARE = 0.05  # of the disk, between the two
+BALLAST_LOOK_INTERVAL_S = 1.0  # how often it is looked whether there is room for it again
+DISK_FULL_RESTART_S = 1.0  # a part that ended on a full disk is started again after this
 
 # --- tail and read ---
 RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
@@ -221,3 +269,46 @@ CLIENT_PAUSE_S_MAX = 5.0  # a hub that comes back is found within it
 CLIENT_POLL_S = 25  # one long poll; below the 30 s after which proxies commonly give up
 CLIENT_SILENCE_S = 45.0  # three heartbeats of the hub; then the connection counts as dead
 CLIENT_PAGE_EVENTS = 500  # one page of history; about a read of the hub's
+OUTBOX_BYTES_MAX = 1024 * 1024 * 1024  # a queue's file; beyond it emit refuses, the disk stays free
+OUTBOX_BATCH_EVENTS = 500  # released in one request; half of what the hub takes
+OUTBOX_BATCH_BYTES = 4 * 1024 * 1024  # of one such request; half of what the hub takes
+OUTBOX_INTERVAL_S = 1.0  # FOX's Δt: how often the timers of events under way are looked at
+OUTBOX_TIMEOUT_S = 10.0  # FOX's T, twice what the hub may take: silence, then it is sent again
+OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
+
+# --- listening ---
+TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35
+LISTEN_PAGE_EVENTS_MAX = 1_024  # one read of a listen that catches up; two of them are held
+LISTEN_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same page
+# what all listens of a process hold of pages read; beyond it they read again what they did not send
+LISTEN_PAGES_BYTES_TOTAL_MAX = 64 * 1024 * 1024
+LISTEN_LOOKS_PER_TURN_MAX = 512  # events that a listen looks at before others get their turn
+POLL_TIMEOUT_S_MAX = 60  # a long poll; proxies commonly give up soon after
+HISTORY_EVENTS_DEFAULT = 100  # a page of history in JSON
+HISTORY_EVENTS_MAX = 1_000  # the same
+HISTORY_BYTES_MAX = 1024 * 1024  # of stored bytes in a page of history; always one event
+HISTORY_LOOKS_MAX = 20_000  # events that one page looks at; its cursor moves on
+QUERY_FIELDS_MAX = 32  # parameters of a URL; a listen has fourteen
+QUERY_NAMES_MAX = 64  # channels in a URL
+STREAM_TURN_EVENTS_MAX = 256  # told over HTTP in one write
+STREAM_TURN_BYTES_MAX = 256 * 1024  # of stored bytes; the same write
+SSE_RETRY_MS = 1_000  # an EventSource connects again after so long
+STATE_PAGE_KEYS_MAX = 512  # one read of a stream's state
+STATE_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same read
+
+# --- archive ---
+ARCHIVE_ROW_GROUP_EVENTS_MAX = 4_096  # what is decoded for the sake of one event: some 5 ms
+ARCHIVE_ROW_GROUP_BYTES_MAX = 16 * 1024 * 1024  # of stored bytes; bounds archiver's and reader's memory
+ARCHIVE_ATTRIBUTES_MAX = 256  # names with a column of their own in one file; the JSON text has all
+ARCHIVE_NAMES_MAX = 10_000  # counted to find those; more distinct names are nobody's columns
+ARCHIVE_PRODUCERS_MAX = 10_000  # listed in a manifest; some 80 bytes each
+ARCHIVE_STATEMENT_S_MAX = 30  # one page of rows; a disk at its limit still gives it
+ARCHIVE_LEASE_S = 60.0  # until another archiver takes over; longer than syncing a large file
+ARCHIVE_RENEW_INTERVAL_S = 5.0  # an archiver at work prolongs its lease so often
+ARCHIVE_SEGMENTS_PER_LOOK_MAX = 100  # found at once; the list is looked at again after them
+ARCHIVE_RETRY_S_BASE = 60.0  # after a failed try; each next pause is twice as long
+ARCHIVE_RETRY_S_MAX = 3_600.0  # an archive that was mended is used within the hour
+ARCHIVE_FAILURES_SHOWN_MAX = 100  # in one status; the oldest say what is wrong
+ARCHIVE_FILES_OPEN_MAX = 16  # descriptors of one process; also readers of as many streams
+ARCHIVE_CACHED_BYTES_MAX = 64 * 1024 * 1024  # row groups held in one process for those who read on
+ARCHIVE_CHUNK_BYTES = 256 * 1024  # of a file that is sent or checked

@@ -95,7 +95,7 @@ class Feed:
 
     async def _head(self) -> int:
         async with reading(self._log.lookups) as connection:
-            return (await heads(connection, [SYSTEM_STREAM_ID]))[SYSTEM_STREAM_ID]
+            return (await heads(connection, [SYSTEM_STREAM_ID]))[SYSTEM_STREAM_ID].sequence
 
     async def _apply(self, follower: Follower, head: int) -> None:
         while follower.cursor.sequence < head:

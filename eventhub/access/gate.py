@@ -30,11 +30,13 @@ from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
+from eventhub.eventlog.stored import StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 
+_SYSTEM = StreamInfo(SYSTEM_STREAM_ID, None, "system")
 _CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
 
 
@@ -47,7 +49,7 @@ class Gate:
         self._clock = clock
         self._system: Follower | None = None
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
-        self._streams: dict[tuple[int, str], int] = {}  # never changes: streams are not deleted
+        self._streams: dict[tuple[int, str], StreamInfo] = {}
         self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; names keep their bit
         self.changes = 0  # rises with every change of a key; sockets then ask again
         self.wakers: set[asyncio.Event] = set()  # set with it
@@ -83,20 +85,21 @@ class Gate:
         expires_at_us = principal.expires_at_us
         return expires_at_us is not None and expires_at_us <= self._clock.now_us()
 
-    async def stream_id(self, principal: Principal, name: str) -> int:
+    async def stream(self, principal: Principal, name: str) -> StreamInfo:
         """The stream of that name in the principal's zone;
 
-        `system` is the hub's. Raises UnknownStream.
+        `system` is the hub's. What of it may change is at most a second old. Raises UnknownStream.
         """
         if name == "system":
-            return SYSTEM_STREAM_ID
+            return _SYSTEM
         found = self._streams.get((principal.zone_id, name))
-        if found is None:
+        if found is None or not self.fresh():
+            streams = self._streams
             async with reading(self._log.lookups) as connection:
                 found = await find_stream(connection, principal.zone_id, name)
             if found is None:
                 raise UnknownStream(stream=name[: limits.NAME_CHARS_MAX])
-            self._streams[principal.zone_id, name] = found
+            streams[principal.zone_id, name] = found
         return found
 
     async def mask(self, zone_id: int, names: Iterable[str]) -> int:
@@ -132,8 +135,11 @@ class Gate:
     def _apply(self, type: str) -> None:
         if type.startswith(("key.", "client.", "zone.")):
             self._forget_all()
+        elif type.startswith("stream."):
+            self._streams = {}  # a look-up under way writes into the old one
 
     def _forget_all(self) -> None:
+        self._streams = {}
         self._keys.clear()
         self.changes += 1
         for waker in self.wakers:

@@ -3,16 +3,17 @@
 Plain: no Django, no SQL.
 """
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
-from eventhub import metrics
+from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
-from eventhub.doors.http import Answer, Receive, Scope, read_body, read_head
-from eventhub.errors import EventHubError, Forbidden, UnknownChannel
+from eventhub.doors.http import Answer, Headers, Receive, Scope, read_body, read_head
+from eventhub.errors import EventHubError, FieldTooLong, Forbidden, InvalidField, UnknownChannel
 from eventhub.event.inbound import EventIn, IdIn, event_mask, parse, stored_bytes
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log
@@ -36,9 +37,30 @@ class Emitted(NamedTuple):
             ],
         }
 
+    def headers(self) -> Headers:
+        """The last place that the answer names, and the numbers that the request made."""
+        places = [(last, segment) for segment, _, last in self.ranges]
+        places += [(sequence, segment) for _, segment, sequence in self.duplicates]
+        sequence, segment = max(places)
+        found = [
+            (b"eventhub-sequence", str(sequence).encode()),
+            (b"eventhub-segment", segment.encode()),
+        ]
+        if self.ranges:
+            caused = f"{self.ranges[0][1]}-{self.ranges[-1][2]}"
+            found.append((b"eventhub-caused", caused.encode()))
+        return found
+
+
+class Sender(NamedTuple):
+    """Who emits, and the key by which a repeat of the whole request is found ("" without one)."""
+
+    principal: Principal
+    idempotency_key: str = ""
+
 
 async def emit(
-    log: Log, gate: Gate, principal: Principal, stream: str, events: Sequence[EventIn]
+    log: Log, gate: Gate, sender: Sender | Principal, stream: str, events: Sequence[EventIn]
 ) -> Emitted:
     """Append the events of one request, all or none (EMC-03); every other error refuses the request
     whole.
@@ -46,34 +68,67 @@ async def emit(
     Raises Forbidden, UnknownStream, BadRequest's kin with the event's index, and what Log.append
     raises.
     """
+    sender = sender if isinstance(sender, Sender) else Sender(sender)
+    principal = sender.principal
     if stream == "system":
         raise Forbidden("Only the hub itself writes to the stream `system`.")
     principal.require("emit", stream)
-    stream_id = await gate.stream_id(principal, stream)
+    info = await gate.stream(principal, stream)
     drafts = []
     for index, event in enumerate(events):
         try:
-            drafts.append(await _draft(gate, principal, stream_id, event))
+            mask = await _mask(gate, principal.zone_id, event)
+            payload = stored_bytes(event, client=principal.client, mask=mask)
         except EventHubError as error:
             error.index = index
             raise
-    appended = await log.append(drafts)
-    return _emitted(stream, appended)
+        producer = _producer(principal.client_id, event)
+        token = b"" if producer else _token(sender, event, index)
+        drafts.append(Draft(info.id, mask, payload, producer, event.key, event.tombstone, token))
+    return _emitted(stream, await log.append(drafts, info))
 
 
-async def _draft(gate: Gate, principal: Principal, stream_id: int, event: EventIn) -> Draft:
+async def _mask(gate: Gate, zone_id: int, event: EventIn) -> int:
     mask = event_mask(event)
-    if isinstance(mask, list):
-        try:
-            mask = await gate.mask(principal.zone_id, mask)
-        except UnknownChannel as error:
-            error.field = "channels"
-            raise
-    producer = None
-    if isinstance(event.id, IdIn):
-        producer = Producer(principal.client_id, event.id.incarnation, event.id.sequence)
-    payload = stored_bytes(event, client=principal.client, mask=mask)
-    return Draft(stream_id, mask, payload, producer, event.key, event.tombstone)
+    if isinstance(mask, int):
+        return mask
+    try:
+        return await gate.mask(zone_id, mask)
+    except UnknownChannel as error:
+        error.field = "channels"
+        raise
+
+
+_SPREAD = 0x9E3779B97F4A7C15  # odd: times that differ by little give numbers that lie far apart
+_INT63 = (1 << 63) - 1
+
+
+def _producer(client_id: int, event: EventIn) -> Producer | None:
+    """Whose window the id is looked for in: that of its client, incarnation and timestamp, since an
+    issuer begins its sequence anew with each timestamp (FOX-08). Without a timestamp the
+    incarnation alone counts.
+    """
+    made = event.id
+    if not isinstance(made, IdIn):
+        return None
+    window = made.incarnation
+    if made.timestamp:
+        window = (window + made.timestamp * _SPREAD) & _INT63
+    return Producer(client_id, window, made.sequence)
+
+
+def _token(sender: Sender, event: EventIn, index: int) -> bytes:
+    """By what a repeat of an event is found: a text for an id counts per client and node, any other
+    event is found by the request's key and its place in it.
+    """
+    if isinstance(event.id, str):
+        which = ("id", event.node, event.id)
+    elif sender.idempotency_key:
+        which = ("key", str(index), sender.idempotency_key)
+    else:
+        return b""
+    whole = orjson.dumps((sender.principal.client_id, *which))
+    return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 def _emitted(stream: str, appended: list[Appended]) -> Emitted:
@@ -96,6 +151,20 @@ async def emit_door(log: Log, gate: Gate, scope: Scope, receive: Receive, stream
     head = read_head(scope["headers"])
     principal = await gate.authorise(head.credential)
     principal.require("emit", stream)
+    sender = Sender(principal, idempotency_key(scope["headers"]))
     body = await read_body(receive, head.content_length)
-    emitted = await emit(log, gate, principal, stream, parse(body, head.content_type))
-    return Answer(200, orjson.dumps(emitted.json()), [])
+    emitted = await emit(log, gate, sender, stream, parse(body, head.content_type))
+    return Answer(200, orjson.dumps(emitted.json()), emitted.headers())
+
+
+def idempotency_key(headers: Headers) -> str:
+    """The request's Idempotency-Key, with or without quotes; "" if there is none."""
+    for name, value in headers:
+        if name == b"idempotency-key":
+            text = value.decode("latin-1").strip().strip('"')
+            if not text or not text.isascii() or not text.isprintable():
+                raise InvalidField("Give printable ASCII.", field="Idempotency-Key")
+            if len(text) > limits.NAME_CHARS_MAX:
+                raise FieldTooLong(field="Idempotency-Key", chars_max=limits.NAME_CHARS_MAX)
+            return text
+    return ""

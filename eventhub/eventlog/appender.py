@@ -8,14 +8,14 @@ transaction is in flight.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import psycopg
 
 from eventhub import limits, metrics
 from eventhub.errors import DatabaseUnavailable, EventHubError, OutcomeUnknown, Overloaded
 from eventhub.eventlog.append import append_batch
+from eventhub.eventlog.continuity import prove
 from eventhub.eventlog.database import AWAY, Connection, answered_within, broken, connect
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
 from eventhub.logs import get_logger
@@ -29,14 +29,25 @@ class _Waiting(NamedTuple):
     answer: "asyncio.Future[list[Appended]]"
 
 
+class Rings(Protocol):
+    """What an appender tells: the tail."""
+
+    def committed(self, rows: list[NewRow]) -> None:
+        """New rows in the order of their numbers."""
+
+    def met(self, life: str) -> None:
+        """There is a new connection, to this life of the store."""
+
+
 class Appender:
-    """Appends for all callers of this process; tells `committed` the new rows in the order of their
-    numbers.
+    """Appends for all callers of this process to streams of one durability: with `async` a commit
+    does not wait for the disk.
     """
 
-    def __init__(self, url: str, committed: Callable[[list[NewRow]], None]) -> None:
+    def __init__(self, url: str, durability: str, rings: Rings) -> None:
         self._url = url
-        self._committed = committed
+        self._durability = durability
+        self._rings = rings
         self._connection: Connection | None = None
         self._waiting: deque[_Waiting] = deque()
         self._waiting_events = 0
@@ -161,11 +172,27 @@ class Appender:
             self._drop(self._connection)
         if self._connection is None:
             try:
-                self._connection = await connect(self._url, name="eventhub append")
+                self._connection = await self._connect()
             except DatabaseUnavailable:
                 self._refuse_until_s = asyncio.get_running_loop().time() + limits.RECONNECT_PAUSE_S
                 raise
         return self._connection
+
+    async def _connect(self) -> Connection:
+        """What the store lost while it was away has new segments before anything is appended."""
+        connection = await connect(self._url, name=f"eventhub append {self._durability}")
+        try:
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                life = await prove(connection)
+                if self._durability == "async":
+                    await connection.execute("SET synchronous_commit = off")
+        except BaseException as error:
+            await connection.close()
+            if isinstance(error, (*AWAY, psycopg.Error)):
+                raise DatabaseUnavailable() from error
+            raise
+        self._rings.met(life)
+        return connection
 
     def _drop(self, connection: Connection) -> None:
         """Forget a connection in an unknown state; the server rolls back what was open on it."""
@@ -179,7 +206,7 @@ class Appender:
         """
         metrics.APPENDED.inc(len(batch.rows))
         metrics.APPEND_BATCH.observe(len(batch.rows))
-        self._committed(batch.rows)
+        self._rings.committed(batch.rows)
         for waiting, outcome in zip(taken, batch.outcomes, strict=True):
             _answer(waiting, outcome)
 

@@ -1,41 +1,89 @@
 """The log as one object of a process: append, watch, follow from a cursor. Sql module.
 
 `Follower` is the one piece of code in which catch-up turns into tail: everything that reads on uses
-it.
+it, whatever the stream is kept in.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from eventhub import limits, metrics
+from eventhub.errors import EventHubError, Gone
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.database import reading, reading_pool
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.read import Position, Start, read, resolve
+from eventhub.eventlog.read import Page, Position, Start, read, resolve
 from eventhub.eventlog.ring import Ring
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
 from eventhub.eventlog.tail import Tail
+from eventhub.eventlog.transient import Transient
+
+Read = Callable[[Cursor, Page], Awaitable[list[Stored]]]
+_PAGE = Page()
+
+
+class ReadsArchive(Protocol):
+    """What the log needs of the archive; called in a thread."""
+
+    def read(
+        self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
+    ) -> list[Stored]:
+        """The events of a segment after a sequence. Raises ArchiveDamaged."""
 
 
 class Log:
     """Open it for the life of a process: `async with Log.open(...) as log`."""
 
-    def __init__(self, *, database_url: str, direct_url: str) -> None:
+    def __init__(
+        self,
+        *,
+        database_url: str,
+        direct_url: str,
+        redis_url: str,
+        archive: ReadsArchive | None,
+    ) -> None:
         self.pool = reading_pool(database_url, "read", limits.READERS_PER_PROCESS_MAX)
         # for who-may-what alone: readers that catch up cannot delay it
         self.lookups = reading_pool(database_url, "lookup", limits.LOOKUPS_PER_PROCESS_MAX)
         self.tail = Tail(url=database_url, direct_url=direct_url, pool=self.pool)
-        self._appender = Appender(database_url, self.tail.committed)
+        self.transient = Transient(redis_url)
+        self.refusal: Callable[[], EventHubError | None] = lambda: None  # asked by every append
+        self._archive = archive
+        self._appenders = {
+            durability: Appender(database_url, durability, self.tail)
+            for durability in ("sync", "async")
+        }
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, *, database_url: str, direct_url: str = "") -> AsyncIterator["Log"]:
-        """The log of a database; the database may be away at first."""
-        log = cls(database_url=database_url, direct_url=direct_url or database_url)
+    async def open(
+        cls,
+        *,
+        database_url: str,
+        direct_url: str = "",
+        redis_url: str = "",
+        archive: ReadsArchive | None = None,
+    ) -> AsyncIterator["Log"]:
+        """The log of a database; the database may be away at first.
+
+        Without Redis there are no transient streams, without an archive its segments are gone.
+        """
+        log = cls(
+            database_url=database_url,
+            direct_url=direct_url or database_url,
+            redis_url=redis_url,
+            archive=archive,
+        )
         await log.pool.open()
         await log.lookups.open()
-        tasks = [asyncio.create_task(log._appender.run()), asyncio.create_task(log.tail.run())]
+        runs = [
+            log.tail.run(),
+            log.transient.run(),
+            *(one.run() for one in log._appenders.values()),
+        ]
+        tasks = [asyncio.create_task(run) for run in runs]
         try:
             yield log
         finally:
@@ -44,21 +92,58 @@ class Log:
             await asyncio.gather(*tasks, return_exceptions=True)
             await log.pool.close(timeout=2)
             await log.lookups.close(timeout=2)
+            await log.transient.close()
 
-    async def append(self, drafts: list[Draft]) -> list[Appended]:
-        """Store the drafts of one request, all or none: see Appender.append."""
-        return await self._appender.append(drafts)
+    async def append(self, drafts: list[Draft], stream: StreamInfo | None = None) -> list[Appended]:
+        """Store the drafts of one request, all or none. `stream` is theirs; None: a sync one.
+
+        Raises what Appender.append and Transient.append raise, and StorageFull.
+        """
+        durability = "sync" if stream is None else stream.durability
+        if stream is not None and durability == "transient":
+            return await self.transient.append(stream, drafts)
+        refusal = self.refusal()
+        if refusal is not None:
+            raise refusal
+        return await self._appenders[durability].append(drafts)
 
     @asynccontextmanager
-    async def follow(self, stream_id: int, start: Start) -> AsyncIterator["Follower"]:
-        """A reader of one stream from a start on.
+    async def follow(self, stream: StreamInfo | int, start: Start) -> AsyncIterator["Follower"]:
+        """A reader of one stream from a start on; a bare id is of a stream in the database.
 
-        Raises what `read.resolve` raises, and DatabaseUnavailable.
+        Raises what `read.resolve` raises, DatabaseUnavailable, TransientUnavailable.
         """
+        stream_id = stream if isinstance(stream, int) else stream.id
+        if isinstance(stream, StreamInfo) and stream.durability == "transient":
+            async with self.transient.watch(stream_id) as ring:
+                position = await self.transient.resolve(stream_id, start)
+                yield Follower(ring, position, self.transient.reader(stream_id))
+            return
         async with self.tail.watch(stream_id) as ring:
             async with reading(self.pool) as connection:
                 position = await resolve(connection, stream_id, start)
-            yield Follower(self, stream_id, ring, position)
+            yield Follower(ring, position, self.reader(stream_id))
+
+    def reader(self, stream_id: int) -> Read:
+        """Reads a stream of the database page by page, and through to the archive."""
+
+        async def read_page(cursor: Cursor, page: Page) -> list[Stored]:
+            metrics.RING_READS.labels(tier="database").inc()
+            async with reading(self.pool) as connection:
+                found = await read(connection, stream_id, cursor, page)
+            if isinstance(found, ArchivedSegment):
+                return await self._read_archived(found, cursor, page)
+            return found
+
+        return read_page
+
+    async def _read_archived(
+        self, segment: ArchivedSegment, cursor: Cursor, page: Page
+    ) -> list[Stored]:
+        if self._archive is None:
+            raise Gone("The event is in the archive, and this hub is run without its archive.")
+        metrics.RING_READS.labels(tier="archive").inc()
+        return await asyncio.to_thread(self._archive.read, segment, cursor.sequence, *page)
 
 
 class Follower:
@@ -67,28 +152,34 @@ class Follower:
     One user at a time.
     """
 
-    def __init__(self, log: Log, stream_id: int, ring: Ring, position: Position) -> None:
+    __slots__ = ("_life", "_read", "cursor", "position", "ring")
+
+    def __init__(self, ring: Ring, position: Position, read_page: Read) -> None:
         self.ring = ring
         self.position = position  # where it began
         self.cursor: Cursor = position.cursor  # the last event taken
-        self._log = log
-        self._stream_id = stream_id
+        self._life = ring.life
+        self._read = read_page
 
     def ready(self, count: int) -> list[Stored] | None:
         """The next events as far as the ring holds them, without waiting;
 
         None when they must be read: `catch_up`.
         """
+        if self._life != self.ring.life:
+            return None
         return self.ring.after(self.cursor.sequence, count)
 
-    async def catch_up(self) -> list[Stored]:
+    async def catch_up(self, page: Page = _PAGE) -> list[Stored]:
         """The next events from the log; empty when there are none.
 
-        Raises DatabaseUnavailable, Gone, LogHole.
+        Raises DatabaseUnavailable, TransientUnavailable, Gone, SegmentMismatch, LogHole,
+        ArchiveDamaged.
         """
-        metrics.RING_READS.labels(tier="database").inc()
-        async with reading(self._log.pool) as connection:
-            return await read(connection, self._stream_id, self.cursor.sequence)
+        life = self.ring.life
+        found = await self._read(self.cursor, page)
+        self._life = life  # the log has confirmed the cursor
+        return found
 
     def took(self, stored: Stored) -> None:
         self.cursor = Cursor(stored.segment, stored.sequence)

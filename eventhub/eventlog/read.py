@@ -1,9 +1,9 @@
-"""The only reader of the log's tables: events after a sequence, and what a start means.
+"""The only reader of the log's tables: events after a cursor, and what a start means.
 
 Sql module, no Django.
 
 `read` asserts continuity against the segments' rows: an event that is missing is an error, never
-"filtered".
+"filtered", and a cursor that is not of this log is a `segment_mismatch`, at once.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -13,10 +13,20 @@ import psycopg
 from eventhub import limits
 from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.eventlog import queries
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
 
 SQL = queries.load("read.sql")
-Start = Literal["now", "oldest"] | Cursor
+
+
+class At(NamedTuple):
+    """A time as a start: a hint that resolves to the cursor before the first event appended then
+    or later.
+    """
+
+    time_us: int
+
+
+Start = Literal["now", "oldest", "boot"] | Cursor | At
 Connection = psycopg.AsyncConnection[Any]
 
 
@@ -30,34 +40,63 @@ class Position(NamedTuple):
     head: int
 
 
-async def read(connection: Connection, stream_id: int, after: int) -> list[Stored]:
-    """The events after a sequence in order, bounded by count and bytes; empty when there are none
-    (yet).
+class Page(NamedTuple):
+    """How much one read may bring; always one event."""
 
-    Raises Gone (`gap`) when the next event is no longer held, LogHole when it should be there and
-    is not.
+    events_max: int = limits.READ_EVENTS_MAX
+    bytes_max: int = limits.READ_BYTES_MAX
+
+
+_PAGE = Page()
+_UNSIGNED = (1 << 64) - 1
+
+
+async def read(
+    connection: Connection, stream_id: int, after: Cursor, page: Page = _PAGE
+) -> list[Stored] | ArchivedSegment:
+    """The events after a cursor in order; empty when there are none (yet). The archived segment
+    that holds the next one, when it has left the database.
+
+    Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, Gone (`gap`) when
+    the next event is no longer held, LogHole when it should be there and is not.
     """
-    cursor = await connection.execute(
-        SQL["covering_segments"], {"stream_id": stream_id, "after": after, "segments_max": 8}
-    )
+    expected = after
+    for _ in range(2):  # what was moved or dropped between two statements is looked up again
+        found = await _read_once(connection, stream_id, after, page)
+        if not isinstance(found, Cursor):
+            return found
+        expected = found
+    raise LogHole(stream_id=stream_id, expected=expected.sequence, segment=expected.segment)
+
+
+async def _read_once(
+    connection: Connection, stream_id: int, cursor: Cursor, page: Page
+) -> list[Stored] | ArchivedSegment | Cursor:
+    """A Cursor: the event that should be there and was not."""
+    after = cursor.sequence
+    bounds = {"stream_id": stream_id, "segment": cursor.segment, "after": after, "segments_max": 8}
+    rows = await (await connection.execute(SQL["covering_segments"], bounds)).fetchall()
+    if not rows or not rows[0][-1]:
+        raise await _mismatch(connection, stream_id)
     found: list[Stored] = []
-    bytes_left = limits.READ_BYTES_MAX
-    for segment_id, uuid, group_id, last, tier in await cursor.fetchall():
-        rows: list[tuple[Any, ...]] = []
-        if tier != "dropped":
-            events_left = limits.READ_EVENTS_MAX - len(found)
-            where = (segment_id, group_id)
-            rows = await _segment_rows(connection, where, after, events_left, bytes_left)
-        for sequence, mask, appended_at_us, payload in _without_hole(rows, after):
-            found.append(Stored(uuid, sequence, mask & _UNSIGNED, appended_at_us, payload))
+    events_left, bytes_left = page
+    for segment_id, uuid, group_id, last, tier, first, archive, _ in rows:
+        if after < last and tier != "live":
+            if found:
+                break  # what is before it first
+            if tier == "dropped":
+                raise await _gone(connection, stream_id, after)
+            return ArchivedSegment(uuid, archive, first, last)
+        where = (segment_id, group_id, after, events_left, bytes_left)
+        for sequence, mask, at_us, payload in _without_hole(await _rows(connection, where), after):
+            found.append(Stored(uuid, sequence, mask & _UNSIGNED, at_us, payload))
             bytes_left -= len(payload)
             after = sequence
-        if len(found) >= limits.READ_EVENTS_MAX or bytes_left <= 0:
+        events_left = page.events_max - len(found)
+        if events_left <= 0 or bytes_left <= 0:
             break
         if after < last:
-            if not found:
-                raise await _missing(connection, Cursor(uuid, after + 1), stream_id)
-            break  # what is before the hole first
+            return found or Cursor(uuid, after + 1)
     return found
 
 
@@ -68,39 +107,33 @@ def _without_hole(rows: list[tuple[Any, ...]], after: int) -> list[tuple[Any, ..
     return [row for at, row in enumerate(rows, after + 1) if row[0] == at]
 
 
-async def _missing(connection: Connection, wanted: Cursor, stream_id: int) -> EventHubError:
-    """Why an event is not there: its segment is dropped, perhaps since a moment, or it is lost."""
-    query = await connection.execute(SQL["segment_by_uuid"], (stream_id, wanted.segment))
-    row = await query.fetchone()
-    if row is not None and row[3] == "dropped":
-        return await _gone(connection, stream_id)
-    return LogHole(stream_id=stream_id, expected=wanted.sequence, segment=wanted.segment)
-
-
-async def _gone(connection: Connection, stream_id: int) -> Gone:
-    oldest = (await resolve(connection, stream_id, "oldest")).cursor
-    return Gone(first_available={"segment": oldest.segment, "sequence": oldest.sequence + 1})
-
-
-_UNSIGNED = (1 << 64) - 1
-
-
-async def _segment_rows(
-    connection: Connection, where: tuple[int, int], after: int, events_max: int, bytes_max: int
+async def _rows(
+    connection: Connection, where: tuple[int, int, int, int, int]
 ) -> list[tuple[Any, ...]]:
-    segment_id, group_id = where
-    cursor = await connection.execute(
-        SQL["events_after"],
-        {
-            "group_id": group_id,
-            "segment_id": segment_id,
-            "after": after,
-            "events_max": events_max,
-            "bytes_max": bytes_max,
-        },
-        binary=True,
+    """Of one segment: (segment, group, after, most events, most bytes)."""
+    names = ("segment_id", "group_id", "after", "events_max", "bytes_max")
+    bounds = dict(zip(names, where, strict=True))
+    return await (await connection.execute(SQL["events_after"], bounds, binary=True)).fetchall()
+
+
+async def _gone(connection: Connection, stream_id: int, after: int) -> Gone:
+    """Says what is missing, and the cursor from which a reader that accepts it goes on."""
+    row = await _one(connection, "available_after", (stream_id, after))
+    if row is None:
+        return Gone()
+    segment, first, _ = row
+    return Gone(
+        first_available={"segment": segment, "sequence": first},
+        missed={"first": after + 1, "last": first - 1},
+        resume={"segment": segment, "sequence": first - 1},
     )
-    return await cursor.fetchall()
+
+
+async def _mismatch(connection: Connection, stream_id: int) -> EventHubError:
+    row = await _one(connection, "position_now", (stream_id,))
+    if row is None:
+        return LogHole("The stream has no head.", stream_id=stream_id)
+    return SegmentMismatch(current={"segment": row[0], "first": row[1], "last": row[2]})
 
 
 async def resolve(connection: Connection, stream_id: int, start: Start) -> Position:
@@ -109,38 +142,68 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
     Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, and Gone for one
     whose next event is no longer held.
     """
-    row = await (await connection.execute(SQL["position_now"], (stream_id,))).fetchone()
+    row = await _one(connection, "position_now", (stream_id,))
     if row is None:
         raise LogHole("The stream has no head.", stream_id=stream_id)
     segment, first, head = row
     if start == "now":
         return Position(Cursor(segment, head), head)
+    if isinstance(start, At):
+        return Position(await _at(connection, stream_id, start.time_us), head)
+    if start == "boot":
+        found = await _one(connection, "position_at_boot", (stream_id,))
+        start = Cursor(*found) if found and found[0] is not None else "oldest"
     if start == "oldest":
-        oldest = await (await connection.execute(SQL["oldest_segment"], (stream_id,))).fetchone()
-        return Position(Cursor(oldest[0], oldest[1] - 1) if oldest else Cursor(segment, head), head)
+        return Position(await _oldest(connection, stream_id), head)
     return await _resolve_cursor(connection, stream_id, start, (segment, first, head))
+
+
+async def _oldest(connection: Connection, stream_id: int) -> Cursor:
+    segment, first, _ = await _one(connection, "available_after", (stream_id, 0)) or ("", 1, 0)
+    return Cursor(segment, first - 1)
 
 
 async def _resolve_cursor(
     connection: Connection, stream_id: int, cursor: Cursor, current: tuple[str, int, int]
 ) -> Position:
-    found = await connection.execute(SQL["segment_by_uuid"], (stream_id, cursor.segment))
-    row = await found.fetchone()
+    row = await _one(connection, "segment_by_uuid", (stream_id, cursor.segment))
     segment, first, head = current
     if row is None or not row[1] - 1 <= cursor.sequence <= (row[2] if row[2] is not None else head):
         raise SegmentMismatch(current={"segment": segment, "first": first, "last": head})
     if row[3] == "dropped" and cursor.sequence < row[2]:
-        raise await _gone(connection, stream_id)
+        raise await _gone(connection, stream_id, cursor.sequence)
     return Position(cursor, head)
 
 
-async def heads(connection: Connection, stream_ids: list[int]) -> dict[int, int]:
-    """The last sequence of each stream."""
+async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
+    """The cursor before the first event appended at a time or later; times ascend in a stream.
+
+    Of a segment that has left the database, its beginning.
+    """
+    bounds = {"stream_id": stream_id, "time_us": time_us}
+    segment_id, uuid, group_id, low, last, tier = await _one(connection, "segment_at", bounds) or (
+        (0, "", 0, 1, 0, "dropped")
+    )
+    high = last + 1 if tier == "live" else low
+    while low < high:  # all below `low` are earlier, `high` and above are not
+        middle = (low + high) // 2
+        row = await _one(connection, "appended_at", (group_id, segment_id, middle))
+        low, high = (middle + 1, high) if row and row[0] < time_us else (low, middle)
+    return Cursor(uuid, low - 1)
+
+
+async def heads(connection: Connection, stream_ids: list[int]) -> dict[int, Cursor]:
+    """The last event of each stream."""
     cursor = await connection.execute(SQL["heads"], (stream_ids,))
-    return {row[0]: row[1] for row in await cursor.fetchall()}
+    return {row[0]: Cursor(row[1], row[2]) for row in await cursor.fetchall()}
 
 
-async def find_stream(connection: Connection, zone_id: int | None, name: str) -> int | None:
-    """The id of a zone's stream; None as the zone finds the hub-wide stream `system`."""
-    row = await (await connection.execute(SQL["find_stream"], (zone_id, name))).fetchone()
-    return None if row is None else int(row[0])
+async def find_stream(connection: Connection, zone_id: int | None, name: str) -> StreamInfo | None:
+    """A zone's stream; None as the zone finds the hub-wide stream `system`."""
+    row = await _one(connection, "find_stream", (zone_id, name))
+    return None if row is None else StreamInfo(*row)
+
+
+async def _one(connection: Connection, name: str, values: Any) -> tuple[Any, ...] | None:
+    row: tuple[Any, ...] | None = await (await connection.execute(SQL[name], values)).fetchone()
+    return row

@@ -10,23 +10,35 @@ import asyncio
 from collections.abc import Iterable
 
 from eventhub import limits
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import Cursor, Stored
 
 _SIZE = limits.RING_EVENTS_MAX
 _SLOT = _SIZE - 1  # _SIZE is a power of two
 
 
 class Ring:
-    """Holds sequences [first, next). `wakers` are set after every push."""
+    """Holds sequences [first, next). `wakers` are set after every push.
 
-    def __init__(self, next_sequence: int, *, bytes_max: int) -> None:
-        self.first = next_sequence
-        self.next = next_sequence
+    `life` rises whenever what was known of the stream is no longer relied on: readers then look
+    into the log again with their whole cursor. Between `distrust` and `skip_to` nothing is taken.
+    """
+
+    def __init__(self, head: Cursor, *, bytes_max: int) -> None:
+        self._before = head  # the last event before the ring's first
+        self.first = self.next = head.sequence + 1
+        self.life = 0
+        self.trusted = True
         self.bytes_max = bytes_max
         self.confirmed_s = float("-inf")  # loop time at which the head was last known to be reached
         self.wakers: set[asyncio.Event] = set()
         self._bytes = 0
         self._slots: list[Stored | None] = [None] * _SIZE
+
+    @property
+    def head(self) -> Cursor:
+        """The last event taken."""
+        newest = self._slots[(self.next - 1) & _SLOT] if self.next > self.first else None
+        return self._before if newest is None else newest.cursor
 
     def push(self, rows: Iterable[Stored]) -> bool:
         """Take the rows that come next, drop those that are known;
@@ -35,7 +47,7 @@ class Ring:
         """
         pushed = False
         complete = True
-        for stored in rows:
+        for stored in rows if self.trusted else ():
             if stored.sequence < self.next:
                 continue
             if stored.sequence > self.next:
@@ -44,8 +56,7 @@ class Ring:
             self._put(stored)
             pushed = True
         if pushed:
-            for waker in self.wakers:
-                waker.set()
+            self._wake()
         return complete
 
     def after(self, sequence: int, count: int) -> list[Stored] | None:
@@ -54,17 +65,30 @@ class Ring:
         None when they have left the ring (read them from the log).
         """
         start = sequence + 1
-        if start < self.first:
+        if start < self.first or not self.trusted:
             return None
         stop = min(self.next, start + count)
         slots = self._slots
         return [stored for at in range(start, stop) if (stored := slots[at & _SLOT]) is not None]
 
-    def skip_to(self, sequence: int) -> None:
-        """Go on from a sequence, empty: readers of what is before it must read from the log."""
+    def skip_to(self, head: Cursor) -> None:
+        """Go on after a head, empty: readers of what is up to it must read from the log."""
         self._slots = [None] * _SIZE
         self._bytes = 0
-        self.first = self.next = sequence
+        self._before = head
+        self.first = self.next = head.sequence + 1
+        self.trusted = True
+        self._wake()
+
+    def distrust(self) -> None:
+        """The store was away, and may have come back as another: rely on nothing until it is
+        looked at.
+        """
+        self.life += 1
+        self.trusted = False
+        self._wake()
+
+    def _wake(self) -> None:
         for waker in self.wakers:
             waker.set()
 

@@ -19,6 +19,28 @@ class Cursor(NamedTuple):
     sequence: int
 
 
+class StreamInfo(NamedTuple):
+    """What the hot path needs to know of a stream."""
+
+    id: int
+    zone_id: int | None  # None: the hub-wide `system`
+    name: str
+    durability: str = "sync"  # or async, transient
+    keyed: bool = False
+    undeclared: str = "accept"  # or refuse: events of undeclared types
+    retain_events: int | None = None  # how much a transient stream keeps
+    retain_bytes: int | None = None
+
+
+class ArchivedSegment(NamedTuple):
+    """A segment that is read from the archive: its path there, and its first and last sequence."""
+
+    uuid: str
+    path: str
+    first: int
+    last: int
+
+
 class Stored:
     """One event of the log; shared by all readers of a process, so its JSON is made once for all of
     them.

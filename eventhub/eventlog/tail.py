@@ -16,14 +16,15 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub import limits
-from eventhub.errors import EventHubError, Gone, LogHole
+from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.eventlog.append import SQL, heads_text
+from eventhub.eventlog.continuity import prove
 from eventhub.eventlog.database import AWAY, Connection, answered_within, connect, reading
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -42,14 +43,16 @@ class Tail:
         self._some_heard = asyncio.Event()
         self._dirty: dict[int, int] = {}
         self._some_dirty = asyncio.Event()
+        self._look_at_s = 0.0
+        self._life = ""
 
     @asynccontextmanager
     async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
         """The stream's ring, kept full as long as somebody watches. Raises DatabaseUnavailable."""
         if stream_id not in self._rings:
             async with reading(self._pool) as connection:
-                now = (await heads(connection, [stream_id])).get(stream_id, 0)
-            self._rings.setdefault(stream_id, Ring(now + 1, bytes_max=limits.RING_BYTES_TOTAL_MAX))
+                now = (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
+            self._rings.setdefault(stream_id, Ring(now, bytes_max=limits.RING_BYTES_TOTAL_MAX))
             self._share_bytes()
         self._watchers[stream_id] = self._watchers.get(stream_id, 0) + 1
         try:
@@ -76,6 +79,18 @@ class Tail:
                     self._hear(stream_id, new[-1].sequence)
         self._some_dirty.set()
 
+    def met(self, life: str) -> None:
+        """There is a new connection to the store. If it is in another life, look at it before
+        anything is relied on.
+        """
+        known, self._life = self._life, life
+        if known in ("", life):
+            return
+        for ring in self._rings.values():
+            ring.distrust()
+        self._look_at_s = 0.0
+        self._some_heard.set()
+
     async def run(self) -> None:
         """Follow until cancelled, through every absence of the database."""
         async with asyncio.TaskGroup() as group:
@@ -87,21 +102,22 @@ class Tail:
         """Read what was heard of at once, and look at all heads every 250 ms."""
         clock = asyncio.get_running_loop().time
         connection: Connection | None = None
-        look_at_s = clock()
         while True:
             self._some_heard.clear()
             try:
-                connection = connection or await connect(self._url, name="eventhub heads")
+                if connection is None:
+                    connection = await connect(self._url, name="eventhub heads")
+                    self.met(await prove(connection))
                 await self._read_heard(connection)
-                if clock() >= look_at_s:
-                    look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
+                if clock() >= self._look_at_s:
+                    self._look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
                     await self._look(connection)
             except (*AWAY, EventHubError):
                 await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._some_heard.wait(), max(0.0, look_at_s - clock()))
+                await asyncio.wait_for(self._some_heard.wait(), max(0.0, self._look_at_s - clock()))
 
     async def _read_heard(self, connection: Connection) -> None:
         heard, self._heard = self._heard, {}
@@ -112,12 +128,15 @@ class Tail:
         if not self._rings:
             return
         began_s = asyncio.get_running_loop().time()
+        lives = {stream_id: ring.life for stream_id, ring in self._rings.items()}
         with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-            now = await heads(connection, list(self._rings))
+            now = await heads(connection, list(lives))
         for stream_id, head in now.items():
-            await self._fill(connection, stream_id, head)
             ring = self._rings.get(stream_id)
-            if ring is not None and ring.next > head:
+            if ring is not None and not ring.trusted and ring.life == lives[stream_id]:
+                ring.skip_to(head)
+            await self._fill(connection, stream_id, head.sequence)
+            if ring is not None and ring.next > head.sequence:
                 ring.confirmed_s = began_s
 
     async def _fill(self, connection: Connection, stream_id: int, head: int) -> None:
@@ -127,13 +146,18 @@ class Tail:
         What can no longer be read is left out: who wants it reads the log, and is told why.
         """
         while (ring := self._rings.get(stream_id)) is not None and ring.next <= head:
+            if not ring.trusted:
+                return
             try:
                 with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-                    rows = await read(connection, stream_id, ring.next - 1)
-            except (Gone, LogHole) as error:
+                    rows = await read(connection, stream_id, ring.head)
+            except (Gone, LogHole, SegmentMismatch) as error:
                 reason = {"reason": error.code, **error.details}
                 log.error("tail_skips", next=ring.next, head=head, **reason)
-                ring.skip_to(max(head + 1, ring.next))
+                rows = None
+            if rows is None or isinstance(rows, ArchivedSegment):
+                ring.distrust()  # the next look sets it on the head as it is then
+                self._look_at_s = 0.0
                 return
             if not rows:
                 return

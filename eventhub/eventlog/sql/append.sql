@@ -17,5 +17,9 @@ SELECT sequence FROM keyed_state WHERE stream_id = %s AND digest = sha256(conver
 -- name: prove_continuity
 SELECT reason, array_agg(stream) FROM prove_continuity() GROUP BY reason
 
+-- name: life
+-- Another one after every crash recovery and every restore, the same after an orderly stop.
+SELECT since::text FROM incarnation
+
 -- name: roll_all
 SELECT count(*) FROM roll_segments((SELECT array_agg(stream_id) FROM heads), true)

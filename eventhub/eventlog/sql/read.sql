@@ -1,10 +1,14 @@
 -- name: covering_segments
 -- The segments from the one that holds `after + 1` on, each with the last sequence that must be there: of the open one,
--- what the head said at the same moment.
-SELECT s.id, s.uuid::text, s.group_id, COALESCE(s.last, h.sequence), s.tier
-  FROM segments s JOIN heads h USING (stream_id)
- WHERE stream_id = %(stream_id)s AND (s.last IS NULL OR s.last > %(after)s)
- ORDER BY s.first
+-- what the head said at the same moment. `known`: whether the reader's segment holds `after`; null if it is not of this stream.
+SELECT s.id, s.uuid::text, s.group_id, COALESCE(s.last, h.sequence), s.tier, s.first, s.archive,
+       (SELECT %(after)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence)
+          FROM segments c WHERE c.uuid = %(segment)s::uuid AND c.stream_id = h.stream_id) AS known
+  FROM heads h JOIN segments s USING (stream_id)
+ WHERE h.stream_id = %(stream_id)s AND (s.last IS NULL OR s.last > %(after)s)
+   AND s.first >= COALESCE((SELECT max(b.first) FROM segments b
+                             WHERE b.stream_id = %(stream_id)s AND b.first <= %(after)s + 1), 0)
+ ORDER BY s.first, s.id
  LIMIT %(segments_max)s
 
 -- name: events_after
@@ -20,17 +24,36 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payl
  ORDER BY sequence
 
 -- name: heads
-SELECT stream_id, sequence FROM heads WHERE stream_id = ANY(%s)
+SELECT stream_id, segment::text, sequence FROM heads WHERE stream_id = ANY(%s)
 
 -- name: position_now
 SELECT segment::text, first, sequence FROM heads WHERE stream_id = %s
 
--- name: oldest_segment
+-- name: available_after
+-- The first segment after a sequence that can be read.
 SELECT uuid::text, first, last FROM segments
- WHERE stream_id = %s AND tier <> 'dropped' ORDER BY first LIMIT 1
+ WHERE stream_id = %s AND tier <> 'dropped' AND (last IS NULL OR last > %s)
+ ORDER BY first, id LIMIT 1
 
 -- name: segment_by_uuid
 SELECT uuid::text, first, last, tier FROM segments WHERE stream_id = %s AND uuid = %s::uuid
 
+-- name: position_at_boot
+SELECT boot_segment::text, boot_sequence FROM streams WHERE id = %s
+
+-- name: segment_at
+-- The last readable segment that was opened before a time, or else the first one.
+SELECT s.id, s.uuid::text, s.group_id, s.first, COALESCE(s.last, h.sequence), s.tier
+  FROM segments s JOIN heads h USING (stream_id)
+ WHERE s.stream_id = %(stream_id)s AND s.tier <> 'dropped'
+ ORDER BY s.opened_at <= to_timestamp(%(time_us)s / 1000000.0) DESC,
+          CASE WHEN s.opened_at <= to_timestamp(%(time_us)s / 1000000.0) THEN -s.id ELSE s.id END
+ LIMIT 1
+
+-- name: appended_at
+SELECT (extract(epoch FROM appended_at) * 1000000)::bigint
+  FROM events WHERE group_id = %s AND segment_id = %s AND sequence = %s
+
 -- name: find_stream
-SELECT id FROM streams WHERE zone_id IS NOT DISTINCT FROM %s AND name = %s
+SELECT id, zone_id, name, durability, keyed, undeclared, retain_events, retain_bytes
+  FROM streams WHERE zone_id IS NOT DISTINCT FROM %s AND name = %s

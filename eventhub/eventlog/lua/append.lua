@@ -1,0 +1,67 @@
+-- ARGV[2..6]: events kept, bytes kept, the producers' window, its seconds, the channel to tell; then for each draft:
+-- mask, payload, producer (client:incarnation, or empty), its number and the number's slot in the window, token. All are
+-- stored (or found) or none is. Numbers are compared as texts: Lua's are exact to 2^53 only.
+-- Returns {uuid, microseconds, sequence of each, negative for a duplicate}, or {'', index of the refused, highest}.
+local events_max, bytes_max, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local given, seen, highest, next = {}, {}, {}, last
+
+local function known(producer, number, slot, token)
+    if producer ~= '' then
+        local found = seen[producer .. '=' .. number]
+        local there = redis.call('HGET', KEYS[3], producer .. ':' .. slot)
+        if not found and there then
+            local n, sequence = string.match(there, '(%d+):(%d+)')
+            found = n == number and sequence
+        end
+        if found then return tonumber(found) end
+    end
+    return token ~= '' and tonumber(seen['t' .. token] or redis.call('HGET', KEYS[4], token) or nil)
+end
+
+for at = 7, #ARGV, 6 do
+    local producer, number, slot, token = ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+    local found = known(producer, number, slot, token)
+    if found then
+        given[#given + 1] = -found
+    else
+        if producer ~= '' then
+            local top = highest[producer] or redis.call('HGET', KEYS[3], producer) or '0'
+            if tonumber(number) <= tonumber(top) - window then
+                return {'', #given, top}
+            end
+            highest[producer] = tonumber(number) > tonumber(top) and number or top
+            seen[producer .. '=' .. number] = next + 1
+        end
+        next = next + 1
+        given[#given + 1] = next
+        if token ~= '' then seen['t' .. token] = next end
+    end
+end
+
+local time = redis.call('TIME')
+local now = time[1] .. string.format('%06d', tonumber(time[2]))
+for index, sequence in ipairs(given) do
+    if sequence > 0 then
+        local at = 7 + (index - 1) * 6
+        local payload, producer, token = ARGV[at + 1], ARGV[at + 2], ARGV[at + 5]
+        redis.call('XADD', KEYS[2], sequence .. '-0', 'm', ARGV[at], 'p', payload, 't', now, 'k', token)
+        bytes = bytes + #payload
+        if producer ~= '' then
+            redis.call('HSET', KEYS[3], producer .. ':' .. ARGV[at + 4], ARGV[at + 3] .. ':' .. sequence,
+                producer, highest[producer])
+        end
+        if token ~= '' then redis.call('HSET', KEYS[4], token, sequence) end
+    end
+end
+while next - first + 1 > events_max or (bytes > bytes_max and first < next) do
+    local oldest = redis.call('XRANGE', KEYS[2], first .. '-0', first .. '-0')[1]
+    local fields = oldest[2]
+    bytes = bytes - #fields[4]
+    if fields[8] ~= '' then redis.call('HDEL', KEYS[4], fields[8]) end
+    redis.call('XDEL', KEYS[2], oldest[1])
+    first = first + 1
+end
+redis.call('HSET', KEYS[1], 'first', first, 'last', next, 'bytes', bytes)
+redis.call('EXPIRE', KEYS[3], ARGV[5])
+if next > last then redis.call('PUBLISH', ARGV[6], next) end
+return {uuid, now, given}

@@ -1,0 +1,284 @@
+"""Transient streams: a bounded ring in Redis for each, shared by all processes, and nothing in
+PostgreSQL (EMC-35). The same contract as the log's: numbers without holes, cursors, gaps.
+
+Plain, over redis. One script numbers, adds and trims. The ring's UUID lives with the run of
+Redis: another run, or a missing ring, is another segment, and every reader can tell. Concurrency
+contract: one event loop; `run` is one task.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from eventhub import limits
+from eventhub.errors import Gone, OutcomeUnknown, ProducerWindow, SegmentMismatch
+from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.endless import endless
+from eventhub.eventlog.errors import TransientUnavailable
+from eventhub.eventlog.read import At, Page, Position, Start
+from eventhub.eventlog.ring import Ring
+from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+
+_LUA = Path(__file__).parent / "lua"
+_BEGIN = (_LUA / "begin.lua").read_text()
+_APPEND = _BEGIN + (_LUA / "append.lua").read_text()
+_READ = _BEGIN + (_LUA / "read.lua").read_text()
+_CHANNEL = "eventhub:transient:"
+_AWAY = (redis.RedisError, OSError, TimeoutError)
+
+
+class Transient:
+    """The transient streams of one process. Without a URL every call is TransientUnavailable."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = _client(url) if url else None
+        self._rings: dict[int, Ring] = {}
+        self._watchers: dict[int, int] = {}
+        self._heard: set[int] = set()
+        self._some_heard = asyncio.Event()
+
+    async def close(self) -> None:
+        if self._redis is not None:
+            await self._redis.aclose()
+
+    async def append(self, stream: StreamInfo, drafts: Sequence[Draft]) -> list[Appended]:
+        """Number and keep one request's drafts, all or none.
+
+        Raises ProducerWindow, TransientUnavailable (nothing was kept), OutcomeUnknown.
+        """
+        values: list[Any] = [
+            stream.retain_events or limits.TRANSIENT_EVENTS_DEFAULT,
+            stream.retain_bytes or limits.TRANSIENT_BYTES_DEFAULT,
+            limits.PRODUCER_WINDOW,
+            limits.TRANSIENT_PRODUCER_S,
+            f"{_CHANNEL}{stream.id}",
+        ]
+        for draft in drafts:
+            values += _draft_values(draft)
+        try:
+            segment, at_us, given = await self._script(_APPEND, stream.id, values)
+        except TransientUnavailable as error:
+            if _never_sent(error.__cause__):
+                raise
+            raise OutcomeUnknown() from error
+        if not segment:
+            raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
+        places = [Appended(stream.id, segment.decode(), abs(n), n < 0) for n in given]
+        self._take(stream.id, _stored(drafts, places, int(at_us)))
+        return places
+
+    @asynccontextmanager
+    async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
+        """The stream's ring in this process, kept full as long as somebody watches."""
+        if stream_id not in self._rings:
+            head = (await self._read(stream_id, 1, 0))[0]
+            self._rings.setdefault(stream_id, Ring(head, bytes_max=limits.RING_BYTES_TOTAL_MAX))
+        self._watchers[stream_id] = self._watchers.get(stream_id, 0) + 1
+        try:
+            yield self._rings[stream_id]
+        finally:
+            self._watchers[stream_id] -= 1
+            if not self._watchers[stream_id]:
+                del self._watchers[stream_id], self._rings[stream_id]
+
+    async def resolve(self, stream_id: int, start: Start) -> Position:
+        """What a start means now; a transient stream begins anew with Redis, so `boot` is the
+        oldest. Raises SegmentMismatch, Gone, TransientUnavailable.
+        """
+        head, first, events = await self._read(stream_id, 1, 0)
+        before = Cursor(head.segment, first - 1)
+        if start == "now":
+            return Position(head, head.sequence)
+        if isinstance(start, At):
+            _, _, events = await self._read(stream_id, first, head.sequence)
+            earlier = [stored for stored in events if stored.appended_at_us < start.time_us]
+            return Position(earlier[-1].cursor if earlier else before, head.sequence)
+        if not isinstance(start, Cursor):
+            return Position(before, head.sequence)
+        _require_held(start, head, first)
+        return Position(start, head.sequence)
+
+    def reader(self, stream_id: int) -> Callable[[Cursor, Page], Awaitable[list[Stored]]]:
+        """Reads pages after a cursor, as Log.reader does."""
+
+        async def read_page(cursor: Cursor, page: Page) -> list[Stored]:
+            first_wanted = cursor.sequence + 1
+            last_wanted = cursor.sequence + page.events_max
+            head, first, events = await self._read(stream_id, first_wanted, last_wanted)
+            _require_held(cursor, head, first)
+            return events
+
+        return read_page
+
+    async def run(self) -> None:
+        """Keep the watched rings full until cancelled, through every absence of Redis."""
+        if self._redis is None:
+            return
+        listen = partial(self._listen, self._redis)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(endless("transient listen", listen))
+            group.create_task(endless("transient keep full", self._keep_full))
+
+    async def _listen(self, client: "redis.asyncio.Redis") -> None:
+        while True:
+            try:
+                async with client.pubsub(ignore_subscribe_messages=True) as said:
+                    await said.psubscribe(f"{_CHANNEL}*")
+                    self._distrust()
+                    async for message in said.listen():
+                        self._hear(int(message["channel"].rpartition(b":")[2]))
+            except _AWAY:
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _keep_full(self) -> None:
+        """Read what was heard of at once, and look at all watched rings every 250 ms."""
+        clock = asyncio.get_running_loop().time
+        look_at_s = clock()
+        while True:
+            self._some_heard.clear()
+            heard, self._heard = self._heard, set()
+            if clock() >= look_at_s:
+                look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
+                heard |= set(self._rings)
+            try:
+                for stream_id in heard:
+                    await self._fill(stream_id)
+            except TransientUnavailable:
+                self._distrust()
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._some_heard.wait(), max(0.0, look_at_s - clock()))
+
+    async def _fill(self, stream_id: int) -> None:
+        while (ring := self._rings.get(stream_id)) is not None:
+            began_s = asyncio.get_running_loop().time()
+            life = ring.life
+            asked = ring.next
+            last_wanted = asked + limits.READ_EVENTS_MAX
+            head, first, events = await self._read(stream_id, asked, last_wanted)
+            if ring.life != life:
+                continue
+            if not ring.trusted or head.segment != ring.head.segment or asked < first:
+                ring.distrust()
+                ring.skip_to(head)
+                return
+            ring.push(events)
+            if ring.next > head.sequence:
+                ring.confirmed_s = began_s
+                return
+
+    def _take(self, stream_id: int, rows: list[Stored]) -> None:
+        """Rows that this process has just appended."""
+        ring = self._rings.get(stream_id)
+        if ring is None or not rows:
+            return
+        if rows[0].segment != ring.head.segment or not ring.push(rows):
+            self._hear(stream_id)
+
+    def _hear(self, stream_id: int) -> None:
+        if stream_id in self._rings:
+            self._heard.add(stream_id)
+            self._some_heard.set()
+
+    def _distrust(self) -> None:
+        for stream_id, ring in self._rings.items():
+            ring.distrust()
+            self._hear(stream_id)
+
+    async def _read(
+        self, stream_id: int, first: int, last: int
+    ) -> tuple[Cursor, int, list[Stored]]:
+        """The head, the first sequence held, and the events of a range. Raises
+        TransientUnavailable.
+        """
+        segment, held, head, rows = await self._script(_READ, stream_id, [first, last])
+        name = segment.decode()
+        events = [
+            Stored(name, int(key.partition(b"-")[0]), int(row[1]), int(row[5]), row[3])
+            for key, row in rows
+        ]
+        return Cursor(name, int(head)), int(held), events
+
+    async def _script(self, script: str, stream_id: int, values: list[Any]) -> Any:
+        if self._redis is None:
+            raise TransientUnavailable("This hub is run without Redis (REDIS_URL).")
+        try:
+            run = self._redis.register_script(script)
+            return await run(_keys(stream_id), [str(uuid.uuid4()), *values])
+        except _AWAY as error:
+            raise TransientUnavailable() from error
+
+
+def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, int]]:
+    """Of each transient stream the segment's UUID, the first sequence held and the last given.
+
+    Raises TransientUnavailable.
+    """
+    if not url:
+        raise TransientUnavailable("This hub is run without Redis (REDIS_URL).")
+    try:
+        with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
+            run = client.register_script(_READ)
+            found = {one: run(_keys(one), [str(uuid.uuid4()), 1, 0]) for one in stream_ids}
+    except _AWAY as error:
+        raise TransientUnavailable() from error
+    return {one: (row[0].decode(), int(row[1]), int(row[2])) for one, row in found.items()}
+
+
+def _client(url: str) -> "redis.asyncio.Redis":
+    """Nothing is tried again by the library: a script that may have run must not run twice."""
+    return redis.asyncio.Redis.from_url(
+        url,
+        socket_timeout=None,
+        socket_connect_timeout=limits.TRANSIENT_TIMEOUT_S_MAX,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+def _keys(stream_id: int) -> list[str]:
+    """In one slot of a cluster."""
+    name = f"eventhub:{{t{stream_id}}}"
+    return [f"{name}:meta", f"{name}:events", f"{name}:numbers", f"{name}:tokens"]
+
+
+def _draft_values(draft: Draft) -> list[Any]:
+    made = draft.producer
+    if made is None:
+        return [draft.mask, draft.payload, "", "", "", draft.token]
+    producer = f"{made.client_id}:{made.incarnation}"
+    slot = made.number % limits.PRODUCER_WINDOW
+    return [draft.mask, draft.payload, producer, made.number, slot, draft.token]
+
+
+def _stored(drafts: Sequence[Draft], places: list[Appended], at_us: int) -> list[Stored]:
+    return [
+        Stored(place.segment, place.sequence, draft.mask, at_us, draft.payload)
+        for draft, place in zip(drafts, places, strict=True)
+        if not place.duplicate
+    ]
+
+
+def _require_held(cursor: Cursor, head: Cursor, first: int) -> None:
+    if cursor.segment != head.segment or cursor.sequence > head.sequence:
+        current = {"segment": head.segment, "first": first, "last": head.sequence}
+        raise SegmentMismatch(current=current)
+    if cursor.sequence + 1 < first:
+        raise Gone(
+            first_available={"segment": head.segment, "sequence": first},
+            missed={"first": cursor.sequence + 1, "last": first - 1},
+            resume={"segment": head.segment, "sequence": first - 1},
+        )
+
+
+def _never_sent(error: BaseException | None) -> bool:
+    """True if no connection could be made, so that nothing can have happened."""
+    return error is None or isinstance(error.__cause__, ConnectionRefusedError | FileNotFoundError)
