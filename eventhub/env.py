@@ -30,6 +30,9 @@ class Env(NamedTuple):
     callback_allow: tuple[
         str, ...
     ]  # EVENTHUB_CALLBACK_ALLOW: host-or-CIDR[:port], comma-separated; default none
+    archive_url: str  # EVENTHUB_ARCHIVE_URL: where sealed segments go; empty: no archive
+    quota_bytes: int | None  # EVENTHUB_QUOTA_BYTES: what the hub's data may take; default none
+    store_dir: str  # EVENTHUB_STORE_DIR: the folder whose disk is watched; empty: none
     log_format: str  # EVENTHUB_LOG_FORMAT: text or json; default text
     log_level: str  # EVENTHUB_LOG_LEVEL: default info
     debug: bool  # EVENTHUB_DEBUG: 1 for Django's debug pages
@@ -37,6 +40,11 @@ class Env(NamedTuple):
 
 def _list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _bytes(text: str) -> int | None:
+    """None for what is no number above 0."""
+    return int(text) or None if text.strip().isdecimal() else None
 
 
 def read_env() -> Env:
@@ -54,6 +62,9 @@ def read_env() -> Env:
         origins=_list(get("EVENTHUB_ORIGINS", "")),
         trusted_proxies=_list(get("EVENTHUB_TRUSTED_PROXIES", "")),
         callback_allow=_list(get("EVENTHUB_CALLBACK_ALLOW", "")),
+        archive_url=get("EVENTHUB_ARCHIVE_URL", ""),
+        quota_bytes=_bytes(get("EVENTHUB_QUOTA_BYTES", "")),
+        store_dir=get("EVENTHUB_STORE_DIR", ""),
         log_format=get("EVENTHUB_LOG_FORMAT", "text"),
         log_level=get("EVENTHUB_LOG_LEVEL", "info"),
         debug=get("EVENTHUB_DEBUG", "") == "1",

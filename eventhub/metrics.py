@@ -76,6 +76,50 @@ CALLBACK_SLOTS = Gauge(
     "eventhub_callback_slots", "Callbacks under way in all workers.", multiprocess_mode="livesum"
 )
 
+ARCHIVED_EVENTS = Counter("eventhub_archived_events", "Events written to the archive.")
+ARCHIVED_BYTES = Counter("eventhub_archived_bytes", "Bytes of files written to the archive.")
+ARCHIVE_FAILURES = Counter(
+    "eventhub_archive_failures", "Segments that could not be archived, by error code.", ["reason"]
+)
+ARCHIVE_CONFIGURED = Gauge(
+    "eventhub_archive_configured",
+    "1 if there is an archive, else 0.",
+    multiprocess_mode="livemostrecent",
+)
+ARCHIVE_LAG_S = Gauge(
+    "eventhub_archive_lag_seconds",
+    "How long the oldest sealed segment waits that is to be archived.",
+    multiprocess_mode="livemostrecent",
+)
+ARCHIVE_WAITING_EVENTS = Gauge(
+    "eventhub_archive_waiting_events",
+    "Events of sealed segments that are to be archived.",
+    multiprocess_mode="livemostrecent",
+)
+
+STORAGE_USED_BYTES = Gauge(
+    "eventhub_storage_used_bytes",
+    "What the hub's data takes on the disk.",
+    multiprocess_mode="livemostrecent",
+)
+STORAGE_QUOTA_BYTES = Gauge(
+    "eventhub_storage_quota_bytes",
+    "The hub's quota; 0: none.",
+    multiprocess_mode="livemostrecent",
+)
+DISK_FREE_BYTES = Gauge(
+    "eventhub_disk_free_bytes",
+    "Free space of the disk that holds the data folder.",
+    multiprocess_mode="livemin",
+)
+DROPPED_EVENTS = Counter(
+    "eventhub_dropped_events", "Events that left the database with their segments.", ["why"]
+)
+CLEANED_BYTES = Counter(
+    "eventhub_cleaned_bytes", "Stored bytes copied so that their partition could go."
+)
+GROUPS_DROPPED = Counter("eventhub_dropped_groups", "Partitions of events that went.")
+
 
 class SentTally:
     """Counts frames in plain numbers, because a shared metric costs more than a frame;

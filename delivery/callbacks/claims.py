@@ -178,9 +178,8 @@ async def load_events(
     connection: Connection, claims: Iterable[Claimed]
 ) -> dict[tuple[int, int], tuple[int, bytes]]:
     """(when it was appended in microseconds, stored bytes) by (segment's number, sequence)."""
-    wanted = {(each.segment_id, each.sequence): each.group_id for each in claims}
+    wanted = {(each.segment_id, each.sequence) for each in claims}
     values = {
-        "groups": int8_array([*wanted.values()]),
         "segments": int8_array([segment for segment, _ in wanted]),
         "sequences": int8_array([sequence for _, sequence in wanted]),
     }

@@ -82,6 +82,7 @@ class Stream:
         except (EventHubError, psycopg.Error, *AWAY) as error:
             code = getattr(error, "code", type(error).__name__)
             log.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
+            self._where.clear()  # a segment may have moved to another group
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _stored_place(self) -> Place:

@@ -109,11 +109,11 @@ RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_i
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint
 
 -- name: events
--- Stored bytes, asked for by group, segment and sequence.
+-- Stored bytes, asked for by segment and sequence; the group is that of the segment, which may have moved.
 SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::bigint, e.payload
-  FROM unnest(%(groups)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[])
-       AS wanted (group_id, segment_id, sequence)
-  JOIN events e ON e.group_id = wanted.group_id AND e.segment_id = wanted.segment_id AND e.sequence = wanted.sequence
+  FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS wanted (segment_id, sequence)
+  JOIN segments s ON s.id = wanted.segment_id
+  JOIN events e ON e.group_id = s.group_id AND e.segment_id = wanted.segment_id AND e.sequence = wanted.sequence
 
 -- name: places
 SELECT g.id, g.uuid::text, s.name FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)

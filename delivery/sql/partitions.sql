@@ -6,9 +6,9 @@ SELECT pg_try_advisory_xact_lock(hashtext('eventhub partitions'))
 
 -- name: groups_without_partition
 -- Groups that need one and have none: those that new segments go to; and those with a segment that is open, or was
--- sealed not long ago, or is not wholly forwarded.
+-- sealed not long ago, or is not wholly forwarded. None whose events went.
 SELECT g.id FROM groups g
- WHERE to_regclass('deliveries_g' || g.id) IS NULL
+ WHERE to_regclass('deliveries_g' || g.id) IS NULL AND to_regclass('events_g' || g.id) IS NOT NULL
    AND (g.id >= (SELECT current_group FROM log_state)
         OR EXISTS (SELECT FROM segments s LEFT JOIN forwarding f USING (stream_id)
                     WHERE s.group_id = g.id

@@ -1,22 +1,19 @@
-"""Makes the events' partitions ahead of need, and lets old producers expire. Sql module.
+"""Makes the events' partitions ahead of need, and lets old producers and tokens expire. Sql module.
 
 DDL is done here and never in append: CREATE LIKE + CHECK + ATTACH with a short lock timeout,
 because CREATE TABLE ... PARTITION OF would stop every append behind one slow reader. If no new
-partition can be made, append goes on in the current one. Every web process runs this; one at a time
-leads.
+partition can be made, append goes on in the current one. The upkeep calls these, in one process at
+a time.
 """
 
-import asyncio
 from typing import LiteralString
 
-import psycopg
 from psycopg import sql
-from psycopg_pool import AsyncConnectionPool
 
 from eventhub import limits
-from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog import queries
-from eventhub.eventlog.database import AWAY, Connection, reading
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.quota import Room
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -25,52 +22,47 @@ SQL = queries.load("maintain.sql")
 _LOCK_TIMEOUT: LiteralString = "SET LOCAL lock_timeout = '200ms'"
 
 
-async def maintain(pool: AsyncConnectionPool[Connection]) -> None:
-    """Look every few seconds until cancelled."""
-    loop = asyncio.get_running_loop()
-    sweep_at_s = loop.time()
-    while True:
-        try:
-            async with reading(pool) as connection:
-                await _make_groups(connection)
-                if loop.time() >= sweep_at_s:
-                    await _expire_producers(connection)
-                    sweep_at_s = loop.time() + limits.PRODUCER_SWEEP_INTERVAL_S
-        except (DatabaseUnavailable, psycopg.Error, *AWAY) as error:
-            log.info("maintenance_postponed", reason=type(error).__name__)
-        await asyncio.sleep(limits.MAINTAIN_INTERVAL_S)
-
-
-async def _make_groups(connection: Connection) -> None:
-    async with connection.transaction():
-        if not await _leads(connection):
-            return
-        await connection.execute(_LOCK_TIMEOUT)
-        row = await (await connection.execute(SQL["state"])).fetchone()
-        if row is None:
-            return
-        current, newest, count, size_bytes = row
-        if newest == current and count < limits.GROUPS_LIVE_MAX:
+async def make_groups(connection: Connection, room: Room) -> None:
+    """One group ahead of the current one; a current one that is full, or under pressure mostly
+    dropped, is left for it.
+    """
+    row = await (await connection.execute(SQL["state"])).fetchone()
+    if row is None:
+        return
+    current, newest, count, size_bytes, live_bytes, stored_bytes = row
+    hollow = (
+        room.pressed
+        and stored_bytes > limits.GROUP_BYTES_MIN // 4 > 0
+        and (live_bytes <= stored_bytes * limits.CLEAN_LIVE_SHARE_MAX)
+    )
+    if newest == current and count < limits.GROUPS_LIVE_MAX:
+        async with connection.transaction():
+            await connection.execute(_LOCK_TIMEOUT)
             await make_group(connection, newest + 1)
-        elif newest > current and size_bytes > limits.GROUP_BYTES_MAX:
-            await connection.execute(SQL["move_current_group"], (current + 1,))
-            log.info("group_moved", group=current + 1)
+    elif newest > current and (size_bytes > room.group_bytes or hollow):
+        await connection.execute(SQL["move_current_group"], (current + 1,))
+        log.info("group_moved", group=current + 1)
 
 
-async def _expire_producers(connection: Connection) -> None:
+async def expire_producers(connection: Connection) -> None:
+    """Forget superseded incarnations that were not seen for long."""
     bounds = {
         "expiry_s": limits.PRODUCER_EXPIRY_S,
         "kept_max": limits.PRODUCERS_PER_CLIENT_STREAM_MAX,
     }
+    await connection.execute(SQL["expire_producers"], bounds)
+
+
+async def forget_tokens(connection: Connection) -> None:
+    """Empty the slot that tomorrow's tokens will go to: it holds those of three days ago."""
+    row = await (await connection.execute(SQL["tokens_over"])).fetchone()
+    if row is None:
+        return
+    table = sql.Identifier(f"tokens_{row[0]}")
     async with connection.transaction():
-        if await _leads(connection):
-            await connection.execute(SQL["expire_producers"], bounds)
-
-
-async def _leads(connection: Connection) -> bool:
-    """True in the one transaction that may maintain now."""
-    row = await (await connection.execute(SQL["lead"])).fetchone()
-    return bool(row and row[0])
+        await connection.execute(_LOCK_TIMEOUT)
+        await connection.execute(sql.SQL("TRUNCATE {}").format(table))
+    log.info("tokens_forgotten", slot=row[0])
 
 
 async def make_group(connection: Connection, group_id: int) -> None:

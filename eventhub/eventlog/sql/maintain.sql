@@ -1,10 +1,17 @@
--- name: lead
--- One maintainer at a time; released with its transaction.
-SELECT pg_try_advisory_xact_lock(hashtext('eventhub maintain'))
+-- Partitions ahead of need, old producers and old tokens.
 
 -- name: state
-SELECT l.current_group, max(g.id), count(*), pg_total_relation_size(('events_g' || l.current_group)::regclass)
-  FROM log_state l, groups g GROUP BY l.current_group
+-- The current group, the newest, how many partitions there are; what the current one takes on the disk, and how many of
+-- its stored bytes are live.
+SELECT l.current_group, (SELECT max(id) FROM groups),
+       (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass),
+       pg_total_relation_size(('events_g' || l.current_group)::regclass),
+       COALESCE(g.live, 0)::bigint, COALESCE(g.stored, 0)::bigint
+  FROM log_state l,
+       LATERAL (SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
+                       sum(COALESCE(s.bytes, h.bytes)) AS stored
+                  FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
+                 WHERE s.group_id = l.current_group) AS g
 
 -- name: announce_group
 INSERT INTO groups (id) VALUES (%s)
@@ -27,3 +34,9 @@ WITH ranked AS (
 )
 DELETE FROM producer_numbers n USING old
  WHERE n.stream_id = old.stream_id AND n.client_id = old.client_id AND n.incarnation = old.incarnation
+
+-- name: tokens_over
+-- Tomorrow's slot, if it is not empty. Not near midnight, when it may be in use before the answer comes.
+WITH today AS (SELECT floor(extract(epoch FROM now()) / 86400)::bigint AS day, now() AT TIME ZONE 'UTC' AS at)
+SELECT (day + 1) % 4 FROM today
+ WHERE at::time < time '23:58' AND EXISTS (SELECT FROM tokens WHERE slot = (day + 1) % 4)

@@ -1,0 +1,40 @@
+-- What deliveries need of the log, and how they outlive their events.
+
+-- name: needed
+-- The lowest sequence of each stream that forwarders have not passed, or whose fan-out is not written to its end.
+SELECT stream_id, min(sequence)
+  FROM (SELECT stream_id, sequence + 1 AS sequence FROM forwarding
+        UNION ALL SELECT stream_id, sequence FROM fanouts) AS n
+ GROUP BY stream_id
+
+-- name: keep_bytes
+-- Some pending deliveries whose events are in a group that is about to go, and in no other.
+WITH picked AS MATERIALIZED (
+    SELECT d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, e.payload
+      FROM deliveries d
+      JOIN segments s ON s.id = d.segment_id AND s.tier <> 'live'
+      JOIN events e ON e.group_id = %(group_id)s AND e.segment_id = d.segment_id AND e.sequence = d.sequence
+     WHERE d.state = 'pending' AND d.payload IS NULL
+     LIMIT %(rows_max)s
+)
+UPDATE deliveries d SET payload = p.payload
+  FROM picked p
+ WHERE d.group_id = p.group_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+   AND d.sequence = p.sequence AND d.run = p.run
+
+-- name: outlived
+-- Groups with a partition of deliveries and none of events, the oldest first.
+SELECT g.id FROM groups g
+ WHERE g.id < (SELECT current_group FROM log_state)
+   AND to_regclass('deliveries_g' || g.id) IS NOT NULL AND to_regclass('events_g' || g.id) IS NULL
+   AND NOT EXISTS (SELECT FROM fanouts f WHERE f.group_id = g.id)
+ ORDER BY g.id
+
+-- name: is_empty
+SELECT NOT EXISTS (SELECT FROM deliveries WHERE group_id = %s)
+
+-- name: lock_retirement
+SELECT pg_try_advisory_lock(hashtext('eventhub retirement'))
+
+-- name: unlock_retirement
+SELECT pg_advisory_unlock(hashtext('eventhub retirement'))

@@ -1,0 +1,123 @@
+"""How much room the hub's data may take, and what follows from how much it takes. Plain.
+
+The quota of the whole hub acts before it is reached: above one mark the oldest segments go, above a
+higher one emits are refused, so that the disk stays below the quota itself. A disk with little free
+space acts in the same way.
+"""
+
+from typing import NamedTuple
+
+from eventhub import limits
+
+MIB = 1024 * 1024
+
+
+class Room(NamedTuple):
+    """What there is, in bytes; None: no quota, or nobody watches the disk."""
+
+    used: int  # of the hub's tables, indexes and all
+    quota: int | None = None
+    disk_total: int | None = None
+    disk_short: int = 0  # so much should be freed on the disk
+
+    @property
+    def capacity(self) -> int | None:
+        """What all groups together may come to."""
+        known = [bound for bound in (self.quota, self.disk_total) if bound]
+        return min(known, default=None)
+
+    @property
+    def group_bytes(self) -> int:
+        """A group is closed when it is so large."""
+        if self.capacity is None:
+            return limits.GROUP_BYTES_MAX
+        share = self.capacity // limits.GROUPS_PER_CAPACITY
+        return min(max(share, limits.GROUP_BYTES_MIN), limits.GROUP_BYTES_MAX)
+
+    @property
+    def segment_bytes(self) -> int:
+        """An open segment that is so large is sealed, whatever its stream's policy says: half a
+        group, when groups are small; else there is no such bound.
+        """
+        return self.group_bytes // 2 if self.group_bytes < limits.GROUP_BYTES_MAX else 1 << 62
+
+    @property
+    def over_quota(self) -> int:
+        """So many bytes are too many; 0 below the mark."""
+        if not self.quota or self.used <= self.quota * limits.QUOTA_SHARE_ACT:
+            return 0
+        return self.used - int(self.quota * limits.QUOTA_SHARE_GOAL)
+
+    @property
+    def over_disk(self) -> int:
+        """So many bytes are too many for the disk, down to what it may always hold: something else
+        may be filling it.
+        """
+        floor = int((self.disk_total or 0) * limits.DISK_FLOOR_SHARE)
+        return max(min(self.disk_short, self.used - floor), 0)
+
+    @property
+    def pressed(self) -> bool:
+        return bool(self.over_quota or self.over_disk)
+
+    @property
+    def refused(self) -> bool:
+        """True when emits must wait until something is dropped."""
+        return bool(self.quota) and self.used >= (self.quota or 0) * limits.QUOTA_SHARE_REFUSE
+
+    @property
+    def busy(self) -> bool:
+        """True when it should be looked again soon."""
+        return self.pressed or bool(self.quota and self.used * 2 > self.quota)
+
+    @property
+    def relieved(self) -> bool:
+        """True when a time of too much is over."""
+        return not self.quota or self.used < self.quota * limits.QUOTA_SHARE_RELIEVED
+
+
+class Group(NamedTuple):
+    """A partition with what is partitioned like it."""
+
+    id: int
+    attached: bool
+    pending: bool  # its detachment was interrupted
+    size: int  # bytes on the disk
+    live: int  # stored bytes of segments that are still read from it
+    stored: int  # stored bytes of all segments that were written to it and not moved
+    unempty: int  # live segments that may hold events
+
+    @property
+    def live_share(self) -> float:
+        if not self.unempty:
+            return 0.0
+        return self.live / max(self.stored, self.live, 1)
+
+    @property
+    def reclaimable(self) -> int:
+        """About how many bytes on the disk cleaning it frees."""
+        return int(self.size * (1 - self.live_share))
+
+
+def reclaimable(groups: list[Group], current: int) -> int:
+    """What is dropped already and only waits for its partitions to go."""
+    return sum(group.reclaimable for group in groups if group.id < current)
+
+
+def stored_share(groups: list[Group]) -> float:
+    """Stored bytes per byte on the disk."""
+    size = sum(group.size for group in groups)
+    return min(sum(group.stored for group in groups) / size, 1.0) if size else 1.0
+
+
+def next_to_clean(groups: list[Group], current: int, *, pressed: bool) -> Group | None:
+    """What was begun first; then the group that costs least for what it frees; None if all are
+    worth keeping.
+    """
+    begun = [group for group in groups if group.id < current and (
+        not group.attached or group.pending)]  # fmt: skip
+    if begun:
+        return begun[0]
+    share_max = limits.CLEAN_LIVE_SHARE_PRESSED_MAX if pressed else limits.CLEAN_LIVE_SHARE_MAX
+    worth = [group for group in groups if group.id < current and group.live_share <= share_max]
+    return min(worth, key=lambda group: (group.live_share, group.id), default=None)

@@ -1,0 +1,179 @@
+"""Drops what streams' policies and the hub's room let go: sealed segments by their rows, at once
+for every reader, announced in the same transaction. Sql module.
+
+Partitions go later (clean.py). Time is an argument. A dropped segment that is archived stays
+readable there and is not announced as trimmed.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from eventhub import limits, metrics
+from eventhub.errors import EventHubError
+from eventhub.eventlog import queries
+from eventhub.eventlog.append import append_batch
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+SQL = queries.load("retention.sql")
+
+TRIMMED = "stream.trimmed"
+
+
+async def _nothing_needed(_connection: Connection) -> dict[int, int]:
+    return {}
+
+
+async def _no_names(_connection: Connection, _zone_ids: Sequence[int]) -> dict[int, str]:
+    return {}
+
+
+async def _released(_connection: Connection, _group: int) -> bool:
+    return True
+
+
+async def _nothing_shed(_connection: Connection, _pressed: bool) -> bool:
+    return False
+
+
+class Rooms(NamedTuple):
+    """What other rooms have to say; the composition root fills it in."""
+
+    # the lowest sequence of each stream that a durable cursor still needs
+    needs: Callable[[Connection], Awaitable[dict[int, int]]] = _nothing_needed
+    # the names of zones
+    zones: Callable[[Connection, Sequence[int]], Awaitable[dict[int, str]]] = _no_names
+    # called before a group's events go; False: not yet
+    release: Callable[[Connection, int], Awaitable[bool]] = _released
+    # drop one partition of what outlived its events; True if there may be more
+    shed: Callable[[Connection, bool], Awaitable[bool]] = _nothing_shed
+    # other tables that are partitioned by group, whose bytes count too
+    tables: tuple[str, ...] = ()
+
+
+class Trimmed(NamedTuple):
+    """What left one stream for one reason."""
+
+    stream_id: int
+    zone_id: int | None
+    stream: str
+    tier: str
+    why: str
+    segments: int
+    events: int
+    bytes: int
+
+
+async def roll_due(connection: Connection, now_us: int, segment_bytes_max: int) -> int:
+    """Seal open segments that are older than their streams let them be, or too large for a group
+    (EMC-25). How many.
+    """
+    bounds = {
+        "now_us": now_us,
+        "bytes_max": segment_bytes_max,
+        "streams_max": limits.RETAIN_STREAMS_MAX,
+    }
+    rows = await (await connection.execute(SQL["rolls_due"], bounds)).fetchall()
+    return await _roll(connection, [row[0] for row in rows])
+
+
+async def roll_for_room(connection: Connection, streams_max: int) -> int:
+    """Seal the largest open segments, because nothing that is sealed is left to drop."""
+    rows = await connection.execute(SQL["rolls_for_room"], {"streams_max": streams_max})
+    return await _roll(connection, [row[0] for row in await rows.fetchall()])
+
+
+async def _roll(connection: Connection, stream_ids: list[int]) -> int:
+    if not stream_ids:
+        return 0
+    row = await (await connection.execute(SQL["roll"], (stream_ids,))).fetchone()
+    return int(row[0]) if row else 0
+
+
+async def drop_by_policy(connection: Connection, rooms: Rooms, now_us: int) -> list[Trimmed]:
+    """Drop what the streams' own policies let go (EMC-23, EMC-26), a bounded number of segments."""
+    needed = await rooms.needs(connection)
+    bounds = {
+        "now_us": now_us,
+        "streams": list(needed),
+        "needed": list(needed.values()),
+        "segments_max": limits.RETAIN_SEGMENTS_MAX,
+    }
+    async with connection.transaction():
+        rows = await (await connection.execute(SQL["drops_by_policy"], bounds)).fetchall()
+        return await _drop(connection, rooms, rows, now_us)
+
+
+async def drop_oldest(
+    connection: Connection, rooms: Rooms, now_us: int, *, stored_bytes: int, why: str
+) -> list[Trimmed]:
+    """Drop the oldest sealed segments of the hub that hold so many bytes together (EMC-24): what
+    durable cursors need too, nothing under a hold. Empty if there is nothing left to drop.
+    """
+    bounds = {"bytes": stored_bytes, "segments_max": limits.RETAIN_SEGMENTS_MAX}
+    async with connection.transaction():
+        rows = await (await connection.execute(SQL["drops_for_room"], bounds)).fetchall()
+        return await _drop(connection, rooms, [(row[0], why) for row in rows], now_us)
+
+
+async def _drop(
+    connection: Connection, rooms: Rooms, found: Sequence[tuple[Any, ...]], now_us: int
+) -> list[Trimmed]:
+    """Inside the caller's transaction; `found`: segments with reasons."""
+    if not found:
+        return []
+    values = {
+        "segments": [row[0] for row in found],
+        "whys": [row[1] for row in found],
+        "now_us": now_us,
+    }
+    rows = await (await connection.execute(SQL["drop"], values)).fetchall()
+    trimmed = [Trimmed(*row) for row in rows]
+    drafts = await _announcements(connection, rooms, trimmed)
+    if drafts:
+        await append_in_turn(connection, drafts)
+    for each in trimmed:
+        metrics.DROPPED_EVENTS.labels(why=each.why).inc(each.events)
+        log.info("segments_left", **each._asdict())
+    return trimmed
+
+
+async def append_in_turn(connection: Connection, drafts: Sequence[Draft]) -> None:
+    """Append events of `system` last in the caller's transaction. Raises what refuses them."""
+    for outcome in (await append_batch(connection, [drafts])).outcomes:
+        if isinstance(outcome, EventHubError):
+            raise outcome
+
+
+async def _announcements(
+    connection: Connection, rooms: Rooms, trimmed: Sequence[Trimmed]
+) -> list[Draft]:
+    gone = [each for each in trimmed if each.tier == "dropped" and each.events]
+    if not gone:
+        return []
+    names = await rooms.zones(connection, list({each.zone_id for each in gone if each.zone_id}))
+    query = await connection.execute(SQL["first_readable"], ([each.stream_id for each in gone],))
+    first = dict(await query.fetchall())
+    drafts: list[Draft] = []
+    for zone_id, of_zone in groupby(gone, key=lambda each: each.zone_id):
+        zone = None if zone_id is None else names.get(zone_id, "")
+        drafts += drafts_of(zone, [_announcement(each, first) for each in of_zone])
+    return drafts
+
+
+def _announcement(trimmed: Trimmed, first: dict[int, int]) -> Announcement:
+    return Announcement(
+        TRIMMED,
+        {
+            "stream": trimmed.stream,
+            "first": first.get(trimmed.stream_id),
+            "segments": trimmed.segments,
+            "events": trimmed.events,
+            "bytes": trimmed.bytes,
+            "why": trimmed.why,
+        },
+    )

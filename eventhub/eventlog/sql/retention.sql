@@ -1,0 +1,192 @@
+-- Retention: what is sealed by its age, what is dropped and why, and the cleaning of partitions.
+
+-- name: rolls_due
+-- Streams whose open segment holds something and is older than the stream lets it be, or larger than a group should hold.
+-- `retain_age_s` seals too: what nobody appends to would else never be dropped.
+SELECT h.stream_id
+  FROM heads h JOIN streams s ON s.id = h.stream_id JOIN segments g ON g.id = h.segment_id
+ WHERE h.sequence >= h.first
+   AND (g.opened_at <= to_timestamp(%(now_us)s / 1000000.0)
+                       - make_interval(secs => least(s.segment_age_s_max, s.retain_age_s))
+        OR h.bytes >= %(bytes_max)s)
+ ORDER BY h.stream_id
+ LIMIT %(streams_max)s
+
+-- name: rolls_for_room
+-- The streams whose open segments hold the most, when nothing that is sealed is left to drop.
+SELECT h.stream_id
+  FROM heads h JOIN streams s ON s.id = h.stream_id
+ WHERE h.sequence >= h.first AND s.hold IS NULL AND NOT s.archive AND h.stream_id <> 1
+ ORDER BY h.bytes DESC
+ LIMIT %(streams_max)s
+
+-- name: roll
+SELECT count(*) FROM roll_segments(%s::bigint[], false)
+
+-- name: drops_by_policy
+-- Sealed segments that their streams' policies let go, the oldest first, with the reason: at least so many of the newest
+-- events, or bytes, are kept, counted with the open segment; or what was sealed so long ago goes. Not what a hold
+-- keeps, what is to be archived and is not yet, or what a durable cursor still needs (`needed`: the lowest of each stream).
+WITH limited AS (
+    SELECT s.id AS stream_id, s.retain_events, s.retain_bytes, s.retain_age_s, s.archive AS archived_first,
+           h.sequence - h.first + 1 AS open_events, h.bytes AS open_bytes,
+           CASE WHEN s.on_lag = 'keep' THEN n.needed END AS needed
+      FROM streams s
+      JOIN heads h ON h.stream_id = s.id
+      LEFT JOIN unnest(%(streams)s::bigint[], %(needed)s::bigint[]) AS n (stream_id, needed) ON n.stream_id = s.id
+     WHERE s.hold IS NULL AND num_nonnulls(s.retain_events, s.retain_bytes, s.retain_age_s) > 0
+), sealed AS (
+    SELECT g.id, g.stream_id, g.first, g.last, g.sealed_at, g.archive, l.retain_events, l.retain_bytes, l.retain_age_s,
+           l.archived_first, l.needed,
+           l.open_events + COALESCE(sum(g.last - g.first + 1) OVER newer, 0) AS events_newer,
+           l.open_bytes + COALESCE(sum(g.bytes) OVER newer, 0) AS bytes_newer
+      FROM limited l JOIN segments g ON g.stream_id = l.stream_id AND g.tier = 'live' AND g.last IS NOT NULL
+    WINDOW newer AS (PARTITION BY g.stream_id ORDER BY g.first DESC, g.id DESC
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+), reasons AS (
+    SELECT id, stream_id, first,
+           CASE WHEN sealed_at <= to_timestamp(%(now_us)s / 1000000.0) - make_interval(secs => retain_age_s) THEN 'age'
+                WHEN bytes_newer >= retain_bytes THEN 'size'
+                WHEN events_newer >= retain_events THEN 'count' END AS why
+      FROM sealed
+     WHERE (needed IS NULL OR last < needed) AND (archive IS NOT NULL OR NOT archived_first)
+)
+SELECT id, why FROM reasons WHERE why IS NOT NULL ORDER BY stream_id, first, id LIMIT %(segments_max)s
+
+-- name: drops_for_room
+-- The oldest sealed segments of the hub, until what they hold is enough; `system` last. Only a hold, and what is to be
+-- archived and is not yet, stays.
+SELECT id FROM (
+    SELECT g.id, (g.stream_id = 1) AS own, g.sealed_at,
+           sum(g.bytes) OVER (ORDER BY g.stream_id = 1, g.sealed_at, g.id) - g.bytes AS bytes_before
+      FROM segments g JOIN streams s ON s.id = g.stream_id
+     WHERE g.tier = 'live' AND g.last IS NOT NULL AND s.hold IS NULL AND (g.archive IS NOT NULL OR NOT s.archive)
+) AS oldest
+ WHERE bytes_before < %(bytes)s
+ ORDER BY own, sealed_at, id
+ LIMIT %(segments_max)s
+
+-- name: drop
+-- Readers lose them now, or go to the archive for them; the partitions go later. What came of it, by stream and reason.
+WITH gone AS (
+    UPDATE segments g
+       SET tier = CASE WHEN g.archive IS NULL THEN 'dropped' ELSE 'archived' END,
+           left_at = to_timestamp(%(now_us)s / 1000000.0), left_why = v.why
+      FROM unnest(%(segments)s::bigint[], %(whys)s::text[]) AS v (id, why)
+     WHERE g.id = v.id AND g.tier = 'live' AND g.last IS NOT NULL
+       AND EXISTS (SELECT FROM streams s WHERE s.id = g.stream_id AND s.hold IS NULL)
+    RETURNING g.stream_id, g.tier, g.first, g.last, g.bytes, v.why
+)
+SELECT n.stream_id, s.zone_id, s.name, n.tier, n.why, n.segments, n.events, n.bytes
+  FROM (SELECT stream_id, tier, why, count(*) AS segments, sum(last - first + 1)::bigint AS events, sum(bytes)::bigint AS bytes
+          FROM gone GROUP BY stream_id, tier, why) AS n
+  JOIN streams s ON s.id = n.stream_id
+ ORDER BY n.stream_id, n.why
+
+-- name: first_readable
+-- The first sequence of each stream that can still be read; of an empty one the next to come.
+SELECT v.stream_id, r.first
+  FROM unnest(%s::bigint[]) AS v (stream_id),
+       LATERAL (SELECT g.first FROM segments g
+                 WHERE g.stream_id = v.stream_id AND g.tier <> 'dropped' AND (g.last IS NULL OR g.last >= g.first)
+                 ORDER BY g.first, g.id LIMIT 1) AS r
+
+-- name: used
+-- What the hub's data takes on the disk, indexes and all.
+SELECT COALESCE(sum(pg_total_relation_size(c.oid)), 0)::bigint
+  FROM pg_class c
+ WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
+   AND (c.relname ~ ('^(' || array_to_string(%s::text[], '|') || ')_g?[0-9]+$') OR c.relname = 'keyed_state')
+
+-- name: quota
+SELECT quota_bytes FROM log_state
+
+-- name: groups
+-- Each group whose partition is there, attached or not: what it takes on the disk with what is partitioned like it, and
+-- how many of its stored bytes are still live.
+SELECT p.id, p.attached, p.pending,
+       COALESCE((SELECT sum(pg_total_relation_size(to_regclass(parent || '_g' || p.id)))
+                   FROM unnest(%s::text[]) AS parent), 0)::bigint,
+       COALESCE(g.live, 0)::bigint, COALESCE(g.stored, 0)::bigint, COALESCE(g.unempty, 0)::bigint
+  FROM (SELECT substr(c.relname, 9)::integer AS id, i.inhrelid IS NOT NULL AS attached,
+               COALESCE(i.inhdetachpending, false) AS pending
+          FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+         WHERE c.relkind = 'r' AND c.relname ~ '^events_g[0-9]+$'
+           AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)) AS p
+  LEFT JOIN LATERAL (
+        SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
+               sum(COALESCE(s.bytes, h.bytes)) AS stored,
+               count(*) FILTER (WHERE s.tier = 'live' AND (s.last IS NULL OR s.last >= s.first)) AS unempty
+          FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
+         WHERE s.group_id = p.id) AS g ON true
+ ORDER BY p.id
+
+-- name: horizon
+-- The current group, the first transaction that is not over, and the one that will begin next.
+SELECT current_group, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+  FROM log_state
+
+-- name: open_in_group
+SELECT stream_id FROM heads WHERE group_id = %s AND sequence >= first ORDER BY stream_id
+
+-- name: move_empty
+-- Open segments that hold nothing: under their heads' locks, in order, to the current group.
+WITH locked AS MATERIALIZED (
+    SELECT stream_id, segment_id FROM heads WHERE group_id = %(group_id)s AND sequence < first
+     ORDER BY stream_id FOR NO KEY UPDATE
+), moved AS (
+    UPDATE segments s SET group_id = l.current_group
+      FROM locked k, log_state l WHERE s.id = k.segment_id
+)
+UPDATE heads h SET group_id = l.current_group
+  FROM locked k, log_state l WHERE h.stream_id = k.stream_id
+
+-- name: move_sealed_empty
+-- Sealed segments without events need no partition at all.
+UPDATE segments SET group_id = (SELECT current_group FROM log_state)
+ WHERE group_id = %s AND last < first
+
+-- name: live_in_group
+-- Sealed segments to be copied, with about so many rows as a step may copy.
+SELECT id, last, greatest(1, least(%(rows_max)s, %(bytes_max)s * (last - first + 1) / greatest(bytes, 1)))::bigint
+  FROM segments
+ WHERE group_id = %(group_id)s AND tier = 'live' AND last >= first
+ ORDER BY id
+
+-- name: copied_to
+SELECT COALESCE(max(sequence), 0) FROM events WHERE group_id = %s AND segment_id = %s
+
+-- name: copy
+-- The next rows of a segment into another group. What a run before this one copied is there already.
+WITH page AS MATERIALIZED (
+    SELECT segment_id, sequence, mask, appended_at, payload FROM events
+     WHERE group_id = %(group_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
+     ORDER BY sequence LIMIT %(rows_max)s
+), copied AS (
+    INSERT INTO events (segment_id, sequence, mask, appended_at, group_id, payload)
+    SELECT segment_id, sequence, mask, appended_at, %(to)s, payload FROM page
+        ON CONFLICT DO NOTHING
+)
+SELECT max(sequence), sum(octet_length(payload))::bigint FROM page
+
+-- name: moved
+-- From now on readers look for the segment there.
+UPDATE segments SET group_id = %(to)s WHERE id = %(segment_id)s AND group_id = %(group_id)s AND tier = 'live'
+
+-- name: in_group
+-- What must be out of a group before its partition goes.
+SELECT (SELECT count(*) FROM segments WHERE group_id = %(group_id)s AND tier = 'live')
+     + (SELECT count(*) FROM heads WHERE group_id = %(group_id)s)
+
+-- name: disk_was_full
+-- True once for each time without space: of all who saw it, one announces it.
+UPDATE log_state SET disk_full_until = to_timestamp(%(until_us)s / 1000000.0)
+ WHERE disk_full_until IS NULL OR disk_full_until < to_timestamp(%(since_us)s / 1000000.0)
+RETURNING true
+
+-- name: forget_groups
+-- Numbers of groups that nothing is partitioned by any more.
+DELETE FROM groups g
+ WHERE g.id < (SELECT current_group FROM log_state)
+   AND NOT EXISTS (SELECT FROM unnest(%s::text[]) AS parent WHERE to_regclass(parent || '_g' || g.id) IS NOT NULL)

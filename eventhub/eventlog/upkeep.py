@@ -1,0 +1,232 @@
+"""Keeps the log within its room, in every web process: partitions ahead of need, retention, the
+quota, the disk, and the cleaning of what was dropped. Sql module.
+
+Three tasks: `_watch` looks at the disk, `_keep` decides and drops, `_clean` copies and gives the
+space back. Of all processes one keeps and one cleans: each holds a lock of its own session, which
+the server ends when it falls silent, so a process that is stopped leads for seconds only. Every
+process knows for itself when emits are to be refused: `refusal`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import LiteralString
+
+import psycopg
+
+from eventhub import limits, metrics
+from eventhub.clock import Clock
+from eventhub.errors import EventHubError
+from eventhub.eventlog import retention
+from eventhub.eventlog.clean import Fence, clean, forget_groups, horizon, read_groups, used_bytes
+from eventhub.eventlog.continuity import prove
+from eventhub.eventlog.database import AWAY, Connection
+from eventhub.eventlog.disk import Disk, Episode
+from eventhub.eventlog.endless import endless
+from eventhub.eventlog.errors import StorageFull
+from eventhub.eventlog.maintain import expire_producers, forget_tokens, make_groups
+from eventhub.eventlog.quota import Room, reclaimable, stored_share
+from eventhub.eventlog.retention import SQL, Rooms, append_in_turn
+from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+_LEAD: LiteralString = "SELECT pg_try_advisory_lock(hashtext(%s))"
+_ROLLED_FOR_ROOM = 16  # of the largest open segments, when nothing that is sealed is left
+
+
+class Upkeep:
+    """Of one process. `rooms`: what other rooms have to say; `disk`: None when nobody watches."""
+
+    def __init__(
+        self, url: str, rooms: Rooms, clock: Clock, *, quota_bytes: int | None, disk: Disk | None
+    ) -> None:
+        self.room = Room(0)
+        self._url = url
+        self._rooms = rooms
+        self._clock = clock
+        self._quota_bytes = quota_bytes
+        self._disk = disk
+        self._warned = False  # of the quota, in this time of too much
+        self._sweep_at_s = 0.0
+
+    def refusal(self) -> EventHubError | None:
+        """Why nothing can be stored now; None: it can (EMC-24). For `Log.refusal`."""
+        if self._disk is not None and self._disk.full:
+            return StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S)
+        if self.room.refused:
+            return StorageFull(
+                "The hub's quota is used up; nothing was stored. Older segments are being dropped,"
+                " but for those under a hold: try again in a moment.",
+                retry_after_s=limits.STORAGE_FULL_RETRY_S,
+            )
+        return None
+
+    async def run(self) -> None:
+        """Until cancelled, through every absence of the database."""
+        fence = Fence()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(endless("disk", self._watch))
+            group.create_task(endless("keep", partial(self._lead, "keep", self._keep)))
+            group.create_task(
+                endless("clean", partial(self._lead, "clean", partial(self._clean, fence)))
+            )
+
+    async def _watch(self) -> None:
+        while self._disk is not None:
+            self._disk.look(self._clock.now_us())
+            if self._disk.space is not None:
+                metrics.DISK_FREE_BYTES.set(self._disk.space.free)
+            await asyncio.sleep(limits.DISK_LOOK_INTERVAL_S)
+        await asyncio.Event().wait()
+
+    async def _lead(self, name: str, turn: Callable[[Connection, bool], Awaitable[bool]]) -> None:
+        """One turn after the other on a session; `turn` is told whether this process leads, and
+        says whether it should go on at once.
+        """
+        try:
+            async with _session(self._url, f"eventhub {name}") as connection:
+                leads = False
+                while True:
+                    leads = leads or await _try_lock(connection, f"eventhub {name}")
+                    if not await turn(connection, leads):
+                        await asyncio.sleep(self._pause_s())
+        except (EventHubError, psycopg.Error, *AWAY) as error:
+            log.info("keeping_postponed", task=name, reason=_reason(error))
+            await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
+
+    def _pause_s(self) -> float:
+        full = self._disk is not None and self._disk.full
+        busy = self.room.busy or full
+        return limits.RETAIN_BUSY_INTERVAL_S if busy else limits.RETAIN_LOOK_INTERVAL_S
+
+    # --- keeping ---
+
+    async def _keep(self, connection: Connection, leads: bool) -> bool:
+        self.room = await self._measure(connection, leads)
+        await self._tell_of_disk(connection)
+        if not leads:
+            return False
+        now_us = self._clock.now_us()
+        await make_groups(connection, self.room)
+        await retention.roll_due(connection, now_us, self.room.segment_bytes)
+        await retention.drop_by_policy(connection, self._rooms, now_us)
+        if self.room.pressed:
+            await self._make_room(connection, now_us)
+        if self.room.relieved:
+            self._warned = False
+        if self._clock.monotonic_s() >= self._sweep_at_s:
+            await expire_producers(connection)
+            await forget_tokens(connection)
+            self._sweep_at_s = self._clock.monotonic_s() + limits.PRODUCER_SWEEP_INTERVAL_S
+        return False
+
+    async def _measure(self, connection: Connection, leads: bool) -> Room:
+        """What there is. Without a quota only who leads has to know what is used."""
+        row = await (await connection.execute(SQL["quota"])).fetchone()
+        quota = (row and row[0]) or self._quota_bytes
+        used = await used_bytes(connection, self._rooms) if leads or quota else 0
+        space = self._disk.space if self._disk is not None else None
+        room = Room(used, quota, space.total if space else None, space.short if space else 0)
+        if leads:
+            metrics.STORAGE_USED_BYTES.set(used)
+            metrics.STORAGE_QUOTA_BYTES.set(quota or 0)
+        return room
+
+    async def _make_room(self, connection: Connection, now_us: int) -> None:
+        """Drop the oldest segments, as far as what is dropped already is not enough."""
+        room = self.room
+        groups = await read_groups(connection, self._rooms)
+        waiting = reclaimable(groups, (await horizon(connection)).current + 1)
+        wanted = max(room.over_quota, room.over_disk) - waiting
+        if wanted <= 0:
+            return
+        drop = partial(
+            retention.drop_oldest,
+            connection,
+            self._rooms,
+            now_us,
+            stored_bytes=int(wanted * stored_share(groups)) + 1,
+            why="quota" if room.over_quota >= room.over_disk else "disk",
+        )
+        trimmed = await drop()
+        if not trimmed and room.over_quota:
+            await retention.roll_for_room(connection, _ROLLED_FOR_ROOM)
+            trimmed = await drop()
+        if room.over_quota and not self._warned:
+            await self._warn(connection, room)
+
+    async def _warn(self, connection: Connection, room: Room) -> None:
+        """Once until what is used has fallen well below the marks."""
+        attributes = {"level": "warning", "used_bytes": room.used, "quota_bytes": room.quota}
+        async with connection.transaction():
+            await append_in_turn(
+                connection, drafts_of(None, [Announcement("storage.quota_reached", attributes)])
+            )
+        self._warned = True
+
+    async def _tell_of_disk(self, connection: Connection) -> None:
+        """Announce the times without space that are over; of all who saw one, one announces it."""
+        while self._disk is not None and self._disk.episodes:
+            episode = self._disk.episodes[0]
+            async with connection.transaction():
+                await _announce(connection, episode)
+            self._disk.episodes.remove(episode)
+
+    # --- cleaning ---
+
+    async def _clean(self, fence: Fence, connection: Connection, leads: bool) -> bool:
+        if not leads:
+            return False
+        went = await clean(connection, self._rooms, self.room, fence)
+        went = went or await self._rooms.shed(connection, self.room.pressed)
+        if went:
+            await forget_groups(connection, self._rooms)
+        return went
+
+
+async def _announce(connection: Connection, episode: Episode) -> None:
+    bounds = episode._asdict()
+    row = await (await connection.execute(SQL["disk_was_full"], bounds)).fetchone()
+    if row is None:
+        return
+    seconds = (episode.until_us - episode.since_us) / 1e6
+    attributes = {"level": "warning", "duration_s": round(seconds, 3)}
+    log.warning("disk_was_full", seconds=seconds)
+    await append_in_turn(
+        connection, drafts_of(None, [Announcement("storage.disk_full", attributes)])
+    )
+
+
+async def _try_lock(connection: Connection, name: str) -> bool:
+    row = await (await connection.execute(_LEAD, (name,))).fetchone()
+    return bool(row and row[0])
+
+
+@asynccontextmanager
+async def _session(url: str, name: str) -> AsyncIterator[Connection]:
+    """A connection of its own whose server ends it when it falls silent. Continuity is proved,
+    because it appends to `system`.
+    """
+    settings = {
+        "statement_timeout": f"{int(limits.DETACH_TIMEOUT_S_MAX)}s",
+        "lock_timeout": f"{limits.CLEAN_LOCK_TIMEOUT_MS}ms",
+        "idle_in_transaction_session_timeout": f"{limits.TRANSACTION_IDLE_S_MAX}s",
+        "idle_session_timeout": f"{limits.RETAIN_SESSION_IDLE_S_MAX}s",
+    }
+    async with await psycopg.AsyncConnection.connect(
+        url,
+        autocommit=True,
+        prepare_threshold=0,
+        application_name=name,
+        connect_timeout=limits.CONNECT_TIMEOUT_S,
+        options=" ".join(f"-c {key}={value}" for key, value in settings.items()),
+    ) as connection:
+        await prove(connection)
+        yield connection
+
+
+def _reason(error: BaseException) -> str:
+    return getattr(error, "code", None) or type(error).__name__

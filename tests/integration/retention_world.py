@@ -1,0 +1,109 @@
+"""A log database with an upkeep's connection, for the tests of retention and cleaning."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+
+from eventhub.event.protobuf_codec import decode
+from eventhub.eventlog.clean import Fence, clean
+from eventhub.eventlog.database import Connection, connect
+from eventhub.eventlog.maintain import make_group
+from eventhub.eventlog.quota import Room
+from eventhub.eventlog.read import read
+from eventhub.eventlog.retention import Rooms
+from eventhub.eventlog.stored import Cursor, Stored
+from tests.integration.eventlog_world import append_now, draft
+
+NO_ROOMS = Rooms()
+ENOUGH = Room(0)  # no quota, no disk
+NOW_US = 1_900_000_000_000_000  # later than anything these tests append
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Connection]:
+    connection = await connect(url, name="test")
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def ask(url: str, query: str, *args: Any) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(query.encode(), args)
+        return cursor.fetchall() if cursor.description else []
+
+
+def fill(url: str, stream_id: int, first: int, last: int, *, size: int = 0) -> None:
+    """Append numbered events, each in a transaction of its own batch of a hundred."""
+    for start in range(first, last + 1, 100):
+        numbers = range(start, min(start + 100, last + 1))
+        append_now(url, *(draft(stream_id, number, size=size) for number in numbers))
+
+
+def tiers(url: str, stream_id: int) -> list[str]:
+    """Of a stream's segments, in order."""
+    rows = ask(url, "SELECT tier FROM segments WHERE stream_id = %s ORDER BY first, id", stream_id)
+    return [row[0] for row in rows]
+
+
+def announced(url: str, kind: str) -> list[dict[str, Any]]:
+    """The attributes of the events of `system` of a type, in order."""
+    rows = ask(
+        url,
+        "SELECT e.payload FROM events e JOIN segments s ON s.id = e.segment_id"
+        " AND s.group_id = e.group_id WHERE s.stream_id = 1 ORDER BY e.sequence",
+    )
+    events = [decode(bytes(row[0])) for row in rows]
+    return [dict(event.attributes) for event in events if event.type == kind]
+
+
+async def read_all(connection: Connection, stream_id: int, after: Cursor) -> list[Stored]:
+    """Everything after a cursor, page by page."""
+    found: list[Stored] = []
+    while True:
+        page = await read(connection, stream_id, after)
+        assert isinstance(page, list), page
+        if not page:
+            return found
+        found += page
+        after = page[-1].cursor
+
+
+def oldest(url: str, stream_id: int) -> Cursor:
+    """The cursor before the first event that can be read."""
+    [[segment, first]] = ask(
+        url,
+        "SELECT uuid::text, first FROM segments WHERE stream_id = %s AND tier <> 'dropped'"
+        " ORDER BY first, id LIMIT 1",
+        stream_id,
+    )
+    return Cursor(segment, first - 1)
+
+
+def numbers(events: list[Stored]) -> list[int]:
+    return [one.event.attributes["n"] for one in events]
+
+
+async def next_group(url: str) -> int:
+    """Segments rolled from now on go to a new group; its number."""
+    [[newest]] = ask(url, "SELECT max(id) FROM groups")
+    async with connected(url) as connection, connection.transaction():
+        await make_group(connection, newest + 1)
+    ask(url, "UPDATE log_state SET current_group = %s", newest + 1)
+    return int(newest) + 1
+
+
+async def clean_all(connection: Connection, rooms: Rooms = NO_ROOMS, room: Room = ENOUGH) -> int:
+    """Clean until nothing is worth it; how many groups went."""
+    fence, went = Fence(), 0
+    while await clean(connection, rooms, room, fence):
+        went += 1
+    return went
+
+
+def partitions(url: str) -> list[str]:
+    rows = ask(url, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^events_g'")
+    return sorted(row[0] for row in rows)
