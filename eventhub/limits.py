@@ -22,8 +22,7 @@ ENVIRONMENT_BYTES_MAX = 16 * 1024  # encoded annotations
 # --- codecs ---
 # of a CloudEvent in binary mode; what servers commonly take in all headers
 CE_HEADERS_BYTES_MAX = 8 * 1024
-XML_BYTES_MAX = 64 * 1024  # an event of FOX's schema; its longest texts fit ten times
-XML_DEPTH_MAX = 8  # its schema has four levels
+XML_DEPTH_MAX = 8  # FOX's schema of an event has four levels
 XML_ELEMENTS_MAX = 256  # the schema's own, and two lists of LIST_ITEMS_MAX
 
 # --- append ---

@@ -216,7 +216,7 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
     fields: dict[str, Any] = {
         "domain": event.domain,
         "type": event.type,
-        "attributes": _check_json(event.attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX),
+        "attributes": check_json(event.attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX),
         "mask": mask,
         "source": client,
         "node": event.node or client,
@@ -267,7 +267,7 @@ def _add_given(fields: dict[str, Any], event: EventIn) -> None:
                 fields["source"], event.id.timestamp, event.id.sequence, event.id.incarnation
             )
     if event.environment:
-        environment = _check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
+        environment = check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
         fields["environment"] = environment
     if event.expires_at is not None:
         fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
@@ -288,7 +288,7 @@ def _add_body(fields: dict[str, Any], event: EventIn) -> None:
         if event.content_type not in ("", JSON):
             message = "A `body` given as JSON has the content type application/json."
             raise errors.InvalidField(message, field="content_type")
-        fields["body"] = _check_json(event.body, "body", limits.EVENT_BYTES_MAX)
+        fields["body"] = check_json(event.body, "body", limits.EVENT_BYTES_MAX)
         fields["content_type"] = JSON
         return
     if isinstance(event.body_base64, UnsetType):
@@ -308,7 +308,7 @@ def _add_body(fields: dict[str, Any], event: EventIn) -> None:
 def _check_json_bytes(body: bytes) -> None:
     """Bytes that say they are JSON go into the frames of JSON readers as they are."""
     try:
-        _check_json(msgspec.json.decode(body), "body_base64", limits.EVENT_BYTES_MAX)
+        check_json(msgspec.json.decode(body), "body_base64", limits.EVENT_BYTES_MAX)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         message = "The bytes are not JSON, as `content_type` says."
         raise errors.InvalidField(message, field="body_base64") from None
@@ -325,7 +325,7 @@ def _microseconds(moment: datetime, field: str) -> int:
     return time_us
 
 
-def _check_json(value: Any, field: str, bytes_max: int) -> bytes:
+def check_json(value: Any, field: str, bytes_max: int) -> bytes:
     """The value as compact JSON.
 
     Only nested values are looked into, so flat attributes cost one encoding.

@@ -1,0 +1,24 @@
+"""Errors of the codecs, part of the one tree of eventhub/errors.py."""
+
+from eventhub.errors import BadRequest, EventHubError
+
+
+class MalformedXml(BadRequest):
+    """The body is not well-formed XML, or has a DOCTYPE, which the hub never reads; see `line` and
+    `column`.
+    """
+
+    code = "malformed_xml"
+
+
+class InvalidXml(BadRequest):
+    """The XML does not follow the schema of events; see `field`, `line` and `column`."""
+
+    code = "invalid_xml"
+
+
+class NotRepresentable(EventHubError):
+    """The event has something that this form cannot say; see `field`, or ask for another form."""
+
+    code = "not_representable"
+    status = 406

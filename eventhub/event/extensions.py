@@ -1,0 +1,162 @@
+"""The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts, whole
+numbers of 32 bits or booleans. Plain.
+
+An attribute of the event that is one as it stands is an extension of its own name; all others go,
+as they are, into one extension, a JSON object.
+"""
+
+import base64
+import re
+from typing import Any
+
+import msgspec
+import orjson
+
+from eventhub import errors
+from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.json_codec import time_text
+
+DEFAULT_DOMAIN = "cloudevents"  # of an event that names none
+
+# by the field's name in requests and in the envelope: the extension
+_TEXTS = {
+    "domain": "domain",
+    "correlation": "correlationid",
+    "cause": "causationid",
+    "traceparent": "traceparent",
+    "node": "ehnode",
+    "name": "ehname",
+    "version": "ehversion",
+    "security_level": "ehsecuritylevel",
+    "summary": "ehsummary",
+    "bundle": "ehbundle",
+    "merge_scheme": "ehmergescheme",
+    "mask": "ehmask",
+    "expires_at": "expirytime",
+}
+_NUMBERS = {
+    "priority": "ehpriority",
+    "bundle_number": "ehbundlenumber",
+    "time_constraint_ms": "ehtimeconstraintms",
+}
+_JSON = {  # lists and objects, as JSON
+    "application": "ehapplication",
+    "depends": "ehdepends",
+    "destinations": "ehdestinations",
+    "environment": "ehenvironment",
+    "attributes": "ehattributes",
+}
+_FLAGS = {"tombstone": "ehtombstone"}
+_NAMES = {**_TEXTS, **_NUMBERS, **_JSON, **_FLAGS, "channels": "ehchannels"}
+_FIELDS = {extension: field for field, extension in _NAMES.items()}
+CARRIES = (frozenset(_NAMES) | {"expires_at_us"}) - {"channels", "expires_at"}
+
+_INT32_MAX = 2**31 - 1
+_OWN_NAME = re.compile(r"[a-z0-9]{1,20}")
+_TAKEN = {"id", "source", "type", "subject", "time", "data", "specversion", "datacontenttype"}
+
+
+def name_of(field: str) -> str:
+    """The extension of a field, `field` itself if there is none."""
+    return _NAMES.get(field, field)
+
+
+def base64_text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def from_extensions(given: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a request from a CloudEvent's extensions; those that are not the hub's are
+    attributes. Raises BadRequest's kin with the extension as the field.
+    """
+    fields: dict[str, Any] = {"domain": DEFAULT_DOMAIN}
+    attributes: dict[str, Any] = {}
+    for extension, value in given.items():
+        field = _FIELDS.get(extension)
+        if field is None:
+            attributes[extension] = value
+        else:
+            fields[field] = _value(field, extension, value)
+    fields["attributes"] = {**attributes, **fields.get("attributes", {})}
+    return fields
+
+
+def _value(field: str, extension: str, value: Any) -> Any:
+    if field in _NUMBERS:
+        return _number(extension, value)
+    if field in _FLAGS:
+        if value not in (True, False, "true", "false"):
+            raise errors.InvalidField("true or false.", field=extension)
+        return value in (True, "true")
+    if not isinstance(value, str):
+        raise errors.InvalidField("A text.", field=extension)
+    if field == "channels":
+        return [name.strip() for name in value.split(",")]
+    if field not in _JSON:
+        return value
+    try:
+        found = msgspec.json.decode(value)
+    except (msgspec.MsgspecError, RecursionError):
+        raise errors.InvalidField("JSON.", field=extension) from None
+    if field in ("attributes", "environment") and not isinstance(found, dict):
+        raise errors.InvalidField("A JSON object.", field=extension)
+    return found
+
+
+def _number(extension: str, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
+        return int(value)
+    raise errors.InvalidField("A whole number.", field=extension)
+
+
+def to_extensions(event: Event, *, typed: bool) -> dict[str, Any]:
+    """The extensions of an event. `typed`: where values keep their type, which headers do not:
+    there a number or boolean stands for itself and is in the JSON object as well.
+    """
+    found: dict[str, Any] = {}
+    if event.domain != DEFAULT_DOMAIN:
+        found["domain"] = event.domain
+    for field, extension in _TEXTS.items():
+        if field not in ("domain", "node", "mask", "expires_at", "security_level"):
+            found[extension] = getattr(event, field)
+    if event.security_level != "med":
+        found["ehsecuritylevel"] = event.security_level
+    if event.mask != DEFAULT_MASK:
+        found["ehmask"] = str(event.mask)
+    if event.expires_at_us:
+        found["expirytime"] = time_text(event.expires_at_us)
+    for field, extension in _NUMBERS.items():
+        number = getattr(event, field)
+        found[extension] = number if number <= _INT32_MAX else str(number)
+    found["ehtombstone"] = event.tombstone
+    for field, extension in _JSON.items():
+        if field != "attributes" and (value := getattr(event, field)):
+            found[extension] = orjson.dumps(value).decode()
+    found = {name: value for name, value in found.items() if value}
+    return {**found, **_attributes(event, typed=typed)}
+
+
+def _attributes(event: Event, *, typed: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    kept: dict[str, Any] = {}  # exactly, in the JSON object
+    for name, value in event.attributes.items():
+        fits = _fits(name, value)
+        if fits:
+            found[name] = value
+        if not fits or not (typed or isinstance(value, str)):
+            kept[name] = value
+    if kept:
+        found["ehattributes"] = orjson.dumps(kept).decode()
+    return found
+
+
+def _fits(name: str, value: Any) -> bool:
+    if not _OWN_NAME.fullmatch(name) or name in _FIELDS or name in _TAKEN:
+        return False
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int):
+        return -_INT32_MAX <= value <= _INT32_MAX
+    return isinstance(value, str) and value != "" and value.isprintable()

@@ -1,0 +1,95 @@
+"""OIF's string form of an event: `name: value` properties with `;` between them, one event per
+line. Plain.
+
+`userid: Fred; time: 12:40:18; type: error` has three properties, all texts: a value may contain
+`:`, because a property is split at its first one. It cannot contain `;` or the end of a line, for
+which the form has no writing: such an event is refused rather than changed.
+
+Source: OIF, "Events" (OIF-13).
+"""
+
+from typing import Any
+
+import msgspec
+
+from eventhub import errors, limits
+from eventhub.event.envelope import Event
+from eventhub.event.errors import NotRepresentable
+from eventhub.event.inbound import EventIn
+
+CONTENT_TYPE = "text/x-oif"
+DOMAIN = "oif"  # of an event that comes in this form
+TYPE = "event"  # of one that has no property `type`
+
+# Attributes that are texts. Numbers and booleans become texts; what else an event has is dropped.
+CARRIES = frozenset({"attributes"})
+
+
+def read(body: bytes) -> list[EventIn]:
+    """The events of a text, one per line. Raises BadRequest's kin with index and field."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise errors.InvalidUtf8(byte=error.start) from None
+    events: list[EventIn] = []
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        if len(events) == limits.BATCH_EVENTS_MAX:
+            raise errors.BatchTooLarge(events_max=limits.BATCH_EVENTS_MAX)
+        try:
+            events.append(_event(properties(line)))
+        except errors.EventHubError as error:
+            error.index = len(events)
+            raise
+    return events
+
+
+def properties(line: str) -> dict[str, str]:
+    """The properties of one event; `field` of an error says which, from 0."""
+    found: dict[str, str] = {}
+    parts = line.strip().removesuffix(";").split(";")
+    for place, part in enumerate(parts):
+        name, colon, value = part.partition(":")
+        name = name.strip()
+        if not colon or not name:
+            raise errors.InvalidField("A property is `name: value`.", field=f"property {place}")
+        if name in found:
+            raise errors.InvalidField(f"`{name[:100]}` stands twice.", field=f"property {place}")
+        found[name] = value.strip()
+    return found
+
+
+def _event(attributes: dict[str, str]) -> EventIn:
+    kind = attributes.get("type") or TYPE
+    if len(kind) > limits.TEXT_CHARS_MAX:
+        raise errors.FieldTooLong(field="type", chars_max=limits.TEXT_CHARS_MAX)
+    return EventIn(domain=DOMAIN, type=kind, attributes=dict(attributes))
+
+
+def write(event: Event) -> str:
+    """The attributes of an event in this form. Raises NotRepresentable with the attribute."""
+    return "; ".join(
+        f"{_name(name)}: {_value(name, value)}" for name, value in event.attributes.items()
+    )
+
+
+def _name(name: str) -> str:
+    if not name or name != name.strip() or any(sign in name for sign in ":;\r\n"):
+        raise NotRepresentable(
+            "A name with `:`, `;` or space around it has no OIF string.", field=name[:100]
+        )
+    return name
+
+
+def _value(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        if isinstance(value, dict | list) or value is None:
+            raise NotRepresentable("Only simple values have an OIF string.", field=name)
+        return msgspec.json.encode(value).decode()
+    if value != value.strip() or any(sign in value for sign in ";\r\n"):
+        raise NotRepresentable(
+            "A value with `;`, more than one line or space around it has no OIF string.",
+            field=name,
+        )
+    return value
