@@ -23,6 +23,7 @@ from delivery.callbacks.wake import Waker
 from delivery.forward import partitions
 from eventhub import limits, logs
 from eventhub.env import Env, read_env
+from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.schedule import TIMETABLE
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.rows import disable
@@ -58,6 +59,7 @@ app.conf.update(
     beat_schedule=TIMETABLE,
 )
 _drains: list[DrainThread] = []  # the one of this process, when it is a worker
+_archiving = ArchiveJob()
 
 
 class DrainStep(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -98,6 +100,18 @@ def retire() -> None:
 def forget_lanes() -> None:
     """Delete the rows of ordered lanes that nobody has used for long."""
     asyncio.run(claims.forget_lanes(read_env().database_url))
+
+
+@app.task(name="eventlog.archive", ignore_result=True)  # type: ignore[untyped-decorator]
+def archive() -> None:
+    """Archive the sealed segments that are due."""
+    env = read_env()
+    _archiving.run(env.database_direct_url, env.archive_url)
+
+
+@signals.worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def _stop_archiving(**_: Any) -> None:
+    _archiving.stop()
 
 
 class WakeSender:

@@ -6,6 +6,7 @@ What one run did not do, the next one does; so a run that nobody took in time is
 from datetime import timedelta
 
 HOUR_S = 3600
+ARCHIVE_INTERVAL_S = 30
 
 TIMETABLE = {
     # partitions of old deliveries and attempts are dropped
@@ -19,5 +20,11 @@ TIMETABLE = {
         "task": "delivery.forget_lanes",
         "schedule": timedelta(hours=1),
         "options": {"expires": HOUR_S},
+    },
+    # sealed segments of streams with the policy `archive` go to the archive
+    "archive": {
+        "task": "eventlog.archive",
+        "schedule": timedelta(seconds=ARCHIVE_INTERVAL_S),
+        "options": {"expires": ARCHIVE_INTERVAL_S},
     },
 }

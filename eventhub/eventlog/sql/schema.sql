@@ -56,6 +56,7 @@ CREATE TABLE segments (
 CREATE INDEX segments_by_stream ON segments (stream_id, first);
 CREATE INDEX segments_readable ON segments (stream_id, first, id) WHERE tier <> 'dropped';
 CREATE INDEX segments_by_group ON segments (group_id);
+CREATE INDEX segments_unarchived ON segments (sealed_at, id) WHERE archive IS NULL AND tier = 'live' AND last IS NOT NULL;
 
 -- Partitions. `current_group` is where newly rolled segments go; the maintainer makes the next one ahead of need.
 CREATE TABLE groups (
@@ -150,6 +151,22 @@ CREATE TABLE resource_changes (
     segment  uuid NOT NULL,
     sequence bigint NOT NULL,
     PRIMARY KEY (kind, zone_id, name)
+);
+
+-- Who archives now, until when; and the segments whose archiving has begun and not ended, with what went wrong.
+CREATE TABLE archiver (
+    singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    owner     uuid,
+    until     timestamptz
+);
+INSERT INTO archiver DEFAULT VALUES;
+CREATE TABLE archive_tries (
+    segment_id bigint PRIMARY KEY REFERENCES segments,
+    tries      integer NOT NULL,
+    reason     text NOT NULL,                 -- an error's code, or `unfinished`
+    detail     text NOT NULL DEFAULT '',
+    tried_at   timestamptz NOT NULL DEFAULT now(),
+    retry_at   timestamptz NOT NULL
 );
 
 -- The first partition, and the stream `system`: number 1, so that it sorts first in every lock order.

@@ -1,0 +1,46 @@
+"""The archiver's process: `python -m eventhub.eventlog.archive` archives what is due and says so in
+lines of JSON on its standard output (job.py).
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+from eventhub import logs
+from eventhub.clock import SystemClock
+from eventhub.env import read_env
+from eventhub.errors import EventHubError
+from eventhub.eventlog.archive.job import Report
+from eventhub.eventlog.archive.ledger import Choice
+from eventhub.eventlog.archive.run import LeaseLost, open_archiver
+
+_NICENESS = 10  # those who wait for an answer come first
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)  # through every `finally`: the lease is let go
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, _end)
+    os.nice(_NICENESS)
+    env = read_env()
+    logs.configure(env.log_format, env.log_level)
+    try:
+        with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
+            for done in archiver.run(Choice()):
+                report = Report(done.segment.uuid, done.events, done.file_bytes, done.reason)
+                sys.stdout.write(report.line() + "\n")
+                sys.stdout.flush()  # nobody there any more: this ends the process too
+    except LeaseLost:
+        return
+    except EventHubError as error:
+        logs.get_logger(__name__).warning(
+            "archiving_failed", reason=error.code, detail=error.message
+        )
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

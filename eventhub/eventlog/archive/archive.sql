@@ -1,0 +1,101 @@
+-- Segments on their way to the archive, and who takes them there.
+
+-- name: group_of
+-- For the driver of columns. A segment that is moved or dropped meanwhile has another group, or none.
+SELECT group_id FROM segments WHERE id = $1 AND tier = 'live'
+
+-- name: page
+-- At most so many rows and so many bytes (always one row); the group is given, so one partition is touched.
+SELECT sequence, appended_at, mask, payload
+  FROM (SELECT sequence, appended_at, mask, payload,
+               sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
+          FROM events
+         WHERE group_id = $1::integer AND segment_id = $2 AND sequence > $3
+         ORDER BY sequence
+         LIMIT $4) AS page
+ WHERE bytes_before < $5
+ ORDER BY sequence
+
+-- name: due
+-- Sealed segments that wait, the oldest first; one that failed waits for its next try.
+SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id, t.zone_id, t.name
+  FROM segments s JOIN streams t ON t.id = s.stream_id LEFT JOIN archive_tries a ON a.segment_id = s.id
+ WHERE t.archive AND s.archive IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
+   AND (a.retry_at IS NULL OR a.retry_at <= now())
+   AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
+   AND (%(segment)s::text IS NULL OR s.uuid::text = %(segment)s)
+ ORDER BY s.sealed_at, s.id
+ LIMIT %(segments_max)s
+
+-- name: take
+-- The lease, if it is free or ours: prolonged by the database's clock.
+UPDATE archiver SET owner = %(owner)s, until = now() + make_interval(secs => %(lease_s)s)
+ WHERE owner = %(owner)s OR until IS NULL OR until < now()
+
+-- name: let_go
+UPDATE archiver SET owner = NULL, until = NULL WHERE owner = %(owner)s
+
+-- name: holder
+SELECT owner FROM archiver WHERE until >= now()
+
+-- name: begin_try
+-- What did not finish is seen in the next try by its number. Nothing if the segment is archived or gone meanwhile.
+INSERT INTO archive_tries AS a (segment_id, tries, reason, retry_at)
+SELECT id, 1, 'unfinished', now() FROM segments
+ WHERE id = %(segment_id)s AND archive IS NULL AND tier = 'live'
+ON CONFLICT (segment_id) DO UPDATE SET tries = a.tries + 1, reason = 'unfinished', tried_at = now()
+RETURNING tries
+
+-- name: retry_now
+UPDATE archive_tries SET retry_at = now()
+
+-- name: fail_try
+UPDATE archive_tries
+   SET reason = %(reason)s, detail = %(detail)s, retry_at = now() + make_interval(secs => %(pause_s)s)
+ WHERE segment_id = %(segment_id)s
+
+-- name: complete
+-- Only by the holder of the lease; a segment that was archived meanwhile stays as it is.
+WITH done AS (
+    UPDATE segments SET archive = %(path)s
+     WHERE id = %(segment_id)s AND archive IS NULL AND EXISTS (SELECT FROM archiver WHERE owner = %(owner)s)
+    RETURNING id
+)
+DELETE FROM archive_tries USING done WHERE segment_id = done.id
+
+-- name: waiting
+-- What is sealed and not archived: segments, events, bytes, and the age of the oldest since it was sealed.
+SELECT count(*), COALESCE(sum(s.last - s.first + 1), 0)::bigint, COALESCE(sum(s.bytes), 0)::bigint,
+       extract(epoch FROM now() - min(s.sealed_at))::float8
+  FROM segments s JOIN streams t ON t.id = s.stream_id
+ WHERE t.archive AND s.archive IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
+   AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
+
+-- name: archived
+SELECT count(*), COALESCE(sum(s.last - s.first + 1), 0)::bigint, COALESCE(sum(s.bytes), 0)::bigint
+  FROM segments s JOIN streams t ON t.id = s.stream_id
+ WHERE s.archive IS NOT NULL AND s.tier <> 'dropped' AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
+
+-- name: failures
+SELECT t.zone_id, t.name, s.uuid::text, a.tries, a.reason, a.detail,
+       (extract(epoch FROM a.retry_at) * 1000000)::bigint
+  FROM archive_tries a JOIN segments s ON s.id = a.segment_id JOIN streams t ON t.id = s.stream_id
+ WHERE a.reason <> 'unfinished' AND s.archive IS NULL AND s.tier = 'live'
+   AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
+ ORDER BY s.id
+ LIMIT %(failures_max)s
+
+-- name: forget_tries
+-- Of segments that need no archiver any more.
+DELETE FROM archive_tries a USING segments s
+ WHERE s.id = a.segment_id AND (s.archive IS NOT NULL OR s.tier <> 'live')
+
+-- name: archived_segments
+-- For `verify`: in the order of each stream, with the last sequence before each that was sealed.
+SELECT s.id, t.id, t.zone_id, t.name, s.uuid::text, s.archive, s.first, s.last, s.bytes, s.before
+  FROM (SELECT *, lag(last) OVER (PARTITION BY stream_id ORDER BY first, id) AS before FROM segments) AS s
+  JOIN streams t ON t.id = s.stream_id
+ WHERE s.archive IS NOT NULL AND s.tier <> 'dropped'
+   AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
+   AND (%(segment)s::text IS NULL OR s.uuid::text = %(segment)s)
+ ORDER BY t.id, s.first, s.id

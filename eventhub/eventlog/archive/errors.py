@@ -1,0 +1,34 @@
+"""Errors of the archive, part of the one tree of eventhub/errors.py."""
+
+from eventhub.errors import EventHubError
+
+
+class ArchiveDamaged(EventHubError):
+    """A file of the archive is missing, cut short or altered; `manage.py archive verify` names
+    each, and a copy of it can be put back.
+    """
+
+    code = "archive_damaged"
+
+
+class ArchiveUnavailable(EventHubError):
+    """The archive does not answer or takes nothing; try again shortly, and see EVENTHUB_ARCHIVE_URL
+    if it stays.
+    """
+
+    code = "archive_unavailable"
+    status = 503
+
+
+class ArchiveConflict(EventHubError):
+    """The archive holds this segment with other content, as after the database was restored; what
+    is archived is never overwritten.
+    """
+
+    code = "archive_conflict"
+
+
+class SegmentUnreadable(EventHubError):
+    """The segment's rows are not what its row of `segments` says, so it is not archived."""
+
+    code = "segment_unreadable"

@@ -1,0 +1,97 @@
+"""Archiving as a job of a worker: a process of its own does it, so that it takes neither memory nor
+turns from what else the worker does. Sql module.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import IO, Any, NamedTuple
+
+from eventhub import metrics
+from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog.archive import ledger
+from eventhub.eventlog.archive.ledger import Choice, Status
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class Report(NamedTuple):
+    """What the process says of each segment, as a line of JSON. `reason`: why it failed, or ""."""
+
+    segment: str
+    events: int
+    bytes: int  # of the file
+    reason: str = ""
+
+    def line(self) -> str:
+        return json.dumps(self._asdict())
+
+
+class ArchiveJob:
+    """Runs the archiver's process when something is due. One run at a time in this process."""
+
+    def __init__(self) -> None:
+        self._running = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._stopped = False
+
+    def run(self, database_url: str, archive_url: str) -> None:
+        """Archive what is due, and keep the metrics. Returns at once if a run is under way."""
+        if not self._running.acquire(blocking=False):
+            return
+        try:
+            with ledger.connected(database_url) as connection:
+                busy = _measure(connection, archive_url).busy
+                if archive_url and not busy and ledger.due(connection, Choice()):
+                    self._archive()
+                    _measure(connection, archive_url)
+        except DatabaseUnavailable as error:
+            log.info("archiving_postponed", reason=error.code)
+        finally:
+            self._running.release()
+
+    def stop(self) -> None:
+        """End the process, if there is one; what it has begun is done anew by the next."""
+        self._stopped = True
+        process = self._process
+        if process is not None:
+            process.terminate()
+
+    def _archive(self) -> None:
+        # its own metrics would leave a file for every run; this process counts for it
+        env = {
+            name: text for name, text in os.environ.items() if name != "PROMETHEUS_MULTIPROC_DIR"
+        }
+        command = [sys.executable, "-m", "eventhub.eventlog.archive"]
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+            self._process = process
+            if self._stopped:
+                process.terminate()
+            if process.stdout is not None:
+                _count(process.stdout)
+        self._process = None
+        if process.returncode and not self._stopped:
+            metrics.ARCHIVE_FAILURES.labels(reason="process").inc()
+            log.warning("archiver_failed", status=process.returncode)
+
+
+def _count(lines: IO[str]) -> None:
+    for line in lines:
+        fields: dict[str, Any] = json.loads(line)
+        report = Report(**fields)
+        if report.reason:
+            metrics.ARCHIVE_FAILURES.labels(reason=report.reason).inc()
+        else:
+            metrics.ARCHIVED_EVENTS.inc(report.events)
+            metrics.ARCHIVED_BYTES.inc(report.bytes)
+
+
+def _measure(connection: ledger.Connection, archive_url: str) -> Status:
+    found = ledger.status(connection)
+    metrics.ARCHIVE_CONFIGURED.set(bool(archive_url))
+    metrics.ARCHIVE_LAG_S.set(found.lag_s)
+    metrics.ARCHIVE_WAITING_EVENTS.set(found.waiting.events)
+    return found

@@ -1,0 +1,163 @@
+"""What the database knows of archiving: which segments are due, who archives now, what failed. Sql
+module.
+
+One archiver at a time holds the lease, for some seconds by the database's clock. One that was
+stopped and wakes late does no harm: files are named by their content, and `complete` is refused to
+it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from eventhub import limits
+from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog import queries
+
+SQL = queries.load("archive.sql", Path(__file__).parent)
+Connection = psycopg.Connection[Any]
+
+
+class Choice(NamedTuple):
+    """Which segments: all, those of streams of a name, or one by its UUID."""
+
+    stream: str | None = None
+    segment: str | None = None
+
+
+class DueSegment(NamedTuple):
+    """A sealed segment that is not archived. `last` is first - 1 when it is empty."""
+
+    id: int
+    uuid: str
+    first: int
+    last: int
+    bytes: int  # stored bytes
+    stream_id: int
+    zone_id: int | None  # None: the hub-wide stream
+    stream: str
+
+
+class ArchivedRow(NamedTuple):
+    """A segment that is in the archive, as the database knows it."""
+
+    id: int
+    stream_id: int
+    zone_id: int | None
+    stream: str
+    uuid: str
+    path: str  # of its manifest
+    first: int
+    last: int
+    bytes: int
+    before: int | None  # the last sequence of the stream's segment before; None: there is none
+
+
+class Tally(NamedTuple):
+    segments: int
+    events: int
+    bytes: int  # stored bytes
+
+
+class Failure(NamedTuple):
+    """Why a segment is not archived, and when it is tried again."""
+
+    zone_id: int | None
+    stream: str
+    segment: str
+    tries: int
+    reason: str  # an error's code
+    detail: str
+    retry_at_us: int
+
+
+class Status(NamedTuple):
+    """`lag_s`: how long the oldest sealed segment waits; 0: none does."""
+
+    waiting: Tally
+    lag_s: float
+    archived: Tally
+    busy: bool  # an archiver is at work
+    failures: list[Failure]
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    """A connection in autocommit mode. Raises DatabaseUnavailable, also when it breaks."""
+    try:
+        with psycopg.connect(
+            url,
+            autocommit=True,
+            connect_timeout=limits.CONNECT_TIMEOUT_S,
+            application_name="eventhub archiver",
+        ) as connection:
+            yield connection
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable() from error
+
+
+def due(connection: Connection, choice: Choice) -> list[DueSegment]:
+    """Some segments that wait and whose next try is not later, the oldest first."""
+    bounds = {"segments_max": limits.ARCHIVE_SEGMENTS_PER_LOOK_MAX}
+    rows = connection.execute(SQL["due"], {**choice._asdict(), **bounds}).fetchall()
+    return [DueSegment(*row) for row in rows]
+
+
+def retry_now(connection: Connection) -> None:
+    """What failed is due at once."""
+    connection.execute(SQL["retry_now"])
+
+
+def take(connection: Connection, owner: UUID) -> bool:
+    """Take or keep the lease; False if another holds it."""
+    values = {"owner": owner, "lease_s": limits.ARCHIVE_LEASE_S}
+    return connection.execute(SQL["take"], values).rowcount == 1
+
+
+def let_go(connection: Connection, owner: UUID) -> None:
+    connection.execute(SQL["let_go"], {"owner": owner})
+
+
+def begin_try(connection: Connection, segment: DueSegment) -> int | None:
+    """The number of this try, from 1; None if the segment needs no archiver any more."""
+    row = connection.execute(SQL["begin_try"], {"segment_id": segment.id}).fetchone()
+    return int(row[0]) if row else None
+
+
+def fail_try(
+    connection: Connection, segment: DueSegment, tries: int, reason: tuple[str, str]
+) -> None:
+    """Say why (code and text), and wait longer each time."""
+    pause_s = min(limits.ARCHIVE_RETRY_S_BASE * 2 ** min(tries - 1, 20), limits.ARCHIVE_RETRY_S_MAX)
+    code, detail = reason
+    values = {"segment_id": segment.id, "pause_s": pause_s, "reason": code, "detail": detail}
+    connection.execute(SQL["fail_try"], values)
+
+
+def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID) -> bool:
+    """The segment is archived: its manifest is there. False if that is not ours to say."""
+    values = {"segment_id": segment.id, "path": path, "owner": owner}
+    return connection.execute(SQL["complete"], values).rowcount == 1
+
+
+def status(connection: Connection, stream: str | None = None) -> Status:
+    """How archiving stands, of all streams or those of a name."""
+    connection.execute(SQL["forget_tries"])
+    *waiting, lag_s = connection.execute(SQL["waiting"], {"stream": stream}).fetchone() or (0,) * 4
+    archived = connection.execute(SQL["archived"], {"stream": stream}).fetchone() or (0,) * 3
+    busy = connection.execute(SQL["holder"]).fetchone() is not None
+    values = {"stream": stream, "failures_max": limits.ARCHIVE_FAILURES_SHOWN_MAX}
+    failures = connection.execute(SQL["failures"], values).fetchall()
+    return Status(
+        Tally(*waiting), lag_s or 0.0, Tally(*archived), busy, [Failure(*row) for row in failures]
+    )
+
+
+def archived_segments(connection: Connection, choice: Choice) -> list[ArchivedRow]:
+    """Those that `verify` looks at, in the order of each stream."""
+    rows = connection.execute(SQL["archived_segments"], choice._asdict()).fetchall()
+    return [ArchivedRow(*row) for row in rows]

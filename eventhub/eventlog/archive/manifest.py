@@ -1,0 +1,82 @@
+"""What is said of an archived segment beside its file: a JSON object with a checksum of its own.
+Plain.
+
+A segment is archived when its manifest is there.
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import orjson
+
+from eventhub.eventlog.archive.errors import ArchiveDamaged
+
+SCHEMA_VERSION = 1  # of the columns and of the manifest; readers refuse what is newer
+
+
+class Mark(NamedTuple):
+    """The highest number of one start of a producer in the segment."""
+
+    client: str
+    incarnation: int
+    number: int
+
+
+class Manifest(NamedTuple):
+    """Times in microseconds since 1970 UTC; null when there is no event. Paths as in layout.py."""
+
+    segment: str  # UUID
+    zone: int | None  # null: the hub-wide stream
+    stream: str
+    stream_id: int
+    first: int
+    last: int  # first - 1 in an empty segment
+    events: int  # how many
+    appended_min_us: int | None
+    appended_max_us: int | None
+    payload_bytes: int
+    payload_sha256: str  # over all stored bytes in order, each after its length (4 bytes, big end)
+    file: str  # name beside the manifest
+    file_bytes: int
+    file_sha256: str
+    footer_sha256: str  # of the last bytes of the file: Parquet's footer, its length and mark
+    footer_bytes: int
+    # names with a column of their own, by type: in such a column are all values of the type
+    attributes: dict[str, list[str]]
+    producers: list[Mark]
+    producers_complete: bool  # false: there were too many to list; the columns have all
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def range(self) -> tuple[int, int]:
+        return self.first, self.last
+
+
+def dump(manifest: Manifest) -> bytes:
+    """Its JSON text, with `checksum` over the rest."""
+    fields = _fields(manifest)
+    return orjson.dumps({**fields, "checksum": _checksum(fields)}, option=orjson.OPT_INDENT_2)
+
+
+def load(content: bytes, path: str) -> Manifest:
+    """Raises ArchiveDamaged for what is not a manifest as it was written."""
+    try:
+        fields: dict[str, Any] = orjson.loads(content)
+        checksum = fields.pop("checksum")
+        version = fields["schema_version"]
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+        raise ArchiveDamaged(f"{path} is no manifest.", path=path) from error
+    if checksum != _checksum(fields):
+        raise ArchiveDamaged(f"{path} is altered: its checksum differs.", path=path)
+    if version != SCHEMA_VERSION:
+        raise ArchiveDamaged(f"{path} has the unknown schema version {version}.", path=path)
+    fields["producers"] = [Mark(**mark) for mark in fields["producers"]]
+    return Manifest(**fields)
+
+
+def _fields(manifest: Manifest) -> dict[str, Any]:
+    return {**manifest._asdict(), "producers": [mark._asdict() for mark in manifest.producers]}
+
+
+def _checksum(fields: dict[str, Any]) -> str:
+    return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()

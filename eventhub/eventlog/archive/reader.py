@@ -1,0 +1,154 @@
+"""The only reader of the archive for the log: events after a sequence, one event, a whole file.
+Plain; `read` and `find` block, so call them in a thread.
+"""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from eventhub import limits
+from eventhub.errors import UnknownEvent
+from eventhub.eventlog.archive.errors import ArchiveDamaged
+from eventhub.eventlog.archive.opened import OpenFile, file_of, load_manifest
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.stored import ArchivedSegment, Stored
+
+PARQUET_TYPE = "application/vnd.apache.parquet"
+
+
+class RawFile(NamedTuple):
+    """A segment's Parquet file as it is: `length` bytes in `chunks`. Close the iterator if it is
+    not read to its end (`aclose`).
+    """
+
+    length: int
+    chunks: AsyncIterator[bytes]
+
+
+class Archive:
+    """An archive to read from. Descriptors and memory are bounded; any thread may call.
+
+    Everything raises ArchiveDamaged for what is missing, cut short or altered, and
+    ArchiveUnavailable when the filesystem is away.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Touches nothing yet. `url` as EVENTHUB_ARCHIVE_URL has it."""
+        self._place = Place(url)
+        self._lock = threading.Lock()
+        self._files: OrderedDict[str, OpenFile] = OrderedDict()  # by path, the least used first
+
+    def read(
+        self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
+    ) -> list[Stored]:
+        """The segment's events after a sequence, in order: at most so many, and no more once they
+        have so many stored bytes; empty only if the segment ends there.
+        """
+        found: list[Stored] = []
+        sequence = max(after + 1, segment.first)
+        while sequence <= segment.last and len(found) < events_max and bytes_max > 0:
+            for stored in _stored(segment.uuid, self._rows(segment, sequence, events_max)):
+                if len(found) == events_max or bytes_max <= 0:
+                    break
+                found.append(stored)
+                bytes_max -= len(stored.payload)
+            sequence = found[-1].sequence + 1
+        return found
+
+    def find(self, segment: ArchivedSegment, sequence: int) -> Stored:
+        """One event. UnknownEvent if it is not of this segment."""
+        if not segment.first <= sequence <= segment.last:
+            raise UnknownEvent(sequence=sequence)
+        [found] = self.read(segment, sequence - 1, 1, 1)
+        return found
+
+    async def raw(self, segment: ArchivedSegment) -> RawFile:
+        """The whole file, in constant memory."""
+        made = await asyncio.to_thread(load_manifest, self._place, segment)
+        path = file_of(segment, made)
+        size = await asyncio.to_thread(self._size, path)
+        if size != made.file_bytes:
+            raise ArchiveDamaged(
+                f"{path} has {size} bytes instead of {made.file_bytes}.", path=path
+            )
+        return RawFile(size, self._chunks(path, size))
+
+    def close(self) -> None:
+        """Close all files. They are opened again when they are read."""
+        with self._lock:
+            files = list(self._files.values())
+            self._files.clear()
+        _close(files)
+
+    def _rows(self, segment: ArchivedSegment, sequence: int, count: int) -> pa.Table:
+        with self._lock:
+            file = self._files.setdefault(segment.path, OpenFile(self._place, segment))
+            self._files.move_to_end(segment.path)
+        with file.lock:
+            try:
+                rows = file.rows_from(sequence).slice(0, count)
+            except BaseException:
+                self._forget(segment.path, file)  # once it is mended, it is read anew
+                file.close()
+                raise
+            if self._files.get(segment.path) is not file:  # another thread needed its place
+                file.close()
+        self._trim()
+        return rows
+
+    def _forget(self, path: str, file: OpenFile) -> None:
+        with self._lock:
+            if self._files.get(path) is file:
+                del self._files[path]
+
+    def _trim(self) -> None:
+        """Close those that were not used for longest, all but one if need be."""
+        closing: list[OpenFile] = []
+        with self._lock:
+            cached = sum(file.cached_bytes for file in self._files.values())
+            while len(self._files) > 1 and (
+                len(self._files) > limits.ARCHIVE_FILES_OPEN_MAX
+                or cached > limits.ARCHIVE_CACHED_BYTES_MAX
+            ):
+                _, file = self._files.popitem(last=False)
+                cached -= file.cached_bytes
+                closing.append(file)
+        _close(closing)
+
+    def _size(self, path: str) -> int:
+        try:
+            return self._place.size(path)
+        except FileNotFoundError as error:
+            raise ArchiveDamaged(f"{path} is missing.", path=path) from error
+
+    async def _chunks(self, path: str, size: int) -> AsyncIterator[bytes]:
+        file = await asyncio.to_thread(self._place.open, path)
+        try:
+            while size > 0:
+                chunk = await asyncio.to_thread(file.read, min(limits.ARCHIVE_CHUNK_BYTES, size))
+                if not chunk:
+                    raise ArchiveDamaged(f"{path} ends {size} bytes too early.", path=path)
+                size -= len(chunk)
+                yield chunk
+        finally:
+            file.close()
+
+
+def _stored(segment: str, rows: pa.Table) -> list[Stored]:
+    columns = (
+        rows.column("sequence").to_pylist(),
+        rows.column("mask").to_pylist(),
+        rows.column("appended_at").cast(pa.int64()).to_pylist(),
+        rows.column("payload").to_pylist(),
+    )
+    return [Stored(segment, *row) for row in zip(*columns, strict=True)]
+
+
+def _close(files: list[OpenFile]) -> None:
+    for file in files:
+        with file.lock:
+            file.close()

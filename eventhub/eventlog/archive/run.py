@@ -1,0 +1,155 @@
+"""The archiver: takes the lease, archives what is due, and says what it did. Sql module.
+
+What fails is written down with its reason and tried again later; the others go on.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+from uuid import UUID, uuid4
+
+import psycopg
+import pyarrow as pa
+
+from eventhub import limits
+from eventhub.clock import Clock
+from eventhub.errors import DatabaseUnavailable, EventHubError
+from eventhub.eventlog.archive import layout, ledger, verify
+from eventhub.eventlog.archive.errors import ArchiveConflict, ArchiveUnavailable
+from eventhub.eventlog.archive.ledger import Choice, Connection, DueSegment
+from eventhub.eventlog.archive.manifest import Manifest
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.rows import Rows
+from eventhub.eventlog.archive.write import remove_leftovers, stem_of, write_segment
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+_ENDS = (ArchiveUnavailable.code, DatabaseUnavailable.code)
+
+
+class Done(NamedTuple):
+    """One segment's end: archived, or why not (`reason` is an error's code)."""
+
+    segment: DueSegment
+    events: int = 0
+    file_bytes: int = 0
+    reason: str = ""
+    detail: str = ""
+
+
+class LeaseLost(Exception):
+    """Another archiver is at work, so this one ends. What it wrote does no harm."""
+
+
+class Archiver:
+    """One run. The connection is in autocommit mode; one user at a time."""
+
+    def __init__(self, place: Place, connection: Connection, rows: Rows, clock: Clock) -> None:
+        self._place = place
+        self._connection = connection
+        self._rows = rows
+        self._clock = clock
+        self._owner: UUID = uuid4()
+        self._renewed_s = 0.0
+        self._cleaned = False
+
+    def run(self, choice: Choice, *, anyway: bool = False) -> Iterator[Done]:
+        """Archive until nothing is due, one by one; `anyway` does not wait for the next try of what
+        failed.
+
+        Raises LeaseLost, at the beginning if another archiver is at work, and DatabaseUnavailable.
+        """
+        with self._leading():
+            if anyway:
+                ledger.retry_now(self._connection)
+            while found := ledger.due(self._connection, choice):
+                for segment in found:
+                    tries = ledger.begin_try(self._connection, segment)
+                    if tries is None:
+                        continue
+                    done = self._archived(segment, tries)
+                    yield done
+                    if done.reason in _ENDS:
+                        return  # the others would fail likewise
+
+    @contextmanager
+    def _leading(self) -> Iterator[None]:
+        self._renew(at_once=True)
+        try:
+            yield
+        finally:
+            ledger.let_go(self._connection, self._owner)
+
+    def _renew(self, at_once: bool = False) -> None:
+        now_s = self._clock.monotonic_s()
+        if at_once or now_s - self._renewed_s >= limits.ARCHIVE_RENEW_INTERVAL_S:
+            if not ledger.take(self._connection, self._owner):
+                raise LeaseLost
+            self._renewed_s = now_s
+
+    def _remove_unfinished(self) -> None:
+        """What archivers left that were killed; one that only slept fails at its rename."""
+        if self._cleaned:
+            return
+        for path in self._place.names(layout.UNFINISHED):
+            self._place.remove(path)
+        self._cleaned = True
+
+    def _archived(self, segment: DueSegment, tries: int) -> Done:
+        try:
+            self._remove_unfinished()
+            made = self._there_already(segment) or write_segment(
+                self._place, segment, lambda: self._pages(segment)
+            )
+            if tries > 1:
+                remove_leftovers(self._place, segment, made)
+        except FileNotFoundError as error:
+            raise LeaseLost from error  # who took over removes what he finds unfinished
+        except (LeaseLost, psycopg.Error):
+            raise
+        except EventHubError as error:
+            return self._failed(segment, tries, error)
+        except Exception as error:
+            log.exception("archiving_failed", segment=segment.uuid)
+            return self._failed(segment, tries, EventHubError(f"{type(error).__name__}: {error}"))
+        path = layout.manifest_path(stem_of(segment))
+        self._renew(at_once=True)
+        if not ledger.complete(self._connection, segment, path, self._owner):
+            raise LeaseLost
+        log.info("segment_archived", segment=segment.uuid, bytes=made.file_bytes)
+        return Done(segment, made.events, made.file_bytes)
+
+    def _pages(self, segment: DueSegment) -> Iterator[pa.Table]:
+        for page in self._rows.pages(segment):
+            self._renew()
+            yield page
+
+    def _there_already(self, segment: DueSegment) -> Manifest | None:
+        """The manifest of a run that ended before the database was told, if file and manifest are
+        as they should be.
+
+        Raises ArchiveConflict if they are whole and of other events.
+        """
+        path = layout.manifest_path(stem_of(segment))
+        found = verify.examine(self._place, path, self._renew)
+        if found.manifest is None or found.problems:
+            return None
+        made = found.manifest
+        known = (segment.uuid, segment.first, segment.last, segment.bytes)
+        if (made.segment, *made.range, made.payload_bytes) != known:
+            raise ArchiveConflict(path=path)
+        return made
+
+    def _failed(self, segment: DueSegment, tries: int, error: EventHubError) -> Done:
+        reason = (error.code, error.message)
+        ledger.fail_try(self._connection, segment, tries, reason)
+        log.warning("segment_not_archived", segment=segment.uuid, reason=error.code)
+        return Done(segment, 0, 0, *reason)
+
+
+@contextmanager
+def open_archiver(archive_url: str, database_url: str, clock: Clock) -> Iterator[Archiver]:
+    """Raises ArchiveUnavailable, DatabaseUnavailable."""
+    place = Place(archive_url)
+    with ledger.connected(database_url) as connection, Rows(database_url) as rows:
+        yield Archiver(place, connection, rows, clock)

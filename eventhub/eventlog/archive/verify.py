@@ -1,0 +1,131 @@
+"""Checks archived segments against their manifests and the database, and names each problem. Sql
+module; reads every byte, in constant memory.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eventhub import limits
+from eventhub.eventlog.archive import manifest
+from eventhub.eventlog.archive.errors import ArchiveDamaged
+from eventhub.eventlog.archive.ledger import ArchivedRow
+from eventhub.eventlog.archive.manifest import Manifest
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.write import PayloadSum
+
+
+class Problem(NamedTuple):
+    """`kind`: missing_manifest, bad_manifest, missing_file, truncated, altered, unreadable,
+    wrong_segment, wrong_range, wrong_count, wrong_bytes, wrong_payloads, not_continuous.
+    """
+
+    kind: str
+    path: str
+    detail: str
+
+
+class Examined(NamedTuple):
+    """A segment's files by themselves. `manifest` is None if there is none that can be read."""
+
+    manifest: Manifest | None
+    problems: list[Problem]
+
+
+class Verdict(NamedTuple):
+    row: ArchivedRow
+    bytes: int  # read
+    problems: list[Problem]
+
+
+def verify(place: Place, rows: Sequence[ArchivedRow]) -> Iterator[Verdict]:
+    """One verdict for each segment. Raises ArchiveUnavailable."""
+    for row in rows:
+        found = examine(place, row.path)
+        problems = [*found.problems, *_against_row(row, found.manifest)]
+        yield Verdict(row, found.manifest.file_bytes if found.manifest else 0, problems)
+
+
+def examine(place: Place, path: str, tick: Callable[[], None] = lambda: None) -> Examined:
+    """The manifest at a path and the file it names; `tick` is called now and then.
+
+    Raises ArchiveUnavailable.
+    """
+    try:
+        made = manifest.load(place.read(path), path)
+    except FileNotFoundError:
+        return Examined(None, [Problem("missing_manifest", path, "there is no such file")])
+    except ArchiveDamaged as error:
+        return Examined(None, [Problem("bad_manifest", path, error.message)])
+    file = f"{path.rpartition('/')[0]}/{made.file}"
+    try:
+        size = place.size(file)
+        if size < made.file_bytes:
+            detail = f"{size} bytes of {made.file_bytes}"
+            return Examined(made, [Problem("truncated", file, detail)])
+        with place.open(file) as opened:
+            return Examined(made, list(_file_problems(opened, file, made, tick)))
+    except FileNotFoundError:
+        return Examined(made, [Problem("missing_file", file, "there is no such file")])
+
+
+def _file_problems(
+    opened: IO[bytes], path: str, made: Manifest, tick: Callable[[], None]
+) -> Iterator[Problem]:
+    digest = hashlib.sha256()
+    while chunk := opened.read(limits.ARCHIVE_CHUNK_BYTES):
+        digest.update(chunk)
+        tick()
+    if digest.hexdigest() != made.file_sha256:
+        yield Problem("altered", path, "its digest is not that of the manifest")
+        return
+    try:
+        yield from _content_problems(opened, path, made, tick)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        yield Problem("unreadable", path, str(error))
+
+
+def _content_problems(
+    opened: IO[bytes], path: str, made: Manifest, tick: Callable[[], None]
+) -> Iterator[Problem]:
+    payloads = PayloadSum()
+    expected = made.first
+    wanted = ["sequence", "payload"]
+    opened.seek(0)
+    with pq.ParquetFile(opened, page_checksum_verification=True) as file:
+        for number in range(file.num_row_groups):
+            tick()
+            group = file.read_row_group(number, columns=wanted, use_threads=False)
+            sequences = group.column("sequence").to_pylist()
+            if sequences != list(range(expected, expected + len(sequences))):
+                yield Problem("wrong_range", path, f"sequence {expected} is not where it should be")
+                return
+            expected += len(sequences)
+            payloads.add(group.column("payload").to_pylist())
+    if payloads.count != made.events:
+        yield Problem("wrong_count", path, f"{payloads.count} events of {made.events}")
+    elif (payloads.bytes, payloads.hex) != (made.payload_bytes, made.payload_sha256):
+        yield Problem("wrong_payloads", path, "the stored bytes are not those of the manifest")
+    if expected - 1 != made.last:
+        yield Problem("wrong_range", path, f"ends at {expected - 1}, not at {made.last}")
+
+
+def _against_row(row: ArchivedRow, made: Manifest | None) -> Iterator[Problem]:
+    """What the database knows better."""
+    if row.before is not None and row.first != row.before + 1:
+        detail = f"begins at {row.first}, the segment before ends at {row.before}"
+        yield Problem("not_continuous", row.path, detail)
+    if made is None:
+        return
+    if (made.segment, made.zone, made.stream) != (row.uuid, row.zone_id, row.stream):
+        yield Problem("wrong_segment", row.path, f"is of segment {made.segment}")
+    if made.range != (row.first, row.last):
+        detail = f"{made.first} to {made.last} instead of {row.first} to {row.last}"
+        yield Problem("wrong_range", row.path, detail)
+    if made.events != row.last - row.first + 1:
+        yield Problem("wrong_count", row.path, f"{made.events} events")
+    if made.payload_bytes != row.bytes:
+        yield Problem("wrong_bytes", row.path, f"{made.payload_bytes} instead of {row.bytes}")

@@ -1,0 +1,228 @@
+"""Writes one segment: the Parquet file under a temporary name, then its name, then the manifest.
+Plain.
+
+Killed at any moment, what is visible is whole, and a segment without a manifest is not archived.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eventhub import limits
+from eventhub.eventlog.archive import columns, layout, manifest
+from eventhub.eventlog.archive.columns import NameCount, Names
+from eventhub.eventlog.archive.errors import ArchiveUnavailable, SegmentUnreadable
+from eventhub.eventlog.archive.ledger import DueSegment
+from eventhub.eventlog.archive.manifest import Manifest, Mark
+from eventhub.eventlog.archive.place import Place
+
+Pages = Callable[[], Iterable[pa.Table]]  # a segment's rows, from the first on; read twice
+_TAIL_BYTES = 8  # the footer's length and Parquet's mark
+_UNLIKE = ("payload", "attributes", "sequence", "correlation", "cause", "producer_number")
+
+
+class Content(NamedTuple):
+    """What the events of a segment amount to."""
+
+    events: int
+    appended_min_us: int | None
+    appended_max_us: int | None
+    payload_bytes: int
+    payload_sha256: str
+    producers: list[Mark]
+    producers_complete: bool
+
+
+def stem_of(segment: DueSegment) -> str:
+    return layout.stem(segment.zone_id, segment.stream, segment.uuid, segment.first)
+
+
+def write_segment(place: Place, segment: DueSegment, pages: Pages) -> Manifest:
+    """Make file and manifest visible, in this order, and return the manifest.
+
+    Raises what reading the pages raises, SegmentUnreadable, ArchiveUnavailable.
+    """
+    stem = stem_of(segment)
+    counted = NameCount()
+    for page in pages():
+        counted.add(page.column("payload").to_pylist())
+    names = counted.chosen()
+    with place.create(f"{segment.uuid}.parquet") as (temporary, file):
+        sink = _Hashing(file)
+        content = _write_file(sink, pages(), names, segment)
+        _check(content, segment)
+    footer = _footer(place, temporary, sink.size)
+    path = layout.file_path(stem, sink.sha256)
+    place.publish(temporary, path)
+    made = Manifest(
+        segment=segment.uuid,
+        zone=segment.zone_id,
+        stream=segment.stream,
+        stream_id=segment.stream_id,
+        first=segment.first,
+        last=segment.last,
+        **content._asdict(),
+        file=path.rpartition("/")[2],
+        file_bytes=sink.size,
+        file_sha256=sink.sha256,
+        footer_sha256=hashlib.sha256(footer).hexdigest(),
+        footer_bytes=len(footer),
+        attributes=names,
+    )
+    place.write(layout.manifest_path(stem), manifest.dump(made))
+    return made
+
+
+def remove_leftovers(place: Place, segment: DueSegment, kept: Manifest) -> None:
+    """Remove other files of the segment: of a try that ended before its manifest was written."""
+    stem = stem_of(segment)
+    for path in place.names(stem.rpartition("/")[0]):
+        ours = path.startswith(f"{stem}-") and path.endswith(".parquet")
+        if ours and not path.endswith(f"/{kept.file}"):
+            place.remove(path)
+
+
+class PayloadSum:
+    """The checksum over stored bytes in order: SHA-256 of each after its length, 4 bytes."""
+
+    def __init__(self) -> None:
+        self._sha256 = hashlib.sha256()
+        self.bytes = 0
+        self.count = 0
+
+    def add(self, payloads: Iterable[bytes]) -> None:
+        for payload in payloads:
+            self._sha256.update(len(payload).to_bytes(4, "big") + payload)
+            self.bytes += len(payload)
+            self.count += 1
+
+    @property
+    def hex(self) -> str:
+        return self._sha256.hexdigest()
+
+
+class _Hashing:
+    """A file to write that knows the digest and the size of what was written. Parquet's writer
+    never seeks.
+    """
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        self._digest.update(data)
+        self.size += len(data)
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise ArchiveUnavailable(f"The archive takes nothing: {error}") from error
+        return len(data)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        """Whoever opened the file closes it."""
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+
+class _Summary:
+    """Adds up the pages of a segment."""
+
+    def __init__(self) -> None:
+        self._payloads = PayloadSum()
+        self._times: list[int] = []  # the earliest and the latest
+        self._highest: dict[tuple[str, int], int] = {}
+        self._complete = True
+
+    def add(self, page: pa.Table, producers: Iterable[columns.Producer]) -> None:
+        self._payloads.add(page.column("payload").to_pylist())
+        times = [*self._times, *page.column("appended_at").cast(pa.int64()).to_pylist()]
+        self._times = [min(times), max(times)]
+        highest = self._highest
+        for client, incarnation, number in producers:
+            key = (client, incarnation)
+            if key not in highest and len(highest) >= limits.ARCHIVE_PRODUCERS_MAX:
+                self._complete = False
+            else:
+                highest[key] = max(number, highest.get(key, number))
+
+    def content(self) -> Content:
+        payloads = self._payloads
+        earliest, latest = self._times or (None, None)
+        marks = [Mark(*key, number) for key, number in sorted(self._highest.items())]
+        sums = (payloads.bytes, payloads.hex)
+        return Content(payloads.count, earliest, latest, *sums, marks, self._complete)
+
+
+def _write_file(
+    sink: _Hashing, pages: Iterable[pa.Table], names: Names, segment: DueSegment
+) -> Content:
+    schema = columns.schema(names)
+    summary = _Summary()
+    with pq.ParquetWriter(sink, schema, **_options(schema)) as writer:
+        for page in pages:
+            decoded = columns.decoded(page, names)
+            writer.write_batch(decoded.batch)  # a row group
+            summary.add(page, decoded.producers)
+        writer.add_key_value_metadata(_described(segment))
+    return summary.content()
+
+
+def _options(schema: pa.Schema) -> dict[str, Any]:
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "use_dictionary": list(_repetitive(schema)),
+        "write_page_checksum": True,
+        "store_schema": False,
+    }
+
+
+def _repetitive(schema: pa.Schema) -> Iterator[str]:
+    """The columns, by path, whose values recur."""
+    for field in schema:
+        if pa.types.is_struct(field.type):
+            yield from (f"{field.name}.{inner.name}" for inner in field.type)
+        elif field.name not in _UNLIKE:
+            yield field.name
+
+
+def _described(segment: DueSegment) -> dict[str, str]:
+    return {
+        "eventhub.schema_version": str(manifest.SCHEMA_VERSION),
+        "eventhub.segment": segment.uuid,
+        "eventhub.zone": "" if segment.zone_id is None else str(segment.zone_id),
+        "eventhub.stream": segment.stream,
+    }
+
+
+def _check(content: Content, segment: DueSegment) -> None:
+    """The rows are those that were sealed; no page has a hole."""
+    found = (content.events, content.payload_bytes)
+    sealed = (segment.last - segment.first + 1, segment.bytes)
+    if found != sealed:
+        raise SegmentUnreadable(
+            f"Segment {segment.uuid} has {found[0]} events of {found[1]} bytes, and was sealed with"
+            f" {sealed[0]} of {sealed[1]}.",
+            segment=segment.uuid,
+        )
+
+
+def _footer(place: Place, path: str, size: int) -> bytes:
+    """The last bytes of a Parquet file that say what is where in it."""
+    length = int.from_bytes(place.read(path, size - _TAIL_BYTES, 4), "little")
+    return place.read(path, size - _TAIL_BYTES - length)

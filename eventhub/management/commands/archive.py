@@ -1,0 +1,128 @@
+"""`manage.py archive run|status|verify`: the archive of sealed segments, by hand."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub.clock import SystemClock
+from eventhub.env import Env, read_env
+from eventhub.errors import EventHubError
+from eventhub.eventlog.archive import ledger
+from eventhub.eventlog.archive.ledger import Choice, Status, Tally
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.run import Done, LeaseLost, open_archiver
+from eventhub.eventlog.archive.verify import verify
+from eventhub.up.beside import NoDatabaseUrl, require_database
+
+_HELP = {
+    "run": "archive now what is sealed, of streams with the policy `archive`; workers do so every"
+    " 30 s by themselves",
+    "status": "say what waits, what is archived, and what failed and why",
+    "verify": "read every byte of what is archived and name each file that is missing, cut short,"
+    " altered, or not what the database knows",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Sealed segments in the archive (EVENTHUB_ARCHIVE_URL): write them, look at them, check"
+        " them. See docs/archive.md."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for name, text in _HELP.items():
+            action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:])
+            action.add_argument("--stream", metavar="NAME", help="only streams of this name")
+            if name != "status":
+                action.add_argument("--segment", metavar="UUID", help="only this segment")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        env = read_env()
+        choice = Choice(options["stream"], options.get("segment"))
+        try:
+            require_database()
+            if not env.archive_url and options["action"] != "status":
+                raise CommandError("There is no archive: EVENTHUB_ARCHIVE_URL is not set.")
+            {"run": self._run, "status": self._status, "verify": self._verify}[options["action"]](
+                env, choice
+            )
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
+        except LeaseLost as error:
+            raise CommandError(
+                "Another archiver is at work; `manage.py archive status` says how far it is."
+            ) from error
+        except EventHubError as error:
+            raise CommandError(error.message) from error
+
+    def _run(self, env: Env, choice: Choice) -> None:
+        with ledger.connected(env.database_direct_url) as connection:
+            waiting = ledger.status(connection, choice.stream).waiting
+        self._say(f"{_tally(waiting)} wait" + (" in all" if choice.segment else ""))
+        archived = failed = 0
+        with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
+            for done in archiver.run(choice, anyway=True):
+                archived += not done.reason
+                failed += bool(done.reason)
+                self._say(f"{archived + failed:>6}  {_line(done)}")
+        self._say(f"{archived} segments archived" + (f", {failed} failed" if failed else ""))
+        if failed:
+            raise CommandError("Not everything is archived.")
+
+    def _status(self, env: Env, choice: Choice) -> None:
+        with ledger.connected(env.database_direct_url) as connection:
+            found = ledger.status(connection, choice.stream)
+        for line in _lines(env, found):
+            self._say(line)
+
+    def _verify(self, env: Env, choice: Choice) -> None:
+        place = Place(env.archive_url)
+        with ledger.connected(env.database_direct_url) as connection:
+            rows = ledger.archived_segments(connection, choice)
+        size = problems = 0
+        for number, verdict in enumerate(verify(place, rows), 1):
+            size += verdict.bytes
+            problems += len(verdict.problems)
+            row = verdict.row
+            told = "".join(
+                f"\n        {kind}: {path}: {why}" for kind, path, why in verdict.problems
+            )
+            where = f"{row.stream} {row.first}-{row.last} {row.uuid}"
+            self._say(f"{number:>6}/{len(rows)}  {where} {told or 'good'}")
+        self._say(f"{len(rows)} segments, {size:,} bytes read, {problems} problems")
+        if problems:
+            raise CommandError("The archive has problems.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _lines(env: Env, found: Status) -> list[str]:
+    lines = [f"archive   {env.archive_url or 'none: EVENTHUB_ARCHIVE_URL is not set'}"]
+    lines.append(f"archived  {_tally(found.archived)}")
+    lag = f", the oldest for {found.lag_s:,.0f} s" if found.waiting.segments else ""
+    lines.append(f"waiting   {_tally(found.waiting)}{lag}")
+    if found.waiting.segments and not env.archive_url:
+        lines.append("          they stay in the database until there is an archive")
+    lines.append(f"archiver  {'at work' if found.busy else 'not at work'}")
+    lines += [
+        f"failed    {failure.stream} {failure.segment} ({failure.tries} tries):"
+        f" {failure.reason}: {failure.detail}"
+        for failure in found.failures
+    ]
+    return lines
+
+
+def _tally(found: Tally) -> str:
+    return f"{found.segments:,} segments, {found.events:,} events, {found.bytes:,} stored bytes"
+
+
+def _line(done: Done) -> str:
+    segment = done.segment
+    where = f"{segment.stream} {segment.first}-{segment.last} {segment.uuid}"
+    if done.reason:
+        return f"{where} FAILED {done.reason}: {done.detail}"
+    return f"{where} {done.file_bytes:,} bytes"
