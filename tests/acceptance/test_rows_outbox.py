@@ -1,0 +1,226 @@
+"""FOX-08, 49, 51, 84: what a client emits is queued on its disk, released in order, and sent again
+until the hub has it; ids and incarnations.
+"""
+
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventhub.client.lane import Terms
+from eventhub.client.outbox import Outbox
+from eventhub.client.outbox_file import OutboxBusy
+from eventhub.client.types import Delivered
+from tests.acceptance.cut import way
+from tests.acceptance.wire import EVENT, until
+from tests.live import LiveHub, LiveZone
+
+QUICK = Terms(interval_s=0.05, timeout_s=5.0)
+WAIT_S = 30.0
+
+
+def numbered(*numbers: int) -> list[dict[str, Any]]:
+    return [{**EVENT, "attributes": {"n": n}} for n in numbers]
+
+
+async def stored(zone: LiveZone, stream: str, count: int) -> list[Delivered]:
+    """So many events of a stream from its beginning, after checking that there are no more."""
+    found: list[Delivered] = []
+    async with (
+        zone.client() as reader,
+        aclosing(reader.listen(stream, start="oldest")) as events,  # type: ignore[type-var]
+    ):
+        async for delivered in events:
+            found.append(delivered)
+            if len(found) == count:
+                break
+        current = await reader.call("GET", f"/v1/streams/{stream}/segments/current")
+        assert current["last"] == count, "and nothing else"
+    return found
+
+
+def values(events: list[Delivered]) -> list[int]:
+    return [delivered.event["attributes"]["n"] for delivered in events]
+
+
+@pytest.mark.req("FOX-49")
+async def test_three_events_made_offline_appear_in_order_with_their_ids_at_the_reconnection(
+    hub: LiveHub, zone: LiveZone, tmp_path: Path
+) -> None:
+    zone.create_stream("fox")
+    terms = QUICK._replace(application=("till",))
+    async with way(hub, cut=True) as between:
+        async with Outbox(tmp_path / "box", between.url, zone.admin, terms) as outbox:
+            ids = [(await outbox.emit("fox", event))[0] for event in numbered(1, 2)]
+            assert (await outbox.status()).waiting == 2
+        async with Outbox(tmp_path / "box", between.url, zone.admin, QUICK) as outbox:
+            ids += await outbox.emit("fox", numbered(3)[0])
+            assert not (await outbox.flush(0.2)).attached
+            await between.mend()
+            assert (await outbox.flush(WAIT_S)).waiting == 0
+            profile = outbox.profile
+    events = await stored(zone, "fox", 3)
+    assert values(events) == [1, 2, 3]
+    assert [e.event["id"] for e in events] == [{"client": "tester", **id.wire()} for id in ids]
+    assert {e.event["application"][0] for e in events} == {"till"}
+    assert (profile.application, profile.node) == (("till",), between.url)
+    assert (profile.ip, profile.address) == ("127.0.0.1", between.url.removeprefix("http://"))
+
+
+@pytest.mark.req("FOX-51")
+async def test_the_incarnation_rises_with_each_reconnection_and_is_kept(
+    hub: LiveHub, zone: LiveZone, tmp_path: Path
+) -> None:
+    zone.create_stream("fox")
+    path = tmp_path / "box"
+    async with way(hub) as between:
+        async with Outbox(path, between.url, zone.admin, QUICK) as outbox:
+            for number in (1, 2, 3):
+                assert outbox.profile.incarnation == number
+                await outbox.emit("fox", numbered(number)[0])
+                assert (await outbox.flush(WAIT_S)).waiting == 0
+                if number < 3:
+                    await lose(outbox, between)
+            origin = outbox.profile.origin
+        async with Outbox(path, between.url, zone.admin, QUICK) as outbox:
+            assert (outbox.profile.incarnation, outbox.profile.origin) == (4, origin)
+    found = [e.event["id"]["incarnation"] - origin for e in await stored(zone, "fox", 5)]
+    assert found == [1, 1, 2, 2, 3], "what was made before a reconnection keeps its own"
+
+
+async def lose(outbox: Outbox, between: Any) -> None:
+    """Lose the connection, notice it by an emit, and get it back."""
+    await between.cut()
+    await outbox.emit("fox", numbered(0)[0])
+    assert (await outbox.flush(0.3)).waiting == 1
+    await between.mend()
+    assert (await outbox.flush(WAIT_S)).waiting == 0
+
+
+@pytest.mark.req("FOX-84")
+async def test_an_event_whose_storer_was_killed_before_it_could_say_so_arrives_once(
+    hub: LiveHub, zone: LiveZone, tmp_path: Path
+) -> None:
+    """The web process appends and is killed with its answer under way; the outbox, which knows
+    nothing, sends the event again when the process is back.
+    """
+    zone.create_stream("fox")
+    web = hub.web[1]
+    async with way(hub, web=1) as between:
+        between.swallow = web.kill
+        try:
+            async with Outbox(tmp_path / "box", between.url, zone.admin, QUICK) as outbox:
+                await outbox.emit("fox", numbered(1, 2))
+                await until(lambda: between.swallowed == 1)
+                await outbox.emit("fox", numbered(3)[0])
+                assert (await outbox.flush(0.3)).waiting == 3
+                assert values(await stored(zone, "fox", 2)) == [1, 2], "stored, and nobody said so"
+                web.start()
+                assert (await outbox.flush(WAIT_S)).waiting == 0
+        finally:
+            if not web.running:
+                web.start()
+    assert values(await stored(zone, "fox", 3)) == [1, 2, 3]
+
+
+@pytest.mark.req("FOX-84")
+async def test_an_answer_that_never_comes_makes_the_outbox_send_again(
+    hub: LiveHub, zone: LiveZone, tmp_path: Path
+) -> None:
+    zone.create_stream("fox")
+    terms = Terms(interval_s=0.1, timeout_s=0.3)
+    async with way(hub) as between:
+        between.swallow = lambda: None
+        async with Outbox(tmp_path / "box", between.url, zone.admin, terms) as outbox:
+            await outbox.emit("fox", numbered(1)[0])
+            assert (await outbox.flush(WAIT_S)).waiting == 0
+    assert between.swallowed == 1
+    assert values(await stored(zone, "fox", 1)) == [1]
+
+
+@pytest.mark.req("FOX-08")
+async def test_an_outbox_that_starts_anew_makes_ids_that_no_event_had(
+    zone: LiveZone, tmp_path: Path
+) -> None:
+    """A restart takes a new timestamp and incarnation; another outbox of the same client too."""
+    zone.create_stream("fox")
+    made = []
+    for path in (tmp_path / "box", tmp_path / "box", tmp_path / "other"):
+        async with Outbox(path, zone.hub.url, zone.admin, QUICK) as outbox:
+            made += await outbox.emit("fox", numbered(1, 2))
+            assert (await outbox.flush(WAIT_S)).waiting == 0
+    await stored(zone, "fox", 6)
+    assert len({(id.incarnation, id.sequence) for id in made}) == 6
+    assert len({id.timestamp_us for id in made}) >= 3
+
+
+async def test_an_event_the_hub_will_never_take_is_reported_and_blocks_nothing(
+    zone: LiveZone, tmp_path: Path
+) -> None:
+    zone.create_stream("fox")
+    reported: list[int] = []
+    terms = QUICK._replace(on_dead=lambda dead: reported.append(dead.number))
+    async with Outbox(tmp_path / "box", zone.hub.url, zone.admin, terms) as outbox:
+        poison = {"domain": "shop", "attributes": {"n": 2}}
+        await outbox.emit("fox", [*numbered(1), poison, *numbered(3)])
+        status = await outbox.flush(WAIT_S)
+        assert (status.waiting, status.dead) == (0, 1)
+        [dead] = await outbox.dead()
+        assert reported == [dead.number]
+        assert dead.problem["code"] == "missing_field"
+        assert (dead.stream, dead.event["attributes"]) == ("fox", {"n": 2})
+        await outbox.requeue(dead.number, {**poison, "type": "order.placed"})
+        assert (await outbox.flush(WAIT_S)).dead == 0
+    assert values(await stored(zone, "fox", 3)) == [1, 3, 2]
+
+
+async def test_what_an_operator_may_mend_is_held_and_other_streams_go_on(
+    zone: LiveZone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eventhub.limits.OUTBOX_HELD_S", 0.1)
+    zone.create_stream("fox")
+    async with Outbox(tmp_path / "box", zone.hub.url, zone.admin, QUICK) as outbox:
+        await outbox.emit("later", numbered(1)[0])
+        await outbox.emit("fox", numbered(1)[0])
+        status = await outbox.flush(WAIT_S)
+        while "later" not in status.held:
+            status = await outbox.flush(0.1)
+        assert (status.waiting, status.held["later"].code) == (1, "unknown_stream")
+        zone.create_stream("later")
+        async with zone.client() as reader:
+            async for delivered in reader.listen("later", start="oldest"):
+                assert delivered.event["attributes"] == {"n": 1}
+                break
+    assert values(await stored(zone, "fox", 1)) == [1]
+
+
+async def test_an_id_below_its_window_gets_a_new_one(zone: LiveZone, tmp_path: Path) -> None:
+    """Another copy of the outbox's file has been at work, far ahead."""
+    zone.create_stream("fox")
+    async with (
+        way(zone.hub, cut=True) as between,
+        Outbox(tmp_path / "box", between.url, zone.admin, QUICK) as outbox,
+    ):
+        [id] = await outbox.emit("fox", numbered(1)[0])
+        ahead = {**id.wire(), "sequence": id.sequence + 5_000}
+        assert zone.emit("fox", {**EVENT, "attributes": {"n": 0}, "id": ahead}).status == 200
+        await between.mend()
+        assert (await outbox.flush(WAIT_S)).waiting == 0
+    assert values(await stored(zone, "fox", 2)) == [0, 1]
+
+
+async def test_two_outboxes_on_one_file_are_refused(zone: LiveZone, tmp_path: Path) -> None:
+    async with Outbox(tmp_path / "box", zone.hub.url, zone.admin):
+        with pytest.raises(OutboxBusy, match="in use by process"):
+            async with Outbox(tmp_path / "box", zone.hub.url, zone.admin):
+                pass
+
+
+async def test_an_event_with_an_id_is_refused_before_it_is_queued(
+    zone: LiveZone, tmp_path: Path
+) -> None:
+    async with Outbox(tmp_path / "box", zone.hub.url, zone.admin) as outbox:
+        with pytest.raises(ValueError, match="Leave out `id`"):
+            await outbox.emit("fox", [{**EVENT, "id": {"sequence": 1}}])
+        assert (await outbox.status()).waiting == 0
