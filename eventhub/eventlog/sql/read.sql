@@ -42,12 +42,12 @@ SELECT uuid::text, first, last, tier FROM segments WHERE stream_id = %s AND uuid
 SELECT boot_segment::text, boot_sequence FROM streams WHERE id = %s
 
 -- name: segment_at
--- The last readable segment that was opened before a time, or else the first one.
+-- The first readable segment whose last event was appended at a time or later, or that is open.
 SELECT s.id, s.uuid::text, s.group_id, s.first, COALESCE(s.last, h.sequence), s.tier
   FROM segments s JOIN heads h USING (stream_id)
  WHERE s.stream_id = %(stream_id)s AND s.tier <> 'dropped'
- ORDER BY s.opened_at <= to_timestamp(%(time_us)s / 1000000.0) DESC,
-          CASE WHEN s.opened_at <= to_timestamp(%(time_us)s / 1000000.0) THEN -s.id ELSE s.id END
+   AND (s.sealed_at IS NULL OR s.sealed_at >= 'epoch'::timestamptz + %(time_us)s * interval '1 microsecond')
+ ORDER BY s.first, s.id
  LIMIT 1
 
 -- name: appended_at

@@ -1,0 +1,275 @@
+"""One contract, whatever keeps a stream: PostgreSQL that waits for the disk, PostgreSQL that does
+not, or a ring in Redis (EMC-37). Every scenario runs on each.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+import redis
+
+from eventhub import errors, limits
+from eventhub.eventlog import streams
+from eventhub.eventlog.drafts import Appended, Draft, Producer
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.read import At, Start
+from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.streams import StreamPolicy
+from eventhub.eventlog.transient import positions
+from tests.integration.eventlog_world import execute, log_database, payload
+
+pytestmark = pytest.mark.req("EMC-37")
+database = pytest.fixture(scope="module")(log_database)
+TIMEOUT_S = 10.0
+REDIS_URL = os.environ["REDIS_URL"]
+
+
+class Backend(NamedTuple):
+    """One durability, with what a test may do to its store."""
+
+    name: str
+    log: Log
+    other: Log  # of another process
+    make: Callable[..., StreamInfo]
+    database: str
+
+    def drop_to(self, stream: StreamInfo, sequence: int) -> None:
+        """Retention, as far as a reader sees it: what is up to a sequence is gone."""
+        if self.name != "transient":
+            execute(
+                self.database,
+                "UPDATE segments SET tier = 'dropped' WHERE stream_id = %s AND last <= %s",
+                stream.id,
+                sequence,
+            )
+
+    async def lose(self, stream: StreamInfo) -> None:
+        """The store comes back without what it had."""
+        if self.name == "transient":
+            with redis.Redis.from_url(REDIS_URL) as client:
+                for key in client.scan_iter(f"eventhub:{{t{stream.id}}}:*"):
+                    client.delete(key)
+            return
+        execute(self.database, "SELECT roll_segments(ARRAY[%s::bigint], true)", stream.id)
+        execute(
+            self.database,
+            "WITH lost AS (UPDATE heads SET sequence = 0, first = 1, bytes = 0 WHERE stream_id = %s"
+            " RETURNING segment_id, stream_id), old AS (UPDATE segments s SET last = 0, first = 1"
+            " FROM lost l WHERE s.stream_id = l.stream_id AND s.id <> l.segment_id)"
+            " UPDATE segments s SET first = 1 FROM lost l WHERE s.id = l.segment_id",
+            stream.id,
+        )
+
+
+@pytest.fixture(params=["sync", "async", "transient"])
+async def backend(request: pytest.FixtureRequest, database: str) -> AsyncIterator[Backend]:
+    def make(**policy: Any) -> StreamInfo:
+        kept = StreamPolicy(durability=request.param, **policy)
+        name = os.urandom(6).hex()
+        with psycopg.connect(database) as connection:
+            made = streams.create_stream(connection, 1, name, kept)
+        assert made is not None
+        bounds = (kept.retain_events, kept.retain_bytes)
+        return StreamInfo(made.id, 1, name, request.param, False, "accept", *bounds)
+
+    async with (
+        Log.open(database_url=database, redis_url=REDIS_URL) as log,
+        Log.open(database_url=database, redis_url=REDIS_URL) as other,
+    ):
+        yield Backend(request.param, log, other, make, database)
+
+
+def draft(stream: StreamInfo, number: int = 0, **more: Any) -> Draft:
+    return Draft(stream.id, 1, payload(number), **more)
+
+
+def produced(stream: StreamInfo, number: int) -> Draft:
+    return draft(stream, number, producer=Producer(1, 1, number))
+
+
+async def append(log: Log, stream: StreamInfo, count: int) -> list[Appended]:
+    return await log.append([draft(stream, number) for number in range(1, count + 1)], stream)
+
+
+async def take(log: Log, stream: StreamInfo, start: Start, count: int) -> list[Stored]:
+    """The first so many events from a start on."""
+    taken: list[Stored] = []
+    async with asyncio.timeout(TIMEOUT_S), log.follow(stream, start) as follower:
+        async for stored in follower:
+            taken.append(stored)
+            if len(taken) == count:
+                break
+    return taken
+
+
+def numbers(taken: list[Stored]) -> list[int]:
+    return [stored.sequence for stored in taken]
+
+
+async def test_numbers_have_no_holes_and_all_readers_of_all_processes_see_one_order(
+    backend: Backend,
+) -> None:
+    stream = backend.make()
+    readers = [
+        asyncio.create_task(take(log, stream, "oldest", 200))
+        for log in (backend.log, backend.other, backend.log)
+    ]
+
+    async def write(log: Log, first: int) -> None:
+        for number in range(first, first + 50):
+            await log.append([draft(stream, number)], stream)
+
+    await asyncio.gather(
+        write(backend.log, 0),
+        write(backend.other, 100),
+        write(backend.log, 200),
+        write(backend.other, 300),
+    )
+    lists = await asyncio.gather(*readers)
+    assert numbers(lists[0]) == list(range(1, 201))
+    contents = [[stored.event.attributes["n"] for stored in taken] for taken in lists]
+    assert contents[0] == contents[1] == contents[2]
+    assert len({stored.segment for stored in lists[0]}) == 1
+
+
+async def test_a_reader_resumes_after_its_cursor_and_goes_on_live(backend: Backend) -> None:
+    stream = backend.make()
+    places = await append(backend.log, stream, 5)
+    cursor = Cursor(places[2].segment, places[2].sequence)
+    reading = asyncio.create_task(take(backend.other, stream, cursor, 4))
+    await append(backend.log, stream, 2)
+    assert numbers(await reading) == [4, 5, 6, 7]
+
+
+async def test_a_producers_repeat_and_a_repeated_token_are_stored_once(backend: Backend) -> None:
+    stream = backend.make()
+    first = await backend.log.append([produced(stream, 1), produced(stream, 2)], stream)
+    again = await backend.other.append(
+        [produced(stream, 2), produced(stream, 3), produced(stream, 3)], stream
+    )
+    assert again[0] == first[1]._replace(duplicate=True)
+    assert [(place.sequence, place.duplicate) for place in again[1:]] == [(3, False), (3, True)]
+    one, same = await backend.log.append([draft(stream, token=b"k"), draft(stream)], stream)
+    two, twice = await backend.other.append(
+        [draft(stream, token=b"k"), draft(stream, token=b"l")], stream
+    )
+    assert two == one._replace(duplicate=True)
+    assert (same.sequence, twice.sequence) == (5, 6)
+    assert numbers(await take(backend.log, stream, "oldest", 6)) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_below_the_producers_window_a_request_is_refused_whole(backend: Backend) -> None:
+    stream = backend.make()
+    highest = limits.PRODUCER_WINDOW + 1
+    await backend.log.append([produced(stream, highest)], stream)
+    with pytest.raises(errors.ProducerWindow) as refused:
+        await backend.log.append([draft(stream), produced(stream, 1)], stream)
+    assert (refused.value.index, refused.value.details["highest"]) == (1, highest)
+    [place] = await append(backend.log, stream, 1)
+    assert place.sequence == 2
+
+
+async def test_a_gap_says_exactly_what_is_missing_and_where_to_go_on(backend: Backend) -> None:
+    stream = backend.make(segment_events_max=10, retain_events=30)
+    places = await append(backend.log, stream, 100)
+    backend.drop_to(stream, 70)
+    with pytest.raises(errors.Gone) as gone:
+        await take(backend.log, stream, Cursor(places[4].segment, 5), 1)
+    said = gone.value.details
+    assert said["missed"] == {"first": 6, "last": 70}
+    assert said["first_available"]["sequence"] == 71
+    assert numbers(await take(backend.log, stream, Cursor(**said["resume"]), 30)) == list(
+        range(71, 101)
+    )
+    assert numbers(await take(backend.log, stream, "oldest", 1)) == [71]
+
+
+async def test_a_reader_that_falls_behind_while_it_reads_is_told_of_the_gap(
+    backend: Backend,
+) -> None:
+    stream = backend.make(segment_events_max=10, retain_events=30)
+    await append(backend.log, stream, 20)
+    async with backend.other.follow(stream, "oldest") as follower:
+        follower.took((await follower.catch_up())[4])  # the fifth
+        await append(backend.log, stream, 980)
+        backend.drop_to(stream, 970)
+        follower.ring.distrust()  # what this process holds in memory would bridge the gap
+        with pytest.raises(errors.Gone) as gone:
+            await follower.catch_up()
+    assert gone.value.details["missed"] == {"first": 6, "last": 970}
+
+
+async def test_a_cursor_of_another_segment_or_ahead_of_the_stream_is_refused_at_once(
+    backend: Backend,
+) -> None:
+    stream = backend.make()
+    [place] = await append(backend.log, stream, 1)
+    unknown = Cursor("00000000-0000-4000-8000-000000000000", 1)
+    for cursor in (unknown, Cursor(place.segment, 2)):
+        with pytest.raises(errors.SegmentMismatch) as refused:
+            await take(backend.log, stream, cursor, 1)
+        assert refused.value.details["current"] == {
+            "segment": place.segment,
+            "first": 1,
+            "last": 1,
+        }
+
+
+@pytest.mark.req("EMC-15")
+@pytest.mark.req("EMC-16")
+async def test_numbers_that_are_given_again_are_of_another_segment_and_old_cursors_are_told(
+    backend: Backend,
+) -> None:
+    stream = backend.make()
+    [*_, held] = await append(backend.log, stream, 500)
+    await backend.lose(stream)
+    for log in (backend.log, backend.other):
+        log.tail.met("another life")
+    [*_, twentieth] = await append(backend.other, stream, 20)
+    assert twentieth.sequence == 20
+    assert twentieth.segment != held.segment
+    with pytest.raises(errors.SegmentMismatch) as refused:
+        await take(backend.log, stream, Cursor(held.segment, held.sequence), 1)
+    current = refused.value.details["current"]
+    assert current == {"segment": twentieth.segment, "first": 1, "last": 20}
+    again = await take(backend.log, stream, Cursor(current["segment"], 19), 1)
+    assert again[0].cursor == Cursor(twentieth.segment, 20)
+
+
+async def test_a_time_resolves_to_the_first_event_of_then_or_later(backend: Backend) -> None:
+    stream = backend.make(segment_events_max=3)
+    for number in range(8):
+        await backend.log.append([draft(stream, number)], stream)
+    taken = await take(backend.other, stream, "oldest", 8)
+    for wanted in taken:
+        [first] = await take(backend.log, stream, At(wanted.appended_at_us), 1)
+        assert first.appended_at_us == wanted.appended_at_us
+    assert numbers(await take(backend.log, stream, At(0), 1)) == [1]
+
+
+@pytest.mark.req("EMC-35")
+async def test_a_transient_stream_keeps_its_last_events_in_redis_and_nothing_in_the_database(
+    database: str,
+) -> None:
+    async with Log.open(database_url=database, redis_url=REDIS_URL) as log:
+        with psycopg.connect(database) as connection:
+            made = streams.create_stream(
+                connection, 1, "counters", StreamPolicy(durability="transient")
+            )
+        assert made is not None
+        stream = StreamInfo(made.id, 1, "counters", "transient", retain_events=10)
+        async with log.follow(stream, "now") as live:
+            places = await append(log, stream, 25)
+            assert numbers(live.ready(5) or []) == [1, 2, 3, 4, 5]
+        assert numbers(await take(log, stream, "oldest", 10)) == list(range(16, 26))
+    assert positions(REDIS_URL, [made.id]) == {made.id: (places[0].segment, 16, 25)}
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT (SELECT count(*) FROM segments WHERE stream_id = %(id)s)"
+            " + (SELECT count(*) FROM heads WHERE stream_id = %(id)s)",
+            {"id": made.id},
+        ).fetchall()
+    assert rows == [(0,)]  # and events are found through segments only
