@@ -129,14 +129,17 @@ class Transient:
             group.create_task(endless("transient keep full", self._keep_full))
 
     async def _listen(self, client: "redis.asyncio.Redis") -> None:
+        away = False
         while True:
             try:
                 async with client.pubsub(ignore_subscribe_messages=True) as said:
                     await said.psubscribe(f"{_CHANNEL}*")
-                    self._distrust()
+                    if away:
+                        self._distrust()
                     async for message in said.listen():
                         self._hear(int(message["channel"].rpartition(b":")[2]))
             except _AWAY:
+                away = True
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _keep_full(self) -> None:

@@ -33,11 +33,16 @@ def log_database() -> Iterator[str]:
         url = make_conninfo(server, dbname=name)
         try:
             with psycopg.connect(url, autocommit=True) as connection:
-                for file in ("schema.sql", "append_function.sql"):
-                    connection.execute((_SQL / file).read_bytes())
+                log_tables(connection)
             yield url
         finally:
             admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def log_tables(connection: Connection) -> None:
+    """The log's tables and functions, in an empty database."""
+    for file in ("schema.sql", "append_function.sql"):
+        connection.execute((_SQL / file).read_bytes())
 
 
 def new_stream(url: str, **policy: int) -> int:

@@ -1,0 +1,174 @@
+"""A crash of PostgreSQL takes what was committed without waiting for the disk: numbers that readers
+were shown are given again, under another segment, and every reader is told (EMC-15, EMC-16).
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from eventhub import errors
+from eventhub.event.envelope import Event
+from eventhub.eventlog import continuity, streams
+from eventhub.eventlog.drafts import Appended
+from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.stored import Cursor, StreamInfo
+from eventhub.eventlog.streams import StreamPolicy
+from eventhub.up.embedded import embedded
+from tests.integration.eventlog_world import draft, log_tables
+
+TIMEOUT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL of its own that writes its log late."""
+    saved = {name: os.environ.pop(name, None) for name in ("DATABASE_URL", "REDIS_URL")}
+    folder = Path(tmp_path_factory.mktemp("continuity"))
+    try:
+        with embedded(folder) as env:
+            url = env["DATABASE_URL"]
+            with psycopg.connect(url, autocommit=True) as connection:
+                log_tables(connection)
+                connection.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+                connection.execute("ALTER SYSTEM SET wal_writer_flush_after = '1GB'")
+                connection.execute("SELECT pg_reload_conf()")
+            yield url
+    finally:
+        os.environ.update({name: value for name, value in saved.items() if value is not None})
+
+
+@pytest.fixture
+async def log(server: str) -> AsyncIterator[Log]:
+    async with Log.open(database_url=server) as opened:
+        yield opened
+
+
+def new_stream(url: str, name: str, durability: streams.Durability) -> StreamInfo:
+    with psycopg.connect(url) as connection:
+        made = streams.create_stream(connection, 1, name, StreamPolicy(durability=durability))
+    assert made is not None
+    return StreamInfo(made.id, 1, name, durability)
+
+
+def life(url: str) -> list[tuple[object]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT since FROM incarnation").fetchall()
+
+
+async def crash(url: str) -> None:
+    """kill -9 of one backend: the server ends all of them and recovers from its log. Returns when
+    it is there again.
+    """
+    before = life(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+    async with asyncio.timeout(TIMEOUT_S):
+        while True:
+            with suppress(psycopg.OperationalError):
+                if life(url) != before:
+                    return
+            await asyncio.sleep(0.01)
+
+
+async def append(log: Log, stream: StreamInfo, count: int) -> list[Appended]:
+    """As soon as the database is there."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while True:
+            try:
+                drafts = [draft(stream.id, number) for number in range(count)]
+                return await log.append(drafts, stream)
+            except (errors.DatabaseUnavailable, errors.OutcomeUnknown):
+                await asyncio.sleep(0.01)
+
+
+async def outcome(follower: Follower) -> BaseException | int:
+    """What a reader meets next."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while True:
+            try:
+                async for stored in follower:
+                    return stored.sequence
+            except errors.DatabaseUnavailable:
+                await asyncio.sleep(0.01)
+            except errors.EventHubError as error:
+                return error
+
+
+async def test_after_a_crash_async_streams_have_a_new_segment_and_their_readers_are_told(
+    server: str, log: Log
+) -> None:
+    stream = new_stream(server, "async", "async")
+    [held] = await append(log, stream, 1)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")  # the first is on the disk, the fifty after it are not
+    async with log.follow(stream, Cursor(held.segment, held.sequence)) as follower:
+        shown = await append(log, stream, 50)
+        for stored in follower.ready(50) or []:
+            follower.took(stored)
+        assert follower.cursor == Cursor(held.segment, 51)
+        await crash(server)
+        [again] = await append(log, stream, 1)
+        assert again.segment != held.segment
+        assert again.sequence <= shown[-1].sequence, "nothing was lost, so nothing was shown here"
+        error = await outcome(follower)
+    assert isinstance(error, errors.SegmentMismatch)
+    assert error.details["current"]["segment"] == again.segment
+    async with log.follow(stream, "oldest") as reader:
+        assert await outcome(reader) == 1
+
+
+async def test_a_crash_takes_nothing_from_a_sync_stream_and_its_readers_go_on(
+    server: str, log: Log
+) -> None:
+    stream = new_stream(server, "sync", "sync")
+    [*_, held] = await append(log, stream, 50)
+    async with log.follow(stream, Cursor(held.segment, held.sequence)) as follower:
+        await crash(server)
+        [next_one] = await append(log, stream, 1)
+        assert (next_one.segment, next_one.sequence) == (held.segment, 51)
+        assert await outcome(follower) == 51
+
+
+async def test_the_recovery_is_announced_once_however_many_processes_connect(
+    server: str, log: Log
+) -> None:
+    stream = new_stream(server, "told", "async")
+    await append(log, stream, 1)
+    async with log.follow(1, "now") as system, Log.open(database_url=server) as other:
+        await crash(server)
+        await asyncio.gather(append(log, stream, 1), append(other, stream, 1))
+        told: list[Event] = []
+        async with asyncio.timeout(TIMEOUT_S):
+            while not told:
+                try:
+                    told += [stored.event for stored in await system.catch_up()]
+                except errors.DatabaseUnavailable:
+                    await asyncio.sleep(0.01)
+    assert [event.type for event in told] == ["log.recovered"]
+    assert told[0].attributes["reason"] == "crashed"
+
+
+def test_in_another_server_every_stream_has_a_new_segment(server: str) -> None:
+    stream = new_stream(server, "moved", "sync")
+    with psycopg.connect(server) as connection:
+        before = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
+        connection.execute("UPDATE log_state SET system_identifier = 1")
+        found = connection.execute("SELECT stream, reason FROM prove_continuity()").fetchall()
+        after = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
+    assert sorted(found) == sorted((stream_id, "restored") for stream_id, _ in before)
+    assert (stream.id, "restored") in found
+    assert not set(before) & set(after)
+
+
+def test_all_streams_can_be_given_new_segments_by_hand(server: str) -> None:
+    with psycopg.connect(server) as connection:
+        before = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
+        assert continuity.roll_all(connection) == len(before)
+        after = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
+    assert not set(before) & set(after)
