@@ -65,7 +65,10 @@ ACTION_CHARS_MAX = 200  # the id of an action, in a header and in each event tha
 GROUP_BYTES_MIN = 4 * 1024 * 1024  # a smaller partition is mostly its own index pages
 GROUPS_PER_CAPACITY = 16  # partitions in a quota or on a disk: what goes at once is a small part
 RETAIN_LOOK_INTERVAL_S = 1.0  # how often retention looks when there is room enough
-RETAIN_BUSY_INTERVAL_S = 0.25  # and above half the quota, or with little space on the disk
+RETAIN_BUSY_INTERVAL_S = 0.25  # and with little space on the disk
+RETAIN_LOOK_INTERVAL_S_MIN = 0.02  # and just below where emits are refused
+RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # as fast may the data grow, indexes and all
+RETAIN_SYSTEM_S_MIN = 3_600.0  # so long a segment of `system` stays, whatever the quota says
 RETAIN_SEGMENTS_MAX = 1_000  # dropped in one transaction: rows updated, and events of `system`
 RETAIN_STREAMS_MAX = 200  # sealed in one transaction; their heads are held together
 RETAIN_FAULT_PAUSE_S = 1.0  # after the database refused or was away
@@ -73,6 +76,7 @@ QUOTA_BYTES_MIN = 32 * 1024 * 1024  # below it the groups' own pages are a large
 QUOTA_SHARE_ACT = 0.80  # of the quota: above it the oldest segments go ...
 QUOTA_SHARE_GOAL = 0.70  # ... until so much is left
 QUOTA_SHARE_RELIEVED = 0.50  # below it a time of too much is over, and the next one is announced
+QUOTA_SHARE_CLEAN = 0.88  # up to it cleaning may copy, which frees more in the end
 QUOTA_SHARE_REFUSE = 0.92  # above it emits get 507, so that the disk stays below the quota
 # of a group's stored bytes that may still be live when it is cleaned: what is copied then is no
 # more than what it frees
@@ -252,6 +256,8 @@ CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
 CALLBACK_WAKE_INTERVAL_S = 0.05  # a worker is told of new deliveries at most so often
 CALLBACK_WAKE_TIMEOUT_S = 0.5  # of Redis; a lost word costs CALLBACK_SCAN_INTERVAL_S
 CALLBACK_LANE_KEPT_S = 3_600.0  # a lane that nobody holds is forgotten after this
+CALLBACK_ARCHIVE_S_MAX = 2.0  # reading archived events for one claim; the rest is tried again
+CALLBACK_HEADER_REGISTRATIONS_MAX = 100  # beyond it a CloudEvent says not which ones matched
 
 # --- overview ---
 # counting so many takes some 20 ms; "or more" tells an operator enough
@@ -265,6 +271,7 @@ PATH_CHARS_MAX = 1_024  # a pair's name; every event's objects are opened along 
 # --- client ---
 CLIENT_PAUSE_S_MIN = 0.05  # before the first new try; then twice as long each time
 CLIENT_PAUSE_S_MAX = 5.0  # a hub that comes back is found within it
+CLIENT_TRIES_MAX = 3  # to begin what a person waits for; what has begun is never given up
 CLIENT_POLL_S = 25  # one long poll; below the 30 s after which proxies commonly give up
 CLIENT_SILENCE_S = 45.0  # three heartbeats of the hub; then the connection counts as dead
 CLIENT_PAGE_EVENTS = 500  # one page of history; about a read of the hub's

@@ -1,12 +1,22 @@
-"""Pages of a stream's history: forward, backward, or from a time on. Plain."""
+"""What a stream holds, once: forward as one response of lines that is asked for again from where it
+was cut, backward in pages. Plain; aiohttp.
+"""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple
 
+import aiohttp
+import orjson
+
 from eventhub import limits
-from eventhub.client.http import Http, Request, stream_path
+from eventhub.client.errors import RETRY, refusal
+from eventhub.client.http import Http, Request, refuse, stream_path
+from eventhub.client.listening import UNREACHABLE, pause_s
 from eventhub.client.place import from_text, query_of
-from eventhub.client.types import NOTHING, Cursor, Page, Start
+from eventhub.client.types import NOTHING, Cursor, Delivered, HubProblem, Page, Start
+
+_LINES = "application/x-ndjson"
 
 
 class Wanted(NamedTuple):
@@ -21,29 +31,87 @@ class Wanted(NamedTuple):
         pairs = {name: value for name, value in wanted.items() if name != "mask"}
         return cls(start, wanted.get("mask"), pairs)
 
+    def query(self) -> dict[str, str]:
+        return {"from": from_text(self.start), **query_of(self.mask, self.pairs)}
+
+
+class Walk:
+    """A walk forward: `cursor` is how far it got, `head` where it ends, once that is known."""
+
+    def __init__(self, http: Http, stream: str, wanted: Wanted) -> None:
+        self._http = http
+        self._stream = stream
+        self._wanted = wanted
+        self.head: int | None = None
+        self.cursor: Cursor | None = None
+
+    async def events(self) -> AsyncIterator[Delivered]:
+        """From the start to what was the last event when it began; over lost connections.
+
+        Raises HubProblem: GapError for what was dropped before it was read.
+        """
+        attempt = 0
+        while True:
+            try:
+                async for delivered in self._once():
+                    attempt = 0
+                    yield delivered
+                return
+            except UNREACHABLE:
+                if self.cursor is None and attempt == limits.CLIENT_TRIES_MAX:
+                    raise
+            except HubProblem as error:
+                if error.status not in RETRY:
+                    raise
+            await asyncio.sleep(pause_s(attempt))
+            attempt += 1
+
+    async def _once(self) -> AsyncIterator[Delivered]:
+        async with self._http.session.get(
+            self._http.base_url + stream_path(self._stream, "events"),
+            params=self._wanted.query(),
+            headers={"Accept": _LINES},
+            timeout=aiohttp.ClientTimeout(total=None, sock_read=limits.CLIENT_SILENCE_S),
+        ) as response:
+            await refuse(response)
+            if self.head is None:
+                self.head = int(response.headers["EventHub-Sequence"])
+            async for line in lines(response.content):
+                if b'"op"' in line[:8]:
+                    self._ended(orjson.loads(line))
+                    return
+                delivered = Delivered.of(orjson.loads(line))
+                if delivered.sequence > self.head:
+                    return
+                self._moved(delivered.cursor)
+                yield delivered
+        raise ConnectionError("the hub's answer ended before its last line")
+
+    def _ended(self, last: dict[str, Any]) -> None:
+        """The last line says how far the hub looked, or why it stopped."""
+        if last["op"] != "end":
+            raise refusal(last)
+        self._moved(Cursor(last["cursor"]["segment"], last["cursor"]["sequence"]))
+
+    def _moved(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self._wanted = self._wanted._replace(start=cursor)
+
+
+async def lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """The lines of a body, however long one is."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line
+
 
 async def one_page(http: Http, stream: str, wanted: Wanted, order: str, limit: int) -> Page:
     """One page. Raises HubProblem (GapError, SegmentMismatchError for a cursor of old)."""
-    query = {
-        "from": from_text(wanted.start),
-        "order": order,
-        "limit": str(limit),
-        **query_of(wanted.mask, wanted.pairs),
-    }
+    query = {**wanted.query(), "order": order, "limit": str(limit)}
     request = Request("GET", stream_path(stream, "events"), query=query)
     return Page.of((await http.ask(request)).json)
-
-
-async def forwards(http: Http, stream: str, wanted: Wanted) -> AsyncIterator[Page]:
-    """Pages from a start to what was the last event when the first was asked for."""
-    end: int | None = None
-    while True:
-        page = await one_page(http, stream, wanted, "forward", limits.CLIENT_PAGE_EVENTS)
-        end = page.head if end is None else end
-        yield page._replace(events=tuple(e for e in page.events if e.sequence <= end))
-        if page.cursor is None or page.cursor.sequence >= end:
-            return
-        wanted = wanted._replace(start=page.cursor)
 
 
 async def backwards(http: Http, stream: str, wanted: Wanted) -> AsyncIterator[Page]:

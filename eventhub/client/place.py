@@ -60,7 +60,8 @@ class Place:
 
     def query(self) -> dict[str, str]:
         """The same as parameters of the listen door."""
-        return {"from": from_text(self.start), **query_of(self._asked.mask, self._asked.wanted)}
+        query = {"from": from_text(self.start), **query_of(self._asked.mask, self._asked.wanted)}
+        return {**query, "state": self._state} if self._state else query
 
     def take(self, message: dict[str, Any]) -> Item | None:
         """What a message of the hub means.
@@ -84,7 +85,7 @@ class Place:
             self._parts.append(StateItem.of(message))
         elif op == "state_end":
             return self._complete(_cursor(message["cursor"]))
-        elif op in ("gap", "segment_mismatch", "error"):
+        elif op in ("gap", "segment_mismatch", "error") and message.get("then") != "state":
             raise refusal(self.known(message))
         return None
 
@@ -128,7 +129,11 @@ def query_of(mask: int | list[str] | None, wanted: Mapping[str, Any]) -> dict[st
 
 
 def _parameter(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return orjson.dumps(value).decode()
 
 
 def _from(start: Start) -> Any:

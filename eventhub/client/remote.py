@@ -13,7 +13,7 @@ import orjson
 
 from eventhub import limits
 from eventhub.client.errors import RETRY
-from eventhub.client.history import Wanted, backwards, forwards, one_page
+from eventhub.client.history import Walk, Wanted, backwards, one_page
 from eventhub.client.http import Answer, Http, Request, stream_path
 from eventhub.client.listening import UNREACHABLE, OnGap, listening, pause_s
 from eventhub.client.place import Asked, Place
@@ -99,7 +99,7 @@ class HubClient:
         GapError and SegmentMismatchError unless `on_gap` says otherwise, LossDetected, and other
         HubProblem (`unknown_stream`, ...) as they are.
         """
-        place = Place(Asked(stream, start, mask, wanted))
+        place = Place(Asked(stream, start, mask, wanted, "never"))
         items = listening(self.http, place, via=via, on_gap=on_gap)
         async with aclosing(items):  # type: ignore[type-var]
             async for item in items:
@@ -125,13 +125,21 @@ class HubClient:
         """What is stored, event by event: forward from `oldest` (or a start) to the last one when
         asked, or backward from `now`. `wanted` as in `listen`, with `mask`.
         """
-        walk = forwards if order == "forward" else backwards
-        asked = Wanted.of(start or ("oldest" if order == "forward" else "now"), wanted)
-        pages = walk(self.http, stream, asked)
+        if order == "forward":
+            walk = self.walk(stream, start=start or "oldest", **wanted)
+            async with aclosing(walk.events()) as events:  # type: ignore[type-var]
+                async for delivered in events:
+                    yield delivered
+            return
+        pages = backwards(self.http, stream, Wanted.of(start or "now", wanted))
         async with aclosing(pages):  # type: ignore[type-var]
             async for page in pages:
                 for delivered in page.events:
                     yield delivered
+
+    def walk(self, stream: str, *, start: Start = "oldest", **wanted: Any) -> Walk:
+        """The forward history with its progress: `cursor`, and `head` where it ends."""
+        return Walk(self.http, stream, Wanted.of(start, wanted))
 
     async def replay(
         self,

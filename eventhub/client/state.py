@@ -61,7 +61,7 @@ class State(Mapping[str, StateItem]):
         return self._fold.items[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._fold.items)
+        return iter(tuple(self._fold.items))  # another thread may look
 
     def __len__(self) -> int:
         return len(self._fold.items)

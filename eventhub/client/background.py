@@ -1,0 +1,49 @@
+"""An event loop in a thread of its own, for callers that have none. Plain; asyncio."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from typing import TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Background:
+    """`run` waits for a result; Ctrl-C while it waits cancels what it waits for."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, awaitable: Awaitable[T]) -> T:
+        """Raises what the awaitable raises."""
+        future = asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
+        """An async iterator as a plain one; closed when the caller leaves it."""
+        generator = cast("AsyncGenerator[T, None]", items)
+        try:
+            while True:
+                try:
+                    item = self.run(anext(generator))
+                except StopAsyncIteration:
+                    return
+                yield item
+        finally:
+            self.run(generator.aclose())
+
+    def close(self) -> None:
+        self.run(self._loop.shutdown_asyncgens())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
