@@ -13,6 +13,7 @@ from eventhub.access.gate import Gate
 from eventhub.access.zone_names import zone_names
 from eventhub.clock import SystemClock
 from eventhub.env import Env
+from eventhub.eventlog.archive.reader import Archive
 from eventhub.eventlog.disk import Disk
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
@@ -39,6 +40,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         database_url=env.database_url,
         direct_url=env.database_direct_url,
         redis_url=env.redis_url,
+        archive=Archive(env.archive_url) if env.archive_url else None,
     )
     async with opened as log:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
@@ -62,7 +64,7 @@ def open_upkeep(env: Env) -> Upkeep:
     """What keeps the log within its room, with what other rooms have to say about it."""
     return Upkeep(
         env.database_direct_url,
-        Rooms(retained.needs, zone_names, retained.release, retained.shed, retained.TABLES),
+        Rooms(retained.needs, zone_names, retained.release, retained.shed),
         SystemClock(),
         quota_bytes=env.quota_bytes,
         disk=Disk(Path(env.store_dir)) if env.store_dir else None,

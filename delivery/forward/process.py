@@ -23,7 +23,7 @@ from eventhub.clock import Clock, SystemClock
 from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.database import AWAY, reading
 from eventhub.eventlog.endless import endless
-from eventhub.eventlog.log import Log
+from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.logs import get_logger
 from registrations.catalog import streams_with_callbacks
 from registrations.feed import Feed
@@ -34,7 +34,12 @@ _POSTPONED = (psycopg.Error, EventHubError, *AWAY)
 
 
 async def forward(
-    *, database_url: str, direct_url: str, woken: Callable[[], None], stop: asyncio.Event
+    *,
+    database_url: str,
+    direct_url: str,
+    archive: ReadsArchive | None,
+    woken: Callable[[], None],
+    stop: asyncio.Event,
 ) -> None:
     """Forward until `stop` is set; then every lease is free at once.
 
@@ -42,7 +47,7 @@ async def forward(
     hint only: whoever drains looks by itself as well.
     """
     async with (
-        Log.open(database_url=database_url, direct_url=direct_url) as hub_log,
+        Log.open(database_url=database_url, direct_url=direct_url, archive=archive) as hub_log,
         writing_pool(database_url) as pool,
     ):
         forwarder = Forwarder(hub_log, direct_url or database_url, woken)

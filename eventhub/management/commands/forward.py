@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from delivery.forward.process import forward
 from eventhub.celery import open_waker
 from eventhub.env import Env, read_env
+from eventhub.eventlog.archive.reader import Archive
 
 
 class Command(BaseCommand):
@@ -36,6 +37,8 @@ async def _until_told(env: Env) -> None:
         await forward(
             database_url=env.database_url,
             direct_url=env.database_direct_url,
+            archive=Archive(env.archive_url) if env.archive_url else None,
+            archive=Archive(env.archive_url) if env.archive_url else None,
             woken=waker.wake,
             stop=stop,
         )
