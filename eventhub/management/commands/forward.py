@@ -38,7 +38,6 @@ async def _until_told(env: Env) -> None:
             database_url=env.database_url,
             direct_url=env.database_direct_url,
             archive=Archive(env.archive_url) if env.archive_url else None,
-            archive=Archive(env.archive_url) if env.archive_url else None,
             woken=waker.wake,
             stop=stop,
         )
