@@ -3,76 +3,128 @@
 `emit` and `listen` without a network (EMC-01). Plain.
 """
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, suppress
 from typing import Any
 
 import orjson
 
-from delivery.sessions.protocol import Filter
-from eventhub.access.gate import Gate
-from eventhub.access.principal import Principal
-from eventhub.client.types import Cursor, Delivered, HubProblem, Receipt, Start
-from eventhub.clock import Clock
+from delivery.sessions.frames import Heading
+from delivery.sessions.listening import Listening, Sources, Turn
+from delivery.sessions.told import Single, told
+from delivery.sessions.wish import Wish, parse_start
+from eventhub import limits
+from eventhub.client.types import At, Cursor, Delivered, HubProblem, Receipt, Start
 from eventhub.doors.emit import emit
-from eventhub.errors import EventHubError, InvalidMask
-from eventhub.event.envelope import ALL_MASK
+from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.event.inbound import from_objects, parse_mask
+from eventhub.event.json_codec import time_text
 from eventhub.eventlog import stored as log_types
-from eventhub.eventlog.log import Log
+from eventhub.eventlog.read import Start as LogStart
 from registrations.lang.pairs import parse_pairs
 
 
 class LocalHub:
-    """Same calls, same answers and same refusals as `eventhub.client.remote.HubClient`."""
+    """Same calls, same answers and same refusals as `eventhub.client.remote.HubClient`, by the
+    same credential.
+    """
 
-    def __init__(self, log: Log, gate: Gate, principal: Principal, clock: Clock) -> None:
-        self._log = log
-        self._gate = gate
-        self._principal = principal
-        self._clock = clock
+    def __init__(self, sources: Sources, credential: str) -> None:
+        self._sources = sources
+        self._credential = credential
 
     async def emit(self, stream: str, events: dict[str, Any] | Sequence[dict[str, Any]]) -> Receipt:
         """Store one event or several, all or none. Raises HubProblem."""
+        log, gate = self._sources.log, self._sources.gate
         try:
+            principal = await gate.authorise(self._credential)
             made = from_objects([events] if isinstance(events, dict) else list(events))
-            emitted = await emit(self._log, self._gate, self._principal, stream, made)
+            emitted = await emit(log, gate, principal, stream, made)
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
         return Receipt.of(emitted.json())
 
     async def listen(
-        self, stream: str, *, start: Start = "now", mask: int | None = None, **pairs: Any
+        self,
+        stream: str,
+        *,
+        start: Start = "now",
+        mask: int | list[str] | None = None,
+        **wanted: Any,
     ) -> AsyncIterator[Delivered]:
-        """Every event of a stream from a start on, in order, once. Raises HubProblem."""
+        """Every event of a stream from a start on, in order, once. `wanted`: domain, type,
+        attributes, application, or registrations. Raises HubProblem.
+        """
         try:
-            self._principal.require_listen(stream)
-            found = await self._gate.stream(self._principal, stream)
-            zone = self._principal.zone if stream == "system" else None
-            wanted = Filter(mask=_mask(mask), pairs=parse_pairs(pairs), zone=zone)
-            begin = log_types.Cursor(*start) if isinstance(start, Cursor) else start
-            async with self._log.follow(found, begin) as follower:
-                told = follower.cursor.sequence
-                async for stored in follower:
-                    if wanted.wants(stored, self._clock.now_us()):
-                        live = stored.sequence > follower.position.head
-                        yield _delivered(stored, told, live=live)
-                        told = stored.sequence
+            wish = _wish(stream, start, mask, wanted)
+            async with aclosing(self._told(wish)) as turns:
+                async for some in turns:
+                    for delivered in some:
+                        yield delivered
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
 
+    async def _told(self, wish: Wish) -> AsyncGenerator[list[Delivered], None]:
+        """Goes on by itself when the database comes back."""
+        sources = self._sources
+        principal = await sources.gate.authorise(self._credential)
+        reader = Single(sources.gate, sources.clock, self._credential, principal)
+        listening = await Listening.open(sources, principal, wish)
+        try:
+            while True:
+                async with aclosing(_until_away(reader, listening)) as turns:
+                    async for some in turns:
+                        yield some
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+        finally:
+            await listening.close()
 
-def _mask(mask: int | None) -> int:
-    found = ALL_MASK if mask is None else parse_mask(mask)
-    if isinstance(found, list):
-        raise InvalidMask(field="mask")
-    return found
+
+async def _until_away(
+    reader: Single, listening: Listening
+) -> AsyncGenerator[list[Delivered], None]:
+    """What the reader is told until the database is away."""
+    with suppress(DatabaseUnavailable):
+        async with aclosing(told(reader, listening, _Handed(), Turn())) as turns:
+            async for some in turns:
+                yield some
 
 
-def _delivered(stored: log_types.Stored, prev: int, *, live: bool) -> Delivered:
-    return Delivered(
-        stored.segment,
-        stored.sequence,
-        prev,
-        "live" if live else "recovery",
-        orjson.loads(stored.json),
+class _Handed:
+    """Events as the client's own type."""
+
+    def event(self, heading: Heading, stored: log_types.Stored) -> Delivered:
+        return Delivered(
+            stored.segment,
+            stored.sequence,
+            heading.prev,
+            heading.liveness,
+            orjson.loads(stored.json),
+            tuple(heading.registrations),
+            time_text(stored.appended_at_us),
+        )
+
+    def state(self, listen: str, key: str, stored: log_types.Stored) -> Delivered:
+        raise NotImplementedError("A listen inside a process has no snapshot.")
+
+    def message(self, fields: dict[str, Any]) -> Delivered:
+        raise NotImplementedError("A listen inside a process has no messages.")
+
+
+def _wish(stream: str, start: Start, mask: int | list[str] | None, wanted: dict[str, Any]) -> Wish:
+    pairs = {name: value for name, value in wanted.items() if name != "registrations"}
+    return Wish(
+        stream=stream,
+        start=_start(start),
+        mask=None if mask is None else parse_mask(mask),
+        pairs=parse_pairs(pairs),
+        registrations=tuple(wanted.get("registrations", ())),
+        state="never",
     )
+
+
+def _start(start: Start) -> LogStart:
+    if isinstance(start, Cursor):
+        return log_types.Cursor(*start)
+    return parse_start(start.text if isinstance(start, At) else start)

@@ -16,8 +16,10 @@ from starlette.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from eventhub import limits
-from eventhub.doors.app import AsgiApp, Doors
+from eventhub.clock import SystemClock
+from eventhub.doors.app import AsgiApp, Doors, House
 from eventhub.doors.http import Receive, Scope, Send
+from eventhub.doors.table import DOORS
 from eventhub.env import read_env
 from eventhub.eventlog.endless import endless
 from eventhub.hub import Hub, open_hub
@@ -29,6 +31,8 @@ if _proxies:  # whose word about the caller's address is taken; nobody's by defa
 
 from delivery.sessions.consumer import SocketDoor  # noqa: E402 - needs Django set up
 from delivery.sessions.keeper import Keeper  # noqa: E402
+from delivery.sessions.listening import Sources  # noqa: E402
+from delivery.sessions.table import listen_doors  # noqa: E402
 
 
 class Application:
@@ -60,10 +64,11 @@ class Application:
         keeper = Keeper(hub.gate)
         keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
-        self._http = _with_cors(
-            Doors(_django, hub_log=hub.log, gate=hub.gate, redis_url=hub.env.redis_url), hub
-        )
-        self._websocket = SocketDoor(hub_log=hub.log, gate=hub.gate, feed=hub.feed, keeper=keeper)
+        sources = Sources(hub.log, hub.gate, hub.feed, SystemClock())
+        doors = (*DOORS, *listen_doors(sources, keeper))
+        house = House(hub.log, hub.gate, hub.env.redis_url)
+        self._http = _with_cors(Doors(_django, doors, house), hub)
+        self._websocket = SocketDoor(sources, keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of
         # Django stops every socket for 50 ms.
         gc.collect()
@@ -79,8 +84,24 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
         app,  # type: ignore[arg-type]
         allow_origins=list(hub.env.cors_origins),
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "Last-Event-ID"],
-        expose_headers=["Retry-After", "ETag"],
+        allow_headers=[
+            "Authorization",
+            "Content-Type",
+            "EventHub-Action",
+            "Idempotency-Key",
+            "If-Match",
+            "If-None-Match",
+            "Last-Event-ID",
+        ],
+        expose_headers=[
+            "ETag",
+            "EventHub-Action",
+            "EventHub-Caused",
+            "EventHub-Cursor",
+            "EventHub-Segment",
+            "EventHub-Sequence",
+            "Retry-After",
+        ],
     )
 
 

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.generators import SchemaGenerator
 
+from delivery.sessions.table import LISTEN_DOORS, LISTEN_SCHEMAS
 from eventhub import errors
 from eventhub.access.problems import problem_response
 from eventhub.doors.table import DOORS, component_schemas
@@ -38,10 +39,10 @@ def add_doors(
     result: dict[str, Any], generator: SchemaGenerator, request: Any, public: bool
 ) -> dict[str, Any]:
     """drf-spectacular's postprocessing hook: the doors' operations join the document."""
-    for door in DOORS:
+    for door in (*DOORS, *LISTEN_DOORS):
         result["paths"].setdefault(door.path, {})[door.method.lower()] = door.operation()
     components = result.setdefault("components", {})
-    components.setdefault("schemas", {}).update(component_schemas())
+    components.setdefault("schemas", {}).update({**component_schemas(), **LISTEN_SCHEMAS})
     result["paths"] = dict(sorted(result["paths"].items()))
     return result
 

@@ -1,5 +1,6 @@
-"""uvicorn's HTTP protocol with four things more: what is no HTTP is refused with a problem
-document, headers must arrive in time and are bounded, and only a GET can become a websocket.
+"""uvicorn's HTTP protocol with five things more: what is no HTTP is refused with a problem
+document, headers must arrive in time and are bounded, only a GET can become a websocket, and a door
+that answers for long is told when its reader has gone or the server stops.
 
 Composition root.
 """
@@ -11,6 +12,7 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eventhub import limits
+from eventhub.doors.http import Peer
 from eventhub.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
 
 
@@ -23,11 +25,13 @@ class HubHttpProtocol(HttpToolsProtocol):
     _fruitless_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
+        self._peer = Peer(transport)
         super().connection_made(transport)
         self._await_headers()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self.scope["extensions"] = {"eventhub.peer": self._peer}  # type: ignore[dict-item]
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
@@ -57,6 +61,11 @@ class HubHttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+        self._peer.lost()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self._peer.stop()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(BadRequest(msg), b"400 Bad Request")

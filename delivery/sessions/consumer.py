@@ -9,13 +9,12 @@ from urllib.parse import parse_qs
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.sessions.frames import SUBPROTOCOLS, Frame, frames_for
-from delivery.sessions.keeper import Keeper, Socket
-from delivery.sessions.pump import Parts, Pump
+from delivery.sessions.keeper import Keeper
+from delivery.sessions.listening import Sources
+from delivery.sessions.pump import Outlet, Pump
 from eventhub import limits
-from eventhub.access.gate import Gate
 from eventhub.access.keys import is_key
 from eventhub.access.principal import Principal
-from eventhub.clock import SystemClock
 from eventhub.doors.http import Receive, Scope, Send, problem_answer, read_head
 from eventhub.errors import (
     EventHubError,
@@ -24,9 +23,7 @@ from eventhub.errors import (
     NotFound,
     Unauthenticated,
 )
-from eventhub.eventlog.log import Log
 from eventhub.logs import get_logger
-from registrations.feed import Feed
 
 log = get_logger(__name__)
 
@@ -37,11 +34,9 @@ CLOSE_FAILED = 1011
 class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """One socket. The handshake (SocketDoor) has authorised it already."""
 
-    def __init__(self, *, hub_log: Log, gate: Gate, feed: Feed, keeper: Keeper) -> None:
+    def __init__(self, *, sources: Sources, keeper: Keeper) -> None:
         super().__init__()
-        self._log = hub_log
-        self._gate = gate
-        self._feed = feed
+        self._sources = sources
         self._keeper = keeper
         self._pumping: asyncio.Task[None] | None = None
         self._second = 0
@@ -50,11 +45,10 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         subprotocol = chosen_subprotocol(self.scope)
         await self.accept(subprotocol)
-        frames = frames_for(subprotocol)
-        parts = Parts(self._log, self._gate, self._feed, SystemClock(), frames, self._send)
+        outlet = Outlet(frames_for(subprotocol), self._send)
         credential, principal = self.scope["eventhub"]
-        self._pump = Pump(parts, credential, principal)
-        self._keeper.add(self._pump, Socket(self._abandon, self._unsent_bytes))
+        self._pump = Pump(self._sources, outlet, credential, principal)
+        self._keeper.add(self._pump, self)
         self._pumping = asyncio.create_task(self._run())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -92,7 +86,7 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             kind = "text" if isinstance(frame, str) else "bytes"
             await self.base_send({"type": "websocket.send", kind: frame})
 
-    def _abandon(self, frame: Frame) -> None:
+    def abandon(self, frame: Frame) -> None:
         """Say a last word without waiting for room, and drop the connection."""
         if self._pumping is not None:
             self._pumping.cancel()
@@ -100,7 +94,8 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if abandon is not None:
             abandon(frame)
 
-    def _unsent_bytes(self) -> int:
+    def unsent_bytes(self) -> int:
+        """What the socket has not taken yet."""
         unsent = self.scope.get("extensions", {}).get("eventhub.unsent_bytes")
         return 0 if unsent is None else int(unsent())
 
@@ -117,12 +112,10 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 class SocketDoor:
     """The handshake of /v1/ws: authorises before accepting, and refuses with a problem document."""
 
-    def __init__(self, *, hub_log: Log, gate: Gate, feed: Feed, keeper: Keeper) -> None:
-        self._gate = gate
+    def __init__(self, sources: Sources, keeper: Keeper) -> None:
+        self._gate = sources.gate
         self._keeper = keeper
-        self._consumer = SessionConsumer.as_asgi(
-            hub_log=hub_log, gate=gate, feed=feed, keeper=keeper
-        )
+        self._consumer = SessionConsumer.as_asgi(sources=sources, keeper=keeper)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

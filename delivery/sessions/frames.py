@@ -1,10 +1,9 @@
-"""The hub's frames in the two subprotocols:
-
-JSON text, and protobuf that ends with the stored bytes (EMC-31). Plain.
+"""What a reader is told, in the form of each door: websocket messages in JSON and protobuf, whose
+event frames end with the stored bytes (EMC-31), server-sent events, lines, pages. Plain.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -22,44 +21,63 @@ _EVENT_BYTES_TAG = b"\x7a"  # field 15, length-delimited: the last of EventFrame
 _FRAME_EVENT_TAG = b"\x0a"  # field 1, length-delimited: ServerFrame.event
 
 Frame = str | bytes
+# appended after the listen began; missed by a reader that resumes; replayed on demand (FOX-02)
+Liveness = Literal["live", "recovery", "playback"]
+_LIVENESS: dict[Liveness, event_pb2.Liveness] = {
+    "live": event_pb2.LIVE,
+    "recovery": event_pb2.RECOVERY,
+    "playback": event_pb2.PLAYBACK,
+}
+T = TypeVar("T", covariant=True)
 
 
 class Heading(NamedTuple):
     """What one listen is told beside the event itself."""
 
-    listen: str  # its name, as JSON
+    listen: str  # its name, as JSON; empty where a connection has one listen without a name
     prev: int
-    live: bool
+    liveness: Liveness
     registrations: Sequence[int] = ()  # of those that the listen names, the ones that matched
 
 
+class Form(Protocol[T]):
+    """How a door says it. What is the same for all readers of an event is made once and shared."""
+
+    def event(self, heading: Heading, stored: Stored) -> T: ...
+
+    def state(self, listen: str, key: str, stored: Stored) -> T:
+        """The latest event of a key, in a snapshot."""
+        ...
+
+    def message(self, fields: dict[str, Any]) -> T:
+        """Anything else; its `op` says what."""
+        ...
+
+
 class JsonFrames:
-    """Text frames. What is the same for all readers of an event is made once and shared."""
+    """Text frames."""
 
-    def event(self, heading: Heading, stored: Stored) -> Frame:
-        liveness = "live" if heading.live else "recovery"
-        named = ""
-        if heading.registrations:
-            named = f'"registrations":[{",".join(map(str, heading.registrations))}],'
-        return (
-            f'{{"op":"event","listen":{heading.listen},"prev":{heading.prev},'
-            f'"liveness":"{liveness}",{named}{shared_json(stored)}}}'
-        )
+    def event(self, heading: Heading, stored: Stored) -> str:
+        return f'{{"op":"event",{_about(heading)}{shared_json(stored)}}}'
 
-    def message(self, fields: dict[str, Any]) -> Frame:
+    def state(self, listen: str, key: str, stored: Stored) -> str:
+        named = f'"listen":{listen},' if listen else ""
+        return f'{{"op":"state",{named}"key":{_text(key)},{shared_json(stored)}}}'
+
+    def message(self, fields: dict[str, Any]) -> str:
         return orjson.dumps(fields).decode()
 
 
 class ProtobufFrames:
     """Binary frames: ServerFrame messages."""
 
-    def event(self, heading: Heading, stored: Stored) -> Frame:
+    def event(self, heading: Heading, stored: Stored) -> bytes:
         header = _header(
-            listen=orjson.loads(heading.listen),
+            listen=orjson.loads(heading.listen) if heading.listen else "",
             segment=stored.segment,
             sequence=stored.sequence,
             prev=heading.prev,
-            liveness=event_pb2.LIVE if heading.live else event_pb2.RECOVERY,
+            liveness=_LIVENESS[heading.liveness],
             appended_at_us=stored.appended_at_us,
             registrations=heading.registrations,
         ).SerializeToString()
@@ -68,12 +86,78 @@ class ProtobufFrames:
         whole = len(header) + 1 + len(size) + len(payload)
         return b"".join((_FRAME_EVENT_TAG, varint(whole), header, _EVENT_BYTES_TAG, size, payload))
 
-    def message(self, fields: dict[str, Any]) -> Frame:
-        made: bytes = _server_frame(message=orjson.dumps(fields).decode()).SerializeToString()
+    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+        made: bytes = _server_frame(message=_json.state(listen, key, stored)).SerializeToString()
+        return made
+
+    def message(self, fields: dict[str, Any]) -> bytes:
+        made: bytes = _server_frame(message=_json.message(fields)).SerializeToString()
         return made
 
 
+class DelimitedFrames(ProtobufFrames):
+    """Binary frames in one stream of bytes, each behind its length as a varint."""
+
+    def event(self, heading: Heading, stored: Stored) -> bytes:
+        frame = super().event(heading, stored)
+        return varint(len(frame)) + frame
+
+    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+        frame = super().state(listen, key, stored)
+        return varint(len(frame)) + frame
+
+    def message(self, fields: dict[str, Any]) -> bytes:
+        frame = super().message(fields)
+        return varint(len(frame)) + frame
+
+
+class SseFrames:
+    """Server-sent events: the id is the cursor from which an EventSource resumes, the data the JSON
+    frame. Errors are called `problem`, because `error` is the browser's own.
+    """
+
+    def event(self, heading: Heading, stored: Stored) -> bytes:
+        frame = _json.event(heading, stored)
+        return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
+
+    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+        return f"event: state\ndata: {_json.state(listen, key, stored)}\n\n".encode()
+
+    def message(self, fields: dict[str, Any]) -> bytes:
+        name = "problem" if fields["op"] == "error" else fields["op"]
+        cursor = fields.get("cursor")
+        id = "" if cursor is None else f"id: {cursor['segment']}:{cursor['sequence']}\n"
+        return f"{id}event: {name}\ndata: {_json.message(fields)}\n\n".encode()
+
+
+class ItemFrames:
+    """The items of a page, as JSON."""
+
+    def event(self, heading: Heading, stored: Stored) -> bytes:
+        return f"{{{_about(heading)}{shared_json(stored)}}}".encode()
+
+    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+        return _json.state(listen, key, stored).encode()
+
+    def message(self, fields: dict[str, Any]) -> bytes:
+        return orjson.dumps(fields)
+
+
+class LineFrames(ItemFrames):
+    """The items of a page, each on a line of its own."""
+
+    def event(self, heading: Heading, stored: Stored) -> bytes:
+        return super().event(heading, stored) + b"\n"
+
+    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+        return super().state(listen, key, stored) + b"\n"
+
+    def message(self, fields: dict[str, Any]) -> bytes:
+        return super().message(fields) + b"\n"
+
+
 Frames = JsonFrames | ProtobufFrames
+_json = JsonFrames()
 
 
 def frames_for(subprotocol: str | None) -> Frames:
@@ -81,12 +165,27 @@ def frames_for(subprotocol: str | None) -> Frames:
     return ProtobufFrames() if subprotocol == PROTOBUF_SUBPROTOCOL else JsonFrames()
 
 
+def _about(heading: Heading) -> str:
+    named = f'"listen":{heading.listen},' if heading.listen else ""
+    matched = ""
+    if heading.registrations:
+        matched = f'"registrations":[{",".join(map(str, heading.registrations))}],'
+    return f'{named}"prev":{heading.prev},"liveness":"{heading.liveness}",{matched}'
+
+
+def _text(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
 def shared_json(stored: Stored) -> str:
-    """The part of an event's frame that is the same for all its readers."""
+    """The part of an event's frame that is the same for all its readers, on one line."""
     if stored.frame_json is None:
+        event = stored.json
+        if "\n" in event or "\r" in event:  # a body that came as bytes: between its tokens only
+            event = event.replace("\n", " ").replace("\r", " ")
         stored.frame_json = (
             f'"segment":"{stored.segment}","sequence":{stored.sequence},'
-            f'"appended_at":"{time_text(stored.appended_at_us)}","event":{stored.json}'
+            f'"appended_at":"{time_text(stored.appended_at_us)}","event":{event}'
         )
     return stored.frame_json
 

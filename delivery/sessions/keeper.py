@@ -1,4 +1,4 @@
-"""Looks after all sockets of a process once in a while: slow readers, pings, lost confirmation of
+"""Looks after all readers of a process once in a while: slow readers, pings, lost confirmation of
 grants. Plain.
 
 Concurrency contract: one event loop; `run` is one task.
@@ -6,11 +6,10 @@ Concurrency contract: one event loop; `run` is one task.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Protocol
 
 from delivery.sessions.frames import Frame
-from delivery.sessions.pump import Pump
+from delivery.sessions.reader import Reader
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
@@ -20,20 +19,24 @@ from eventhub.logs import get_logger
 log = get_logger(__name__)
 
 
-class Socket(NamedTuple):
-    """What can be done with a socket besides sending (eventhub/websocket.py)."""
+class Socket(Protocol):
+    """What can be done with a connection besides sending (eventhub/websocket.py, server.py)."""
 
-    abandon: Callable[[Frame], None]  # send a last frame without waiting, and drop it soon after
-    unsent_bytes: Callable[[], int]  # what it has not taken yet
+    def abandon(self, frame: Frame) -> None:
+        """Send a last frame without waiting, and drop the connection soon after."""
+
+    def unsent_bytes(self) -> int:
+        """What it has not taken yet."""
+        ...
 
 
 class Kept:
-    """A socket under care, and when it last took something."""
+    """A reader under care, and when it last took something."""
 
-    __slots__ = ("frames", "pump", "since_s", "socket", "took_s", "unsent")
+    __slots__ = ("frames", "reader", "since_s", "socket", "took_s", "unsent")
 
-    def __init__(self, pump: Pump, socket: Socket, now_s: float) -> None:
-        self.pump = pump
+    def __init__(self, reader: Reader, socket: Socket, now_s: float) -> None:
+        self.reader = reader
         self.socket = socket
         self.since_s = now_s
         self.took_s = now_s
@@ -44,14 +47,14 @@ class Kept:
         """For how long a waiting frame has made no progress: neither a frame nor some bytes of a
         large one taken.
         """
-        pump = self.pump
-        unsent = self.socket.unsent_bytes() if pump.sending else 0
+        reader = self.reader
+        unsent = self.socket.unsent_bytes() if reader.sending else 0
         if (
-            not pump.sending
-            or pump.frames_taken != self.frames
+            not reader.sending
+            or reader.frames_taken != self.frames
             or unsent <= self.unsent - limits.SEND_PROGRESS_BYTES_MIN
         ):
-            self.frames, self.unsent, self.took_s = pump.frames_taken, unsent, now_s
+            self.frames, self.unsent, self.took_s = reader.frames_taken, unsent, now_s
         self.unsent = max(self.unsent, unsent)  # a frame came on top
         return now_s - self.took_s
 
@@ -79,14 +82,14 @@ class Keeper:
                 retry_after_s=10,
             )
 
-    def add(self, pump: Pump, socket: Socket) -> None:
-        self._kept[id(pump)] = Kept(pump, socket, asyncio.get_running_loop().time())
-        self._by_client[pump.principal.client_id] += 1
+    def add(self, reader: Reader, socket: Socket) -> None:
+        self._kept[id(reader)] = Kept(reader, socket, asyncio.get_running_loop().time())
+        self._by_client[reader.principal.client_id] += 1
         metrics.SOCKETS.inc()
 
-    def remove(self, pump: Pump) -> None:
-        if self._kept.pop(id(pump), None) is not None:
-            self._by_client[pump.principal.client_id] -= 1
+    def remove(self, reader: Reader) -> None:
+        if self._kept.pop(id(reader), None) is not None:
+            self._by_client[reader.principal.client_id] -= 1
             metrics.SOCKETS.dec()
 
     async def run(self) -> None:
@@ -97,20 +100,20 @@ class Keeper:
             now_s = asyncio.get_running_loop().time()
             for kept in list(self._kept.values()):
                 self._look(kept, now_s)
-                if fresh == kept.pump.waiting:
-                    kept.pump.waker.set()
+                if fresh == kept.reader.waiting:
+                    kept.reader.waker.set()
             metrics.SENT.flush()
 
     def _look(self, kept: Kept, now_s: float) -> None:
-        pump = kept.pump
+        reader = kept.reader
         stalled_s = kept.stalled_s(now_s)
         if stalled_s > limits.SEND_STALL_S_MAX or kept.overfull():
-            log.info("slow_reader_told_to_resume", client=pump.principal.client)
+            log.info("slow_reader_told_to_resume", client=reader.principal.client)
             metrics.SLOW_READERS.inc()
-            self.remove(pump)
-            kept.socket.abandon(pump.resume_message())
+            self.remove(reader)
+            kept.socket.abandon(reader.resume_message())
             return
         pings = int((now_s - kept.since_s) / limits.PING_INTERVAL_S)
-        if pings != pump.pings_due or pump.expired():
-            pump.pings_due = pings
-            pump.waker.set()
+        if pings != reader.pings_due or reader.expired():
+            reader.pings_due = pings
+            reader.waker.set()

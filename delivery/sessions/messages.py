@@ -7,11 +7,12 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 from msgspec import Meta, Struct
 
+from delivery.sessions.wish import StateWish, Wish, parse_start, parse_time
 from eventhub import errors, limits
 from eventhub.event.inbound import parse_mask, refuse_json
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor
-from registrations.lang.pairs import Pairs, parse_pairs
+from registrations.lang.pairs import FIELDS, Pairs, parse_pairs
 
 ListenName = Annotated[str, Meta(min_length=1, max_length=64)]
 # without NUL, which no database takes; whether there is such a stream is asked later
@@ -22,14 +23,16 @@ Registrations = Annotated[
     list[Annotated[int, Meta(ge=1, le=2**63 - 1)]],
     Meta(min_length=1, max_length=limits.LISTEN_REGISTRATIONS_MAX),
 ]
+_SEGMENT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-class CursorIn(Struct, forbid_unknown_fields=True):
-    """The last event seen."""
+class StartIn(Struct, forbid_unknown_fields=True):
+    """The last event seen, or a time."""
 
-    segment: Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")]
-    sequence: Position
+    segment: Annotated[str, Meta(pattern=_SEGMENT)] | None = None
+    sequence: Position | None = None
+    time: str | None = None
 
 
 class Hello(Struct, tag_field="op", tag="hello", forbid_unknown_fields=True):
@@ -45,11 +48,13 @@ class ListenIn(
 
     listen: ListenName
     stream: StreamName
-    start: str | CursorIn = "now"
+    start: str | StartIn = "now"
     mask: int | str | list[str] | None = None
     domain: Any = None
     type: Any = None
     attributes: Any = None
+    application: Any = None
+    state: StateWish = "gap"
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
     registrations: Registrations | None = None  # instead of pairs: what these ask for
     body: Any = None  # named only to be refused: the body is opaque
@@ -103,23 +108,37 @@ def _refuse(error: Exception) -> NoReturn:
     refuse_json(error)
 
 
-def start_of(message: ListenIn) -> Start:
-    """Where a listen begins. Raises InvalidCursor."""
-    start = message.start
-    if isinstance(start, CursorIn):
-        return Cursor(start.segment.lower(), start.sequence)
-    if start == "now":
-        return "now"
-    if start == "oldest":
-        return "oldest"
+def wish_of(message: ListenIn) -> Wish:
+    """What a listen asks for. Raises InvalidCursor, InvalidMask, InvalidField's kin."""
+    return Wish(
+        stream=message.stream,
+        start=_start(message.start),
+        mask=None if message.mask is None else parse_mask(message.mask),
+        pairs=_pairs(message),
+        registrations=tuple(message.registrations or ()),
+        state=message.state,
+    )
+
+
+def _start(start: str | StartIn) -> Start:
+    if isinstance(start, str):
+        return parse_start(start)
+    match (start.segment, start.sequence, start.time):
+        case (str(segment), int(sequence), None):
+            return Cursor(segment.lower(), sequence)
+        case (None, None, str(time)):
+            return parse_time(time)
+    missing = [name for name in ("segment", "sequence") if getattr(start, name) is None]
+    if start.time is None and len(missing) == 1:
+        raise errors.MissingField(field=f"from.{missing[0]}")
     raise errors.InvalidCursor(field="from")
 
 
-def pairs_of(message: ListenIn) -> Pairs:
-    """The pairs of a listen; a `body` among them is an error."""
+def _pairs(message: ListenIn) -> Pairs:
+    """A `body` among them is an error."""
     fields = {
         name: value
-        for name in ("domain", "type", "attributes", "body", "body_base64")
+        for name in (*FIELDS, "body", "body_base64")
         if (value := getattr(message, name)) is not None
     }
     if message.registrations is not None and fields:
@@ -128,8 +147,3 @@ def pairs_of(message: ListenIn) -> Pairs:
             field="registrations",
         )
     return parse_pairs(fields)
-
-
-def mask_of(message: ListenIn) -> int | list[str] | None:
-    """The channels of a listen: bits, names to be looked up, or None for all."""
-    return None if message.mask is None else parse_mask(message.mask)

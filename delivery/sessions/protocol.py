@@ -8,11 +8,12 @@ events it did not ask for (EMC-05).
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from delivery.sessions.frames import Frame, Frames, Heading
+from delivery.sessions.frames import Form, Heading, Liveness, T
+from delivery.sessions.glance import may_be_restricted
 from eventhub import limits, metrics
 from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
 from eventhub.event.envelope import ALL_MASK
@@ -22,28 +23,36 @@ from eventhub.eventlog.system import shown_to
 from registrations.lang.pairs import Pairs
 
 
-class Filter:
-    """What a listen wants: channel bits first (EMC-20), then the pairs; of `system`, the events of
-    its zone only.
+class Filter(NamedTuple):
+    """What a listen wants: channel bits first (EMC-20), then the rest; of `system`, the events of
+    its zone and those of the whole hub. What names `destinations` is for them alone (FOX-14).
     """
 
-    __slots__ = ("mask", "pairs", "zone")
+    mask: int = ALL_MASK
+    pairs: Pairs | None = None
+    zone: str | None = None
+    client: str = ""  # who is told
 
-    def __init__(
-        self, *, mask: int = ALL_MASK, pairs: Pairs | None = None, zone: str | None = None
-    ) -> None:
-        self.mask = mask
-        self.pairs = pairs if pairs is not None and not pairs.everything else None
-        self.zone = zone
+    @property
+    def plain(self) -> bool:
+        """True if the mask alone decides, as far as nothing in an event restricts it."""
+        return self.zone is None and self.pairs is None
 
-    def wants(self, stored: Stored, now_us: int) -> bool:
-        """True if the event goes to the reader; an expired one is skipped and counted."""
+    def wants(self, stored: Stored, now_us: int, *, plain: bool = False) -> bool:
+        """True if the event goes to the reader; an expired one is skipped and counted.
+
+        `plain` is the property, asked once for many events: then most need not be decoded.
+        """
         if not stored.mask & self.mask:
             return False
+        if plain and not may_be_restricted(stored.payload):
+            return True
         event = stored.event
         if self.zone is not None and not shown_to(event, self.zone):
             return False
         if self.pairs is not None and not self.pairs.matches(event):
+            return False
+        if event.destinations and self.client not in event.destinations:
             return False
         if event.expires_at_us and event.expires_at_us <= now_us:
             metrics.EXPIRED.inc()
@@ -52,11 +61,14 @@ class Filter:
 
 
 class Listen:
-    """One listen of a session: its filter, and what its reader has been told."""
+    """One listen: its filter, and what its reader has been told. Without a name it is the only one
+    of its connection.
+    """
 
     __slots__ = (
         "_unacked",
         "filter",
+        "missed",
         "name",
         "name_json",
         "started_head",
@@ -65,10 +77,11 @@ class Listen:
         "window",
     )
 
-    def __init__(self, name: str, stream: str, wanted: Filter, window: int | None) -> None:
+    def __init__(self, name: str, stream: str, wanted: Filter, window: int | None = None) -> None:
         self.name = name
-        self.name_json = orjson.dumps(name).decode()
+        self.name_json = orjson.dumps(name).decode() if name else ""
         self.stream = stream
+        self.missed: Liveness = "recovery"  # what was there before the listen began is called so
         self.filter = wanted
         self.window = window
         self.told = 0  # the last sequence the reader knows of
@@ -86,16 +99,21 @@ class Listen:
         self.started_head = position.head
         return {
             "op": "listening",
-            "listen": self.name,
+            **self.named,
             "stream": self.stream,
             "cursor": position.cursor._asdict(),
             "head": position.head,
         }
 
-    def event(self, stored: Stored, frames: Frames, registrations: Sequence[int] = ()) -> Frame:
+    @property
+    def named(self) -> dict[str, str]:
+        """The field `listen` of its messages."""
+        return {"listen": self.name} if self.name else {}
+
+    def event(self, stored: Stored, form: Form[T], registrations: Sequence[int] = ()) -> T:
         """The frame of an event that is wanted, naming the registrations that matched."""
-        live = stored.sequence > self.started_head
-        frame = frames.event(Heading(self.name_json, self.told, live, registrations), stored)
+        liveness = "live" if stored.sequence > self.started_head else self.missed
+        frame = form.event(Heading(self.name_json, self.told, liveness, registrations), stored)
         self.told = stored.sequence
         if self.window is not None:
             self._unacked.append(stored.sequence)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from delivery.sessions import messages
-from delivery.sessions.frames import Frame, Frames
+from delivery.sessions.frames import Form, Frame
 from delivery.sessions.listening import Listening, Sources
 from delivery.sessions.protocol import Filter, Listen, Session, hello, refusal
 from delivery.sessions.reader import Reader
@@ -24,7 +24,7 @@ SendFrames = Callable[[list[Frame]], Awaitable[None]]
 class Outlet(NamedTuple):
     """Where frames go, and in which form."""
 
-    frames: Frames
+    form: Form[Frame]
     send: SendFrames
 
 
@@ -39,7 +39,8 @@ class Pump(Reader):
     ) -> None:
         super().__init__(sources.gate, sources.clock, credential, principal)
         self._sources = sources
-        self._frames, self._send_frames = outlet
+        self._form: Form[Frame] = outlet.form
+        self._send_frames = outlet.send
         self.session = Session()
         self._pings = 0
         self._running: dict[str, Listening] = {}
@@ -88,9 +89,8 @@ class Pump(Reader):
         listen = Listen(message.listen, message.stream, Filter(), message.window)
         listening = await Listening.open(self._sources, self.principal, wish, listen)
         try:
-            await self._send(
-                [*listening.news(self._frames), self._frames.message(listening.began())]
-            )
+            news = listening.news(self._form)
+            await self._send([*news, self._form.message(listening.began())])
         except BaseException:
             await listening.close()
             raise
@@ -122,9 +122,7 @@ class Pump(Reader):
         waited, before = self.waiting, self.principal
         may = await self.confirmed()
         if self.waiting and not waited:
-            await self._say(
-                {"op": "status", "state": "waiting", **DatabaseUnavailable().problem()}
-            )
+            await self._say({"op": "status", "state": "waiting", **DatabaseUnavailable().problem()})
         elif waited and may:
             await self._say({"op": "status", "state": "resumed"})
         if self.principal is not before:
@@ -171,7 +169,7 @@ class Pump(Reader):
             return False
         if self._running.get(listening.listen.name) is not listening or self.changed():
             return True  # stopped, or grants changed, while something was awaited
-        frames = listening.tell(self._frames)
+        frames = listening.tell(self._form)
         if frames:
             metrics.SENT.add(len(frames), sum(map(len, frames)))
             await self._send(frames)
@@ -188,10 +186,10 @@ class Pump(Reader):
 
     def resume_message(self) -> Frame:
         cursors = {name: one.cursor._asdict() for name, one in self._running.items()}
-        return self._frames.message({"op": "resume", "reason": "slow_reader", "sent": cursors})
+        return self._form.message({"op": "resume", "reason": "slow_reader", "sent": cursors})
 
     async def _say(self, fields: dict[str, Any]) -> None:
-        await self._send([self._frames.message(fields)])
+        await self._send([self._form.message(fields)])
 
     async def _send(self, frames: list[Frame]) -> None:
         self.sending = True

@@ -2,7 +2,8 @@
 body read. Plain.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
@@ -14,12 +15,15 @@ from eventhub.doors.http import (
     Receive,
     Scope,
     Send,
+    Stream,
     content_length,
+    peer_of,
     problem_answer,
     read_body,
     send_answer,
+    send_stream,
 )
-from eventhub.doors.table import DOORS, Call, Door
+from eventhub.doors.table import Call, Door
 from eventhub.errors import EventHubError, MethodNotAllowed
 from eventhub.eventlog.log import Log
 from eventhub.logs import get_logger
@@ -28,15 +32,21 @@ log = get_logger(__name__)
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Doors:
-    """Answers the doors' requests, passes all others to `inner`."""
+class House(NamedTuple):
+    """What the doors of a process share."""
 
-    def __init__(self, inner: AsgiApp, *, hub_log: Log, gate: Gate, redis_url: str) -> None:
+    log: Log
+    gate: Gate
+    redis_url: str
+
+
+class Doors:
+    """Answers the requests of a table of doors, passes all others to `inner`."""
+
+    def __init__(self, inner: AsgiApp, doors: Sequence[Door], house: House) -> None:
         self._inner = inner
-        self._log = hub_log
-        self._gate = gate
-        self._redis_url = redis_url
-        self._routes = [(door.method, door.pattern(), door) for door in DOORS]
+        self._house = house
+        self._routes = [(door.method, door.pattern(), door) for door in doors]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
@@ -45,9 +55,7 @@ class Doors:
         for route_method, pattern, door in self._routes:
             if found := pattern.fullmatch(path):
                 if method == route_method:
-                    call = Call(
-                        self._log, self._gate, self._redis_url, scope, incoming, found.groups()
-                    )
+                    call = Call(*self._house, scope, incoming, found.groups())
                     await self._answer(door, call, incoming, send)
                     return
                 allowed.append(route_method)
@@ -82,10 +90,16 @@ class Doors:
         except Disconnected:
             return
         metrics.door_requests(door.path, answer.status).inc()
-        await send_answer(send, answer, incoming)
+        if isinstance(answer, Answer):
+            await send_answer(send, answer, incoming)
+            return
+        try:
+            await send_stream(send, answer, incoming, peer_of(call.scope))
+        except Exception:
+            log.exception("stream_failed", door=door.path)
 
 
-async def _run(door: Door, call: Call) -> Answer:
+async def _run(door: Door, call: Call) -> Answer | Stream:
     try:
         return await door.run(call)
     except EventHubError as error:

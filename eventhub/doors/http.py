@@ -4,7 +4,7 @@ an error. Plain.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -37,6 +37,77 @@ class Answer(NamedTuple):
     body: bytes
     headers: Headers
     content_type: bytes = b"application/json"
+
+
+async def _nothing() -> None:
+    """There is nothing to close."""
+
+
+class Stream(NamedTuple):
+    """What a door answers piece by piece: the next piece is asked for when the last one was taken,
+    so a slow reader costs one piece. `close` is awaited in any case, begun or not.
+    """
+
+    status: int
+    body: AsyncGenerator[bytes, None]
+    headers: Headers
+    content_type: bytes = b"application/octet-stream"
+    close: Callable[[], Awaitable[None]] = _nothing
+
+
+class Peer:
+    """The connection of a request beyond what ASGI tells: whether it still stands, what it has not
+    taken yet, and how to drop it (eventhub/server.py). Without a server below it stands for ever.
+    """
+
+    __slots__ = ("_transport", "gone", "stopping", "waker")
+
+    def __init__(self, transport: asyncio.Transport | None = None) -> None:
+        self._transport = transport
+        self.gone = False
+        self.stopping = False  # the server wants to end: finish soon
+        self.waker: asyncio.Event | None = None  # set when one of both happens
+
+    @property
+    def over(self) -> bool:
+        """True when nothing more should be waited for."""
+        return self.gone or self.stopping
+
+    def lost(self) -> None:
+        self.gone = True
+        self._wake()
+
+    def stop(self) -> None:
+        self.stopping = True
+        self._wake()
+
+    def unsent_bytes(self) -> int:
+        """What the reader has not taken yet."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def abandon(self, frame: str | bytes) -> None:
+        """Queue a last piece behind what waits, and drop the connection soon after."""
+        last = frame.encode() if isinstance(frame, str) else frame
+        if self._transport is not None and not self._transport.is_closing():
+            if last:
+                self._transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(last), last))
+            asyncio.get_running_loop().call_later(limits.ABANDON_S, self._transport.abort)
+        self.lost()
+
+    def drop(self) -> None:
+        """End the connection where it is, so that a cut answer does not look complete."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _wake(self) -> None:
+        if self.waker is not None:
+            self.waker.set()
+
+
+def peer_of(scope: Scope) -> Peer:
+    """The connection that a request came over."""
+    peer = scope.get("extensions", {}).get("eventhub.peer")
+    return peer if isinstance(peer, Peer) else Peer()
 
 
 class Head(NamedTuple):
@@ -156,6 +227,32 @@ async def send_answer(send: Send, answer: Answer, incoming: Incoming) -> None:
     if lingers:
         await _take_rest(incoming)
         await send({"type": "http.response.body", "body": b""})
+
+
+async def send_stream(send: Send, stream: Stream, incoming: Incoming, peer: Peer) -> None:
+    """Answer piece by piece; whoever has gone ends it. An error in the middle drops the connection:
+    an answer that is cut must not look complete.
+    """
+    headers = [(b"content-type", stream.content_type), *stream.headers]
+    try:
+        async with contextlib.aclosing(stream.body) as body:
+            await send({"type": "http.response.start", "status": stream.status, "headers": headers})
+            await _send_pieces(send, body, peer)
+    except Exception:
+        peer.drop()
+        while not peer.gone and (await incoming())["type"] != "http.disconnect":
+            pass  # until the server knows that it is dropped
+        raise
+    finally:
+        await stream.close()
+
+
+async def _send_pieces(send: Send, body: AsyncGenerator[bytes, None], peer: Peer) -> None:
+    async for piece in body:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if peer.gone:
+            return
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _take_rest(incoming: Incoming) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from eventhub import errors, limits
 from eventhub.access.gate import Gate
 from eventhub.doors.emit import emit_door
-from eventhub.doors.http import Answer, Receive, Scope, utf8_path
+from eventhub.doors.http import Answer, Receive, Scope, Stream, utf8_path
 from eventhub.doors.operations import health_door, metrics_door, ready_door
 from eventhub.event.inbound import JSON, NDJSON, EventIn
 from eventhub.eventlog.log import Log
@@ -28,6 +28,9 @@ class Call(NamedTuple):
     parameters: tuple[str, ...]  # of the path, in order
 
 
+Run = Callable[[Call], Awaitable[Answer | Stream]]
+
+
 class Door(NamedTuple):
     """One method of one path. `run` answers or raises one of `refuses`."""
 
@@ -36,9 +39,10 @@ class Door(NamedTuple):
     summary: str
     description: str
     answers: dict[str, Any]  # OpenAPI responses that are no errors
-    run: Callable[[Call], Awaitable[Answer]]
+    run: Run
     refuses: tuple[type[errors.EventHubError], ...] = ()
     takes: dict[str, Any] | None = None  # OpenAPI content of the request
+    asks: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters beside those of the path
 
     def pattern(self) -> re.Pattern[str]:
         """What the path matches; a parameter is one path segment."""
@@ -55,7 +59,8 @@ class Door(NamedTuple):
             "parameters": [
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
                 for name in names
-            ],
+            ]
+            + list(self.asks),
             "responses": {**self.answers, **_problem_responses(self.refuses)},
         }
         if self.takes is not None:
@@ -72,13 +77,14 @@ def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[
     return {
         status: {
             "description": " or ".join(f"`{code}`" for code in codes),
-            "content": {"application/problem+json": {"schema": _ref("Problem")}},
+            "content": {"application/problem+json": {"schema": ref("Problem")}},
         }
         for status, codes in sorted(by_status.items())
     }
 
 
-def _ref(name: str) -> dict[str, str]:
+def ref(name: str) -> dict[str, str]:
+    """A schema of the document, by name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -147,11 +153,11 @@ DOORS: tuple[Door, ...] = (
         ),
         takes={
             JSON: {
-                "schema": {"oneOf": [_ref("EventIn"), {"type": "array", "items": _ref("EventIn")}]}
+                "schema": {"oneOf": [ref("EventIn"), {"type": "array", "items": ref("EventIn")}]}
             },
             NDJSON: {"schema": {"type": "string", "description": "one EventIn per line"}},
         },
-        answers=_json_answer("Stored and durable.", _ref("Emitted")),
+        answers=_json_answer("Stored and durable.", ref("Emitted")),
         refuses=EMIT_REFUSES,
         run=_emit,
     ),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, get_args
 from django.urls import URLPattern, get_resolver
 
 from delivery.sessions import messages
+from delivery.sessions.table import LISTEN_DOORS
 from eventhub.doors.table import DOORS
 from tests.live import Answer, LiveHub, LiveZone
 
@@ -172,7 +173,7 @@ def routes() -> frozenset[str]:
     """Every door there is, as `METHOD /path/{parameter}`: the table of the hot doors, Django's
     routes, and the messages of the websocket.
     """
-    found = {f"{door.method} {door.path}" for door in DOORS}
+    found = {f"{door.method} {door.path}" for door in (*DOORS, *LISTEN_DOORS)}
     found.update(_django_routes(get_resolver().url_patterns, "/"))
     found.add("GET /v1/ws")
     ops = (message.__struct_config__.tag for message in get_args(messages.Incoming))

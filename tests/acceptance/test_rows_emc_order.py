@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from delivery.local import LocalHub
+from delivery.sessions.listening import Sources
 from eventhub.access.gate import Gate
 from eventhub.client.remote import HubClient
 from eventhub.client.types import Cursor, Delivered, HubProblem, Start
 from eventhub.clock import SystemClock
 from eventhub.eventlog.log import Log
+from registrations.feed import Feed
 from tests.acceptance.wire import EVENT, Emitter, Session, numbered, session, until
 from tests.live import LiveHub, LiveZone
 
@@ -29,8 +31,7 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
         following = asyncio.create_task(gate.run())
         try:
             await until(gate.fresh)
-            principal = await gate.authorise(zone.admin)
-            yield LocalHub(log, gate, principal, SystemClock())
+            yield LocalHub(Sources(log, gate, Feed(log), SystemClock()), zone.admin)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
@@ -81,7 +82,7 @@ async def test_emit_and_listen_give_the_same_output_in_process_and_over_the_netw
 
         everything = await take(caller, "orders", 6)
         assert [(d.sequence, d.prev, d.liveness) for d in everything] == [
-            (n, n - 1, "recovery") for n in range(1, 7)
+            (n, n - 1, "playback") for n in range(1, 7)
         ]
         assert everything[0].event == {
             **EVENT,
@@ -102,7 +103,7 @@ async def test_emit_and_listen_give_the_same_output_in_process_and_over_the_netw
         masked = await take(caller, "orders", 2, mask=4)
         assert [(d.sequence, d.prev) for d in masked] == [(1, 0), (6, 1)]
         after = await take(caller, "orders", 2, start=everything[3].cursor)
-        assert after == everything[4:]
+        assert after == [one._replace(liveness="recovery") for one in everything[4:]]
         paired = await take(caller, "orders", 1, attributes={"n": 3}, domain="shop")
         assert [(d.sequence, d.prev) for d in paired] == [(3, 0)]
 

@@ -90,7 +90,7 @@ async def test_the_event_in_a_binary_frame_is_the_stored_bytes(
     for number in (1, 2, 50):
         frame = events[number - 1]["frame"]
         assert (frame.sequence, frame.prev) == (number, number - 1)
-        assert frame.liveness == event_pb2.RECOVERY
+        assert frame.liveness == event_pb2.PLAYBACK
         path = f"/v1/streams/orders/events/{number}"
         etag = hub.call("GET", path, key=zone.admin).headers["etag"]
         assert etag == f'"{hashlib.sha256(frame.event).hexdigest()}"'

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
+from delivery.sessions.table import LISTEN_DOORS
 from eventhub import limits, metrics
 from eventhub.doors.table import DOORS, EMIT_REFUSES
 from eventhub.env import Env
@@ -120,7 +121,11 @@ def test_every_bound_is_used() -> None:
 
 def test_the_api_document_has_every_door() -> None:
     paths: dict[str, Any] = document()["paths"]
-    assert [door for door in DOORS if door.method.lower() not in paths.get(door.path, {})] == []
+    assert [
+        door
+        for door in (*DOORS, *LISTEN_DOORS)
+        if door.method.lower() not in paths.get(door.path, {})
+    ] == []
 
 
 def test_architecture_names_every_package_and_no_file_that_is_not_there() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from delivery.sessions import messages
 from eventhub import errors, limits
+from eventhub.eventlog.read import At
 from eventhub.eventlog.stored import Cursor
 
 SEGMENT = "5A4F0C0E-0000-4000-8000-000000000001"
@@ -30,12 +31,16 @@ def listen(**fields: Any) -> Any:
             {"from": {"segment": SEGMENT, "sequence": 0}},
             Cursor(SEGMENT.lower(), 0),
         ),
+        ({"from": f"{SEGMENT}:7"}, Cursor(SEGMENT.lower(), 7)),
+        ({"from": "boot"}, "boot"),
+        ({"from": "1970-01-01T01:00:01+01:00"}, At(1_000_000)),
+        ({"from": {"time": "1970-01-01T00:00:00.000001Z"}}, At(1)),
     ],
 )
 def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
     start: dict[str, Any], meant: Any
 ) -> None:
-    assert messages.start_of(listen(**start)) == meant
+    assert messages.wish_of(listen(**start)).start == meant
 
 
 @pytest.mark.parametrize(
@@ -43,13 +48,13 @@ def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
     [(None, None), (4, 4), ("4", 4), (str(2**64 - 1), 2**64 - 1), (["disk"], ["disk"])],
 )
 def test_a_mask_is_bits_or_names(mask: Any, meant: Any) -> None:
-    assert messages.mask_of(listen(mask=mask)) == meant
+    assert messages.wish_of(listen(mask=mask)).mask == meant
 
 
 @pytest.mark.parametrize("mask", [0, -1, 2**64, "", "x", "٤", "-1", [], "1" * 21])
 def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
     with pytest.raises(errors.InvalidMask) as caught:
-        messages.mask_of(listen(mask=mask))
+        messages.wish_of(listen(mask=mask))
     assert caught.value.field == "mask"
 
 
@@ -76,18 +81,32 @@ def test_what_is_wrong_is_named(
 
 
 @pytest.mark.parametrize(
-    "start", ["yesterday", {"segment": "no", "sequence": 1}, {"segment": SEGMENT}, 7, []]
+    "start",
+    [
+        "yesterday",
+        {"segment": "no", "sequence": 1},
+        {"segment": SEGMENT},
+        {"sequence": 1},
+        {"segment": SEGMENT, "sequence": 1, "time": "1970-01-01T00:00:01Z"},
+        {"time": "1970-01-01T00:00:01"},
+        {},
+        "1970-01-01T00:00:01",
+        f"{SEGMENT}:{2**63}",
+        f"{SEGMENT}:-1",
+        7,
+        [],
+    ],
 )
 def test_a_start_that_is_none_is_refused(start: Any) -> None:
     with pytest.raises(errors.BadRequest) as caught:
-        messages.start_of(listen(**{"from": start}))
+        messages.wish_of(listen(**{"from": start}))
     assert (caught.value.field or "").startswith("from")
 
 
 @pytest.mark.parametrize("field", ["body", "body_base64"])
 def test_the_body_is_not_filterable(field: str) -> None:
     with pytest.raises(errors.BodyNotFilterable) as caught:
-        messages.pairs_of(listen(**{field: "x"}))
+        messages.wish_of(listen(**{field: "x"}))
     assert caught.value.field == field
 
 

@@ -124,7 +124,7 @@ def test_gaps_are_answers_of_their_own_name(error: errors.EventHubError, op: str
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 20_000, 300_000])
 def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: int) -> None:
     one = stored(3, body=b"x" * size, content_type="x/y")
-    frame = ProtobufFrames().event(Heading('"quo\\"ted"', 2, True, [7, 12]), one)
+    frame = ProtobufFrames().event(Heading('"quo\\"ted"', 2, "live", [7, 12]), one)
     assert isinstance(frame, bytes)
     assert frame.endswith(one.payload)
     event = event_pb2.ServerFrame.FromString(frame).event
@@ -146,9 +146,9 @@ def test_varint_is_protobufs(number: int) -> None:
 
 def test_the_json_of_an_event_is_made_once_for_all_readers() -> None:
     one, frames = stored(3), JsonFrames()
-    first = orjson.loads(frames.event(Heading('"a"', 0, True), one))
+    first = orjson.loads(frames.event(Heading('"a"', 0, "live"), one))
     made = one.frame_json
-    second = orjson.loads(frames.event(Heading('"b"', 2, False), one))
+    second = orjson.loads(frames.event(Heading('"b"', 2, "recovery"), one))
     assert one.frame_json is made
     assert (first["listen"], second["listen"]) == ("a", "b")
     assert first["event"] == second["event"]

@@ -1,0 +1,49 @@
+"""Answers of the listen door in one piece: a page as JSON, lines, protobuf or CloudEvents, with its
+headers. Plain.
+"""
+
+import orjson
+
+from delivery.sessions import query
+from delivery.sessions.frames import DelimitedFrames, Form, ItemFrames, LineFrames
+from delivery.sessions.query import Asked
+from delivery.sessions.wish import cursor_text
+from eventhub.doors.http import Answer, Headers
+from eventhub.eventlog.history import Ends
+from eventhub.eventlog.stored import Cursor
+
+_FORMS: dict[bytes, Form[bytes]] = {
+    query.JSON: ItemFrames(),
+    query.LINES: LineFrames(),
+    query.PROTOBUF: DelimitedFrames(),
+    query.CLOUDEVENTS: ItemFrames(),
+}
+
+
+def form_of(kind: bytes) -> Form[bytes]:
+    """How events of a media type are written."""
+    return _FORMS[kind]
+
+
+def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: Ends) -> Answer:
+    """A page: JSON around its items, or its items and a last line. `cursor`: where it ended."""
+    bounds = {"cursor": cursor._asdict(), "head": ends.head.sequence, "first": ends.first}
+    headers = [*position_headers(ends.head), (b"eventhub-cursor", cursor_text(cursor).encode())]
+    if asked.kind == query.CLOUDEVENTS:
+        body = b"[%b]" % b",".join(items)
+    elif asked.kind == query.JSON:
+        stream = orjson.dumps(asked.wish.stream)
+        inside = b",".join(items)
+        body = b'{"stream":%b,"events":[%b],%b' % (stream, inside, orjson.dumps(bounds)[1:])
+    else:
+        last = form_of(asked.kind).message({"op": "end", **bounds})
+        body = b"".join([*items, last])
+    return Answer(200, body, headers, asked.kind)
+
+
+def position_headers(head: Cursor) -> Headers:
+    """The last sequence of a stream, and its segment."""
+    return [
+        (b"eventhub-sequence", str(head.sequence).encode()),
+        (b"eventhub-segment", head.segment.encode()),
+    ]

@@ -1,0 +1,25 @@
+"""What can be told of stored bytes without decoding them: whether something in them may restrict
+who is told. Plain.
+
+A tag of protobuf is searched for as bytes. Finding it may be chance, so whoever finds it decodes;
+not finding it is certain. Neither tag can be part of UTF-8 text, so chance is rare.
+"""
+
+from eventhub.event import event_pb2
+
+_VARINT, _LENGTH_DELIMITED = 0, 2
+_fields = event_pb2.Event.DESCRIPTOR.fields_by_name
+
+
+def _tag(name: str, wire_type: int) -> bytes:
+    tag = _fields[name].number << 3 | wire_type
+    return bytes((tag & 0x7F | 0x80, tag >> 7))
+
+
+_EXPIRES_AT = _tag("expires_at_us", _VARINT)
+_DESTINATIONS = _tag("destinations", _LENGTH_DELIMITED)
+
+
+def may_be_restricted(payload: bytes) -> bool:
+    """False if an event surely has neither an end (`expires_at`) nor `destinations`."""
+    return _EXPIRES_AT in payload or _DESTINATIONS in payload

@@ -1,0 +1,335 @@
+"""One listen, whatever the door: what is wanted, where the reader stands, what it was told, and
+what comes next. Plain but for asking the log.
+
+The websocket, server-sent events, long polls, pages and streams of history, and the hub inside a
+process all go on alike: `fill`, then `tell` until nothing is left, then wait for the ring.
+
+Concurrency contract: one event loop, one user at a time; a read ahead is the only task of its own.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from delivery.sessions.frames import Form, T
+from delivery.sessions.interest import Interest, require_own
+from delivery.sessions.protocol import Filter, Listen, refusal
+from delivery.sessions.wish import Wish
+from eventhub import limits
+from eventhub.access.gate import Gate
+from eventhub.access.principal import Principal
+from eventhub.clock import Clock
+from eventhub.errors import Gone, UnknownChannel
+from eventhub.event.envelope import ALL_MASK
+from eventhub.eventlog.database import reading
+from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.read import Page, Start
+from eventhub.eventlog.state import KeyState, StatePage, read_state
+from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from registrations.feed import Feed
+
+_PAGE = Page(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
+_STORED_BYTES = 400  # about what an event of a page costs in memory beside its stored bytes
+
+
+class Sources(NamedTuple):
+    """What listens need of their process."""
+
+    log: Log
+    gate: Gate
+    feed: Feed
+    clock: Clock
+
+
+@dataclass(slots=True)
+class Turn:
+    """How much is told at a time; who asks may change it on the way."""
+
+    events_max: int = limits.FRAMES_PER_TURN_MAX
+    bytes_max: int = limits.TURN_BYTES_MAX
+
+
+_TURN = Turn()
+
+
+class Held:
+    """What all listens of the process hold of the pages they have read."""
+
+    bytes = 0
+
+
+class Listening:
+    """A listen under way. Make it with `open`, and `close` it."""
+
+    def __init__(self, sources: Sources, info: StreamInfo, wish: Wish, listen: Listen) -> None:
+        self.info = info
+        self.listen = listen
+        self.cursor = Cursor("", 0)  # the last event looked at
+        self._sources = sources
+        self._wish = wish
+        self._follower: Follower
+        self._interest: Interest | None = None
+        self._interested = AsyncExitStack()
+        self._following = AsyncExitStack()
+        self._page: list[Stored] = []
+        self._keys: list[KeyState] = []  # of a page of state
+        self._at = 0  # how far the page was looked at
+        self._held = 0  # bytes of the page that are counted in Held
+        self._ahead: asyncio.Task[list[Stored]] | None = None
+        self._state: StatePage | None = None  # the next page of the snapshot that is being told
+        self._news: list[dict[str, Any]] = []  # messages that come before what follows
+        self._waker: asyncio.Event | None = None
+
+    @classmethod
+    async def open(
+        cls, sources: Sources, principal: Principal, wish: Wish, listen: Listen | None = None
+    ) -> "Listening":
+        """Begin a listen of a caller.
+
+        `listen` carries its name and window; its filter is set here. Raises Forbidden,
+        UnknownStream, UnknownChannel, UnknownRegistration, and what Log.follow raises.
+        """
+        principal.require_listen(wish.stream)
+        info = await sources.gate.stream(principal, wish.stream)
+        listen = listen or Listen("", wish.stream, Filter())
+        listen.filter = await filter_of(sources.gate, principal, wish)
+        known = isinstance(wish.start, Cursor) and not wish.history
+        listen.missed = "recovery" if known else "playback"
+        made = cls(sources, info, wish, listen)
+        try:
+            await made._begin(principal)
+        except BaseException:
+            await made.close()
+            raise
+        return made
+
+    async def _begin(self, principal: Principal) -> None:
+        ids = self._wish.registrations
+        if ids:
+            await require_own(self._sources.log, principal, ids, self.info.id)
+            interest = Interest.open(self._sources.log, self._sources.feed, ids, self.info.id)
+            self._interest = await self._interested.enter_async_context(interest)
+        if self._wish.state == "always" and self._restates():
+            await self._from_state()
+            return
+        try:
+            await self._follow(self._wish.start)
+        except Gone as error:
+            await self._pass(error)
+
+    async def close(self) -> None:
+        """Let go of everything; call `unwatch` before if it was watched."""
+        self._drop_page()
+        await self._following.aclose()
+        await self._interested.aclose()
+
+    def began(self) -> dict[str, Any]:
+        """The message that the listen has begun, and where."""
+        return self.listen.began(self._follower.position)
+
+    @property
+    def head(self) -> int:
+        """The stream's last sequence as far as this process knows it."""
+        return max(self._follower.position.head, self._follower.ring.next - 1)
+
+    def watch(self, waker: asyncio.Event) -> None:
+        """Have it set when the stream goes on."""
+        self._waker = waker
+        self._follower.ring.wakers.add(waker)
+
+    def unwatch(self) -> None:
+        """The opposite; a waker that others share must be given to `watch` again."""
+        if self._waker is not None:
+            self._follower.ring.wakers.discard(self._waker)
+
+    async def fill(self) -> bool:
+        """Have something at hand to be told; False when there is nothing yet.
+
+        Raises DatabaseUnavailable and its kin, LogHole, SegmentMismatch, UnknownRegistration, and
+        Gone when the reader has to decide.
+        """
+        if self._news or self._at < len(self._page):
+            return True
+        try:
+            if self._state is not None:
+                return await self._fill_state(self._state)
+            return await self._fill_events()
+        except Gone as error:
+            await self._pass(error)
+            return True
+
+    async def _fill_events(self) -> bool:
+        page = self._follower.ready(limits.FRAMES_PER_TURN_MAX) if self._ahead is None else None
+        read = page is None
+        if page is None:
+            page = await self._read()
+        if not page:
+            return False
+        if self._interest is not None:
+            await self._interest.catch_up(self.cursor.sequence)
+        self._follower.took(page[-1])
+        self._put(page, read=read)
+        return True
+
+    async def _read(self) -> list[Stored]:
+        if self._ahead is None:
+            return await self._follower.catch_up(_PAGE)
+        try:
+            return await self._ahead
+        finally:
+            self._ahead = None
+
+    def _put(self, page: list[Stored], *, read: bool) -> None:
+        """A page to be told. One that was read is held while all that are held stay within bounds;
+        what of it is not told at once is read again otherwise.
+        """
+        self._drop_page()
+        self._page = page
+        if read:
+            self._held = sum(len(stored.payload) + _STORED_BYTES for stored in page)
+            Held.bytes += self._held
+
+    def _drop_page(self) -> None:
+        Held.bytes -= self._held
+        self._page, self._keys, self._at, self._held = [], [], 0, 0
+
+    async def _fill_state(self, wanted: StatePage) -> bool:
+        async with reading(self._sources.log.pool) as connection:
+            keys = await read_state(connection, self.info.id, wanted)
+        if keys:
+            self._state = wanted._replace(after=keys[-1].digest)
+            self._put([state.stored for state in keys], read=True)
+            self._keys = keys
+            return True
+        self._state = None
+        cursor = self._follower.position.cursor
+        self._news.append({"op": "state_end", **self.listen.named, "cursor": cursor._asdict()})
+        return True
+
+    def tell(self, form: Form[T], turn: Turn = _TURN) -> list[T]:
+        """What comes next of what is at hand, as far as a turn, the window and time allow."""
+        told = [form.message(message) for message in self._news]
+        self._news.clear()
+        now_us = self._sources.clock.now_us()
+        if self._keys:
+            self._tell_state(form, turn, told, now_us)
+            return told
+        listen, interest, page = self.listen, self._interest, self._page
+        wanted = listen.filter
+        plain = wanted.plain and interest is None
+        size, at = 0, self._at
+        end = min(len(page), at + limits.LISTEN_LOOKS_PER_TURN_MAX)
+        while at < end and len(told) < turn.events_max and size <= turn.bytes_max:
+            if listen.full:
+                break
+            stored = page[at]
+            at += 1
+            if not wanted.wants(stored, now_us, plain=plain):
+                continue
+            named = () if interest is None else interest.matching(stored)
+            if interest is None or named:
+                told.append(listen.event(stored, form, named))
+                size += len(stored.payload)
+        if at > self._at:
+            self.cursor = page[at - 1].cursor
+        self._looked(at)
+        return told
+
+    def _tell_state(self, form: Form[T], turn: Turn, told: list[T], now_us: int) -> None:
+        size = 0
+        while self._at < len(self._keys) and len(told) < turn.events_max and size < turn.bytes_max:
+            _, key, stored = self._keys[self._at]
+            self._at += 1
+            if self.listen.filter.wants(stored, now_us):
+                told.append(form.state(self.listen.name_json, key, stored))
+                size += len(stored.payload)
+        if self._at == len(self._keys):
+            self._drop_page()
+
+    def _looked(self, at: int) -> None:
+        """So far of the page; read ahead at its middle, and let go of it at its end."""
+        page, self._at = self._page, at
+        if at == len(page):
+            self._drop_page()
+        elif self._held and Held.bytes > limits.LISTEN_PAGES_BYTES_TOTAL_MAX:
+            self._drop_page()
+            self._ahead = None
+            self._follower.cursor = self.cursor
+            return
+        behind = len(page) > limits.FRAMES_PER_TURN_MAX and self._follower.ready(0) is None
+        if behind and self._ahead is None and 2 * at >= len(page) and page:
+            self._ahead = asyncio.create_task(self._follower.catch_up(_PAGE))
+            self._ahead.add_done_callback(_seen)  # nobody may be there any more
+
+    async def _follow(self, start: Start) -> None:
+        """Go on from a start."""
+        following = AsyncExitStack()
+        follower = self._sources.log.follow(self.info, start)
+        old = self._following
+        self._follower = await following.enter_async_context(follower)
+        self._following = following
+        if self._waker is not None:
+            self._follower.ring.wakers.add(self._waker)
+        await old.aclose()
+        position = self._follower.position
+        self.cursor = position.cursor
+        self.listen.began(position)
+
+    async def _pass(self, error: Gone) -> None:
+        """Say what is missing and go on behind it, if that is wanted. Raises the error if not."""
+        self._drop_page()
+        resume = _resume(error)
+        if self._wish.state != "never" and self._restates():
+            await self._from_state()
+            self._missed(error, "state", {})
+        elif self._wish.passes_gaps and resume is not None:
+            await self._follow(resume)
+            self._missed(error, "events", {"cursor": resume._asdict()})
+        else:
+            raise error
+
+    def _missed(self, error: Gone, then: Literal["state", "events"], more: dict[str, Any]) -> None:
+        message = refusal(error, self.listen.name or None)
+        self._news.append({**message, "then": then, **more})
+
+    def _restates(self) -> bool:
+        return self.info.keyed and not self._wish.registrations
+
+    async def _from_state(self) -> None:
+        """The snapshot at the head first, then what follows it (SUN-29)."""
+        await self._follow("now")
+        self._state = StatePage(b"", self.cursor.sequence)
+
+    def news(self, form: Form[T]) -> list[T]:
+        """The messages alone that come before what follows."""
+        news, self._news = self._news, []
+        return [form.message(message) for message in news]
+
+
+async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
+    """What a caller's wish lets through. Raises UnknownChannel."""
+    mask = wish.mask
+    if isinstance(mask, list):
+        try:
+            mask = await gate.mask(principal.zone_id, mask)
+        except UnknownChannel as error:
+            error.field = "mask"
+            raise
+    return Filter(
+        mask=ALL_MASK if mask is None else mask,
+        pairs=None if wish.pairs.everything else wish.pairs,
+        zone=principal.zone if wish.stream == "system" else None,
+        client=principal.client,
+    )
+
+
+def _seen(task: asyncio.Task[list[Stored]]) -> None:
+    """Its error was looked at."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _resume(error: Gone) -> Cursor | None:
+    found = error.details.get("resume")
+    return None if found is None else Cursor(found["segment"], found["sequence"])

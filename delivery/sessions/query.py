@@ -1,0 +1,235 @@
+"""What a request asks of the listen door over HTTP: its URL and headers as a wish. Plain."""
+
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from delivery.sessions.errors import NotAcceptable
+from delivery.sessions.wish import StateWish, Wish, parse_start
+from eventhub import errors, limits
+from eventhub.access.keys import is_key
+from eventhub.doors.http import Headers, read_head
+from eventhub.event.inbound import parse_mask, refuse_json
+from registrations.lang.pairs import FIELDS, Pairs, parse_pairs
+
+JSON = b"application/json"
+LINES = b"application/x-ndjson"
+PROTOBUF = b"application/x-protobuf"
+SSE = b"text/event-stream"
+CLOUDEVENTS = b"application/cloudevents-batch+json"
+KINDS = (JSON, LINES, PROTOBUF, SSE, CLOUDEVENTS)
+_ANY = (b"*/*", b"application/*", b"")
+_NAMES = frozenset(
+    (
+        "from",
+        "mask",
+        "channels",
+        "domain",
+        "type",
+        "attributes",
+        "application",
+        "registrations",
+        "state",
+        "timeout",
+        "limit",
+        "order",
+        "access_token",
+    )
+)
+_STATES: tuple[StateWish, ...] = ("gap", "always", "never")
+
+
+class Asked(NamedTuple):
+    """One request. `limit` None: everything up to the head, where a door allows it."""
+
+    wish: Wish
+    kind: bytes  # one of KINDS
+    timeout_s: float = 0.0
+    limit: int | None = None
+    backward: bool = False
+
+
+def read_query(query_string: bytes) -> dict[str, str]:
+    """The parameters by name. Raises UnknownField, InvalidField, InvalidUtf8."""
+    try:
+        pairs = parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=limits.QUERY_FIELDS_MAX,
+        )
+    except UnicodeError:
+        raise errors.InvalidUtf8("The query is not valid UTF-8.", field="query") from None
+    except ValueError:
+        raise errors.InvalidField("The query has too many parameters.", field="query") from None
+    query: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in _NAMES:
+            raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
+        if name in query:
+            raise errors.InvalidField(f"`{name}` is there twice.", field=name)
+        if "\0" in value:
+            raise errors.InvalidField("A parameter holds no NUL.", field=name)
+        query[name] = value
+    return query
+
+
+def credential_of(query_string: bytes, headers: Headers) -> str:
+    """By header, or for an EventSource by `?access_token=`, which takes connection tokens only:
+    keys stay out of URLs. Raises Unauthenticated, InvalidCredentials.
+    """
+    found = parse_qsl(query_string.decode("latin-1")) if b"access_token" in query_string else ()
+    for name, value in found:
+        if name == "access_token":
+            if is_key(value):
+                raise errors.InvalidCredentials(
+                    "An API key does not belong in a URL; mint a connection token."
+                )
+            if len(value) > limits.TOKEN_BYTES_MAX:
+                raise errors.Unauthenticated("The token is too long to be one of this hub.")
+            return value
+    return read_head(headers).credential
+
+
+def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
+    """The whole request but its credential. Raises BadRequest's kin with the parameter as field,
+    NotAcceptable.
+    """
+    kind = _kind(headers)
+    timeout_s = _timeout(query)
+    last_id = next((v for n, v in headers if n == b"last-event-id" and v and kind == SSE), None)
+    start = query.get("from", "now").replace(" ", "+")  # of an offset, written as it is
+    if last_id is not None:
+        start = last_id.decode("latin-1")
+    wish = Wish(
+        stream=stream,
+        start=parse_start(start),
+        mask=_mask(query),
+        pairs=_pairs(query),
+        registrations=_registrations(query),
+        state=_state(query, kind),
+        passes_gaps=kind == SSE,
+        history=kind != SSE and timeout_s == 0,
+    )
+    backward = _backward(query, kind)
+    limit = _limit(query, kind)
+    if kind == SSE and ("timeout" in query or "limit" in query):
+        raise errors.InvalidField("Server-sent events have no end.", field="timeout")
+    if backward and (timeout_s or wish.registrations):
+        field = "timeout" if timeout_s else "registrations"
+        raise errors.InvalidField("Pages backward wait for nothing and match pairs.", field=field)
+    return Asked(wish, kind, timeout_s, limit, backward)
+
+
+def _kind(headers: Headers) -> bytes:
+    """The first media type of `Accept` that is known, the most wanted first; JSON by default."""
+    wanted: list[tuple[float, bytes]] = []
+    for name, value in headers:
+        if name == b"accept":
+            wanted += [_range(item) for item in value.split(b",")]
+    for weight, media in sorted(wanted, key=lambda item: -item[0]):
+        if weight > 0 and (media in KINDS or media in _ANY):
+            return JSON if media in _ANY else media
+    if wanted:
+        raise NotAcceptable(field="accept", known=[kind.decode() for kind in KINDS])
+    return JSON
+
+
+def _range(item: bytes) -> tuple[float, bytes]:
+    media, *parameters = (part.strip().lower() for part in item.split(b";"))
+    for parameter in parameters:
+        if parameter.startswith(b"q="):
+            try:
+                return float(parameter[2:]), media
+            except ValueError:
+                return 0.0, media
+    return 1.0, media
+
+
+def _mask(query: dict[str, str]) -> int | list[str] | None:
+    if "channels" in query:
+        if "mask" in query:
+            raise errors.InvalidMask("Give `channels` or `mask`, not both.", field="mask")
+        names = query["channels"].split(",")
+        if len(names) > limits.QUERY_NAMES_MAX or not all(names):
+            raise errors.InvalidMask(field="channels")
+        return names
+    return parse_mask(query["mask"]) if "mask" in query else None
+
+
+def _pairs(query: dict[str, str]) -> Pairs:
+    fields: dict[str, Any] = {name: query[name] for name in FIELDS if name in query}
+    if "attributes" in query:
+        try:
+            fields["attributes"] = msgspec.json.decode(query["attributes"])
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            try:
+                refuse_json(error)
+            except errors.EventHubError as refused:
+                refused.field = "attributes"
+                raise
+    return parse_pairs(fields)
+
+
+def _registrations(query: dict[str, str]) -> tuple[int, ...]:
+    if "registrations" not in query:
+        return ()
+    texts = query["registrations"].split(",")
+    if len(texts) > limits.LISTEN_REGISTRATIONS_MAX:
+        raise errors.FieldTooLong(field="registrations", max=limits.LISTEN_REGISTRATIONS_MAX)
+    if query.keys() & set(FIELDS):
+        raise errors.InvalidField(
+            "A listen names registrations or pairs, not both; put the pairs into a registration.",
+            field="registrations",
+        )
+    return tuple(_number(text, "registrations") for text in texts)
+
+
+def _state(query: dict[str, str], kind: bytes) -> StateWish:
+    """A snapshot comes as frames of its own, so only where there are frames."""
+    if "state" not in query:
+        return "gap" if kind == SSE else "never"
+    for known in _STATES:
+        if query["state"] == known and (kind == SSE or known == "never"):
+            return known
+    raise errors.InvalidField(
+        "`state` is gap, always or never; a page has none: GET /v1/streams/{stream}/state.",
+        field="state",
+    )
+
+
+def _timeout(query: dict[str, str]) -> float:
+    try:
+        seconds = float(query.get("timeout", "0"))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= limits.POLL_TIMEOUT_S_MAX:
+        message = f"`timeout` is a number of seconds from 0 to {limits.POLL_TIMEOUT_S_MAX}."
+        raise errors.InvalidField(message, field="timeout")
+    return seconds
+
+
+def _limit(query: dict[str, str], kind: bytes) -> int | None:
+    """At most so many events: of a page in one piece a default and a bound."""
+    whole = kind in (JSON, CLOUDEVENTS) or query.get("order") == "backward"
+    if "limit" not in query:
+        return limits.HISTORY_EVENTS_DEFAULT if whole else None
+    limit = _number(query["limit"], "limit")
+    if whole and limit > limits.HISTORY_EVENTS_MAX:
+        message = f"A page has at most {limits.HISTORY_EVENTS_MAX} events."
+        raise errors.InvalidField(message, field="limit")
+    return limit
+
+
+def _backward(query: dict[str, str], kind: bytes) -> bool:
+    order = query.get("order", "forward")
+    if order not in ("forward", "backward") or (order == "backward" and kind == SSE):
+        raise errors.InvalidField("`order` is forward or, in pages, backward.", field="order")
+    return order == "backward"
+
+
+def _number(text: str, field: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) > 0):
+        raise errors.InvalidField(f"`{field}` takes numbers from 1 on.", field=field)
+    return int(text)

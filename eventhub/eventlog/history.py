@@ -1,0 +1,49 @@
+"""Where a stream begins and ends, and the way back through it, whatever it is kept in. Sql module.
+
+Reading itself goes forward only (read.py): a page backward is read from an earlier cursor on.
+"""
+
+from typing import NamedTuple
+
+from eventhub.errors import LogHole
+from eventhub.eventlog import queries
+from eventhub.eventlog.database import reading
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Cursor, StreamInfo
+
+SQL = queries.load("history.sql")
+
+
+class Ends(NamedTuple):
+    """The last event of a stream, and the first sequence that can be read."""
+
+    head: Cursor
+    first: int
+
+
+async def ends_of(log: Log, stream: StreamInfo) -> Ends:
+    """As they are now. Raises DatabaseUnavailable, TransientUnavailable."""
+    if stream.durability == "transient":
+        oldest = await log.transient.resolve(stream.id, "oldest")
+        newest = await log.transient.resolve(stream.id, "now")
+        return Ends(newest.cursor, oldest.cursor.sequence + 1)
+    async with reading(log.pool) as connection:
+        row = await (await connection.execute(SQL["ends"], (stream.id,))).fetchone()
+    if row is None:
+        raise LogHole("The stream has no head.", stream_id=stream.id)
+    segment, sequence, first = row
+    return Ends(Cursor(segment, sequence), first)
+
+
+async def before(log: Log, stream: StreamInfo, cursor: Cursor, count: int) -> Cursor | None:
+    """The cursor up to so many events earlier, in the segment of the event at `cursor`; None when
+    nothing that is earlier can be read. Raises DatabaseUnavailable, TransientUnavailable.
+    """
+    if stream.durability == "transient":
+        oldest = (await log.transient.resolve(stream.id, "oldest")).cursor
+        low = max(oldest.sequence, cursor.sequence - count)
+        return Cursor(oldest.segment, low) if low < cursor.sequence else None
+    values = {"stream_id": stream.id, "sequence": cursor.sequence, "count": count}
+    async with reading(log.pool) as connection:
+        row = await (await connection.execute(SQL["before"], values)).fetchone()
+    return None if row is None or row[1] >= cursor.sequence else Cursor(row[0], row[1])

@@ -1,0 +1,73 @@
+"""Reads the keyed state of a stream: the latest event of each key. Sql module, no Django.
+
+A snapshot at n is all pages with the same `upto` = n, read one after the other in no transaction: a
+key that changes meanwhile leaves it, and the tail from n brings its new event.
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.eventlog import queries
+from eventhub.eventlog.stored import Stored
+
+SQL = queries.load("state.sql")
+_UNSIGNED = (1 << 64) - 1
+
+
+class KeyState(NamedTuple):
+    """The latest event of a key. `digest` orders the pages: the next one is after it."""
+
+    digest: bytes
+    key: str
+    stored: Stored
+
+
+class StatePage(NamedTuple):
+    """Which page: keys after a digest, with sequences up to `upto`; `keys_max` at most."""
+
+    after: bytes
+    upto: int
+    keys_max: int = limits.STATE_PAGE_KEYS_MAX
+
+    def values(self, stream_id: int) -> dict[str, Any]:
+        bytes_max = limits.STATE_PAGE_BYTES_MAX
+        return {**self._asdict(), "stream_id": stream_id, "bytes_max": bytes_max}
+
+
+def key_digest(key: str) -> bytes:
+    """What a key is found by: it may be too long for an index."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+async def read_state(
+    connection: psycopg.AsyncConnection[Any], stream_id: int, page: StatePage
+) -> list[KeyState]:
+    """One page; empty behind the last."""
+    cursor = await connection.execute(SQL["page"], page.values(stream_id), binary=True)
+    return [_state(row) for row in await cursor.fetchall()]
+
+
+def read_state_now(
+    connection: psycopg.Connection[Any], stream_id: int, page: StatePage
+) -> list[KeyState]:
+    """The same on a synchronous connection."""
+    cursor = connection.execute(SQL["page"], page.values(stream_id))
+    return [_state(row) for row in cursor.fetchall()]
+
+
+def find_state_now(
+    connection: psycopg.Connection[Any], stream_id: int, key: str
+) -> KeyState | None:
+    """The latest event of one key, a tombstone too; None if the stream has none of it."""
+    values = (stream_id, key_digest(key))
+    row = connection.execute(SQL["one"], values).fetchone()
+    return None if row is None else _state(row)
+
+
+def _state(row: tuple[Any, ...]) -> KeyState:
+    digest, key, segment, sequence, mask, appended_at_us, payload = row
+    stored = Stored(segment, sequence, mask & _UNSIGNED, appended_at_us, bytes(payload))
+    return KeyState(bytes(digest), key, stored)
