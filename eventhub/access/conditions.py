@@ -29,6 +29,16 @@ def if_match(request: Request) -> int | None:
     return int(found[1] or found[2])
 
 
+def only_new(request: Request) -> bool:
+    """`If-None-Match: *`: only if there is none."""
+    text = request.headers.get("If-None-Match")
+    if text is None:
+        return False
+    if text.strip() != "*" or "If-Match" in request.headers:
+        raise InvalidField("Here it is `*`, and alone.", field="If-None-Match")
+    return True
+
+
 def tagged(body: Mapping[str, Any], resource: Resource, status: int = 200) -> Response:
     """The reply about one resource, with its ETag. Read in a change, it is no later than the change
     itself, or than the beginning of the call: what came since must not pass for seen.

@@ -69,13 +69,13 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
 def _require_unchanged(
     connection: psycopg.Connection[Any], stream_id: int, key: str, expected: int
 ) -> None:
-    """Raises Changed if a key's state is of a later event; the stream's head is locked from here
-    on.
+    """Raises Changed if a key's state is of a later event, or has ended; the head is locked
+    from here on.
     """
     connection.execute(SQL["lock_head"], (stream_id,))
     row = connection.execute(SQL["state_sequence"], (stream_id, key)).fetchone()
     current = row[0] if row else 0
-    if current > expected:
+    if current > expected or (expected and not row):
         raise Changed(current=current)
 
 

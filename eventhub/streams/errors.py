@@ -1,6 +1,6 @@
 """Errors of streams and their policies, part of the one tree of eventhub/errors.py."""
 
-from eventhub.errors import Conflict
+from eventhub.errors import Conflict, NotFound
 
 
 class KeyedFixed(Conflict):
@@ -9,3 +9,15 @@ class KeyedFixed(Conflict):
     """
 
     code = "keyed_fixed"
+
+
+class NotKeyed(Conflict):
+    """The stream keeps no state of keys; `keyed` is chosen when a stream is made."""
+
+    code = "not_keyed"
+
+
+class UnknownKey(NotFound):
+    """The stream has no state of this key: no event had it, or the last one was a tombstone."""
+
+    code = "unknown_key"

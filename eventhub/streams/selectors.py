@@ -10,6 +10,7 @@ from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
 from eventhub.access.system import raw_connection
 from eventhub.errors import Forbidden, UnknownEvent
+from eventhub.event.envelope import Event
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.eventlog.stored import Cursor, Stored
@@ -69,8 +70,16 @@ def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
     stored = streams.read_event(raw_connection(), stream, sequence)
     if name == SYSTEM and actor.principal is not None and not shown_to(stored.event, actor.zone):
         raise UnknownEvent(stream=name)
+    if not is_told(actor, stored.event):
+        raise UnknownEvent(stream=name)
     digest = hashlib.sha256(stored.payload).hexdigest()
     return ShownEvent(_event_json(name, stored), digest, place_of(stream))
+
+
+def is_told(actor: Actor, event: Event) -> bool:
+    """True unless the event is for other clients alone (FOX-14)."""
+    own = actor.principal
+    return own is None or not event.destinations or own.client in event.destinations
 
 
 def place_of(stream: StreamRow) -> Cursor | None:

@@ -1,0 +1,194 @@
+"""The keyed state of a stream (EMC-42): a snapshot in pages, one key, and its change, which
+is an event like any other.
+"""
+
+import re
+from typing import NamedTuple
+
+from django.db import transaction
+
+from eventhub import limits
+from eventhub.access.actor import Actor
+from eventhub.access.grants import SYSTEM
+from eventhub.access.replies import current
+from eventhub.access.selectors import list_channels
+from eventhub.access.services import DEFAULT_CHANNEL
+from eventhub.access.system import append_here, raw_connection
+from eventhub.errors import FieldTooLong, Forbidden, InvalidField, UnknownChannel
+from eventhub.event import protobuf_codec
+from eventhub.event.envelope import Event
+from eventhub.event.inbound import EventIn, event_mask, stored_bytes
+from eventhub.eventlog import state, streams
+from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.state import KeyState, StatePage
+from eventhub.eventlog.stored import Cursor
+from eventhub.eventlog.streams import StreamRow
+from eventhub.streams.errors import NotKeyed, UnknownKey
+from eventhub.streams.selectors import is_told, place_of
+
+_NEXT = re.compile(r"([0-9a-f-]{36})\.([0-9]{1,18})\.([0-9a-f]{64})")
+_NOWHERE = Cursor("", 0)  # a keyed stream has a place; this is never shown
+
+
+class Asked(NamedTuple):
+    """Which page of a snapshot; `next` of the page before, empty for the first."""
+
+    after: str
+    keys_max: int
+
+
+class Snapshot(NamedTuple):
+    """A page of the state at `cursor`, the same on all pages. What has changed since is left out:
+    the events after the cursor bring it.
+    """
+
+    cursor: Cursor
+    items: list[KeyState]
+    next: str | None
+
+
+def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
+    """A page of the snapshot. Without what is for other `destinations`."""
+    actor.require_listen(stream)
+    row = _keyed(actor, stream)
+    cursor, digest = _begin(row, asked.after)
+    page = StatePage(digest, cursor.sequence, asked.keys_max)
+    found = state.read_state_now(raw_connection(), row.id, page)
+    size = sum(len(one.stored.payload) for one in found)
+    last = found[-1].digest.hex() if found else ""
+    more = len(found) == asked.keys_max or size >= limits.STATE_PAGE_BYTES_MAX
+    return Snapshot(
+        cursor,
+        [one for one in found if is_told(actor, one.stored.event)],
+        f"{cursor.segment}.{cursor.sequence}.{last}" if more else None,
+    )
+
+
+def find_key(*, actor: Actor, stream: str, key: str) -> tuple[KeyState, Cursor | None]:
+    """The latest event of a key, and where its stream stands. Raises UnknownKey."""
+    actor.require_listen(stream)
+    row = _keyed(actor, stream)
+    found = state.find_state_now(raw_connection(), row.id, _valid(key))
+    if found is None or not is_told(actor, found.stored.event):
+        raise UnknownKey(field="key")
+    return found, place_of(row)
+
+
+def put_key(
+    *, actor: Actor, stream: str, key: str, event: EventIn, expected: int | None
+) -> tuple[KeyState, bool]:
+    """Append the event, which is the key's state from now on, and whether the key is new.
+
+    `expected`: Changed if the key has changed after that sequence, or is not there; 0: if it is.
+    """
+    row, client = _writable(actor, stream)
+    if event.id is not None:
+        raise InvalidField(
+            "A state that is put again is the same again: an `id` counts where events are emitted.",
+            field="id",
+        )
+    if event.tombstone or event.key not in ("", _valid(key)):
+        raise InvalidField("The event is the state of the key in the path.", field="key")
+    event.key = key
+    event.correlation = event.correlation or _action()
+    mask = _mask(actor, event)
+    draft = Draft(row.id, mask, stored_bytes(event, client=client, mask=mask), key=key)
+    with transaction.atomic():
+        before = state.find_state_now(raw_connection(), row.id, key)
+        _append(draft._replace(expected=expected))
+        found = state.find_state_now(raw_connection(), row.id, key)
+    if found is None:
+        raise UnknownKey(field="key")
+    return found, before is None
+
+
+def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> None:
+    """Append a tombstone of the type and the channels of the key's latest event. Raises UnknownKey,
+    Changed.
+    """
+    row, client = _writable(actor, stream)
+    with transaction.atomic():
+        found = state.find_state_now(raw_connection(), row.id, _valid(key))
+        if found is None:
+            raise UnknownKey(field="key")
+        ended = _tombstone(found, client)
+        draft = Draft(row.id, ended.mask, protobuf_codec.encode(ended), key=key, tombstone=True)
+        _append(draft._replace(expected=expected))
+
+
+def _tombstone(found: KeyState, client: str) -> Event:
+    was = found.stored.event
+    return Event(
+        was.domain,
+        was.type,
+        {},
+        source=client,
+        node=client,
+        key=found.key,
+        mask=found.stored.mask,
+        destinations=was.destinations,
+        correlation=_action(),
+        tombstone=True,
+    )
+
+
+def _append(draft: Draft) -> None:
+    """In the current transaction; the reply tells where."""
+    [place] = append_here([draft])
+    if reply := current():
+        reply.add([place])
+
+
+def _action() -> str:
+    reply = current()
+    return reply.action if reply else ""
+
+
+def _keyed(actor: Actor, name: str) -> StreamRow:
+    row = streams.get_stream(raw_connection(), actor.zone_id, name)
+    if not row.policy.keyed:
+        raise NotKeyed(stream=name)
+    return row
+
+
+def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
+    """The stream, and the client that emits into it."""
+    if name == SYSTEM:
+        raise Forbidden("Only the hub itself writes to the stream `system`.")
+    actor.require("emit", name)
+    if actor.principal is None:
+        raise Forbidden("An event has a source: use the key of a client.")
+    return _keyed(actor, name), actor.principal.client
+
+
+def _begin(row: StreamRow, after: str) -> tuple[Cursor, bytes]:
+    """Of which moment the snapshot is, and after which digest its page begins."""
+    if not after:
+        return place_of(row) or _NOWHERE, b""
+    found = _NEXT.fullmatch(after)
+    if found is None:
+        raise InvalidField("Pass the `next` of the page before.", field="after")
+    return Cursor(found[1], int(found[2])), bytes.fromhex(found[3])
+
+
+def _valid(key: str) -> str:
+    """The key in a path, which is one that an event can have."""
+    if len(key) > limits.TEXT_CHARS_MAX:
+        raise FieldTooLong(field="key", chars_max=limits.TEXT_CHARS_MAX)
+    if "\0" in key:
+        raise InvalidField("A key holds no NUL.", field="key")
+    return key
+
+
+def _mask(actor: Actor, event: EventIn) -> int:
+    found = event_mask(event)
+    if isinstance(found, int):
+        return found
+    bits = {channel.name: channel.bit for channel in list_channels(zone_id=actor.zone_id)}
+    bits[DEFAULT_CHANNEL] = 63
+    mask = 0
+    for name in found:
+        if name not in bits:
+            raise UnknownChannel(channel=name[: limits.NAME_CHARS_MAX], field="channels")
+        mask |= 1 << bits[name]
+    return mask

@@ -1,0 +1,423 @@
+"""Sequences over REST (EMC-09 to EMC-12): what a reply knows, what a call caused, conditions; and
+the state of a keyed stream (EMC-42).
+"""
+
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.live import Answer, LiveZone
+
+SEQUENCE, SEGMENT = "eventhub-sequence", "eventhub-segment"
+CAUSED, ACTION = "eventhub-caused", "eventhub-action"
+
+
+def ask(zone: LiveZone, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return zone.hub.call(method, f"/v1/{path}", body, key=zone.admin, headers=named)
+
+
+def event_of(zone: LiveZone, stream: str, sequence: int) -> dict[str, Any]:
+    found = ask(zone, "GET", f"streams/{stream}/events/{sequence}")
+    assert found.status == 200, found
+    event: dict[str, Any] = found.json
+    return event
+
+
+def caused(answer: Answer) -> range:
+    first, last = answer.headers[CAUSED].split("-")
+    return range(int(first), int(last) + 1)
+
+
+def pages(zone: LiveZone, stream: str, limit: int) -> Iterator[Answer]:
+    after: str | None = ""
+    while after is not None:
+        page = ask(zone, "GET", f"streams/{stream}/state?limit={limit}&after={after}")
+        assert page.status == 200, page
+        yield page
+        after = page.json["next"]
+
+
+def resources(zone: LiveZone) -> dict[str, tuple[str, Any]]:
+    """A path of each kind, and a body that changes what is there."""
+    zone.create_stream("orders")
+    zone.key("listen:*", client="shop")
+    key = zone.key("listen:*", client="shop").split("_")[1]
+    [registration] = zone.register({"streams": ["orders"]})
+    endpoint = zone.endpoint("http://127.0.0.1:9/hook")
+    return {
+        "stream": ("streams/orders", ("PUT", {"retain_events": 17})),
+        "key": (f"keys/{key}", ("PATCH", {"label": "other"})),
+        "registration": (f"registrations/{registration['id']}", ("PATCH", {"type": "other"})),
+        "endpoint": (f"endpoints/{endpoint['id']}", ("PATCH", {"description": "other"})),
+    }
+
+
+@pytest.mark.req("EMC-09")
+def test_after_the_sequence_of_a_reply_only_later_changes_follow(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    before = ask(zone, "GET", "streams/orders")
+    known = int(before.headers[SEQUENCE])
+    assert before.headers[SEGMENT] == ask(zone, "GET", "streams/system").json["segment"]["uuid"]
+    assert before.json["changed"] <= known
+    changed = ask(zone, "PUT", "streams/orders", {"retain_events": 9})
+    [told] = caused(changed)
+    assert told > known
+    assert event_of(zone, "system", told)["attributes"]["retain_events"] == 9
+    again = ask(zone, "GET", "streams/orders")
+    assert int(again.headers[SEQUENCE]) >= told
+    assert again.json["retain_events"] == 9
+
+
+@pytest.mark.req("EMC-09")
+def test_what_a_reply_shows_and_its_sequence_are_of_one_moment(zone: LiveZone) -> None:
+    """Whoever reads while another changes sees, with number N, exactly what N had told."""
+    zone.create_stream("orders", retain_events=1)
+
+    def change(number: int) -> tuple[int, int]:
+        [told] = caused(ask(zone, "PUT", "streams/orders", {"retain_events": number}))
+        return told, number
+
+    with ThreadPoolExecutor(4) as pool:
+        changing = pool.map(change, range(2, 42))
+        reads = list(pool.map(lambda _: ask(zone, "GET", "streams/orders"), range(80)))
+        told = dict(changing)
+    numbers = sorted(told)
+    for read in reads:
+        known = int(read.headers[SEQUENCE])
+        behind = [number for number in numbers if number <= known]
+        shown = told[behind[-1]] if behind else 1
+        assert read.json["retain_events"] == shown
+        assert read.json["changed"] == (behind[-1] if behind else read.json["changed"])
+
+
+@pytest.mark.req("EMC-09")
+@pytest.mark.parametrize(
+    "path",
+    ["streams", "streams/orders/segments", "clients", "clients/tester", "channels", "registrations",
+     "endpoints", "overview"],
+)  # fmt: skip
+def test_every_reply_of_the_management_api_says_where_system_stands(
+    zone: LiveZone, path: str
+) -> None:
+    zone.create_stream("orders")
+    answer = ask(zone, "GET", path)
+    assert answer.status == 200
+    assert int(answer.headers[SEQUENCE]) > 0
+    missing = ask(zone, "GET", "streams/absent")
+    missing.refused(404, "unknown_stream")
+    assert int(missing.headers[SEQUENCE]) >= int(answer.headers[SEQUENCE])
+
+
+@pytest.mark.req("EMC-09")
+def test_replies_about_events_say_where_their_stream_stands(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    emitted = zone.emit("orders", [{"domain": "d", "type": "t"}] * 3)
+    uuid = emitted.json["ranges"][0]["segment"]
+    assert (emitted.headers[SEQUENCE], emitted.headers[SEGMENT]) == ("3", uuid)
+    one = ask(zone, "GET", "streams/orders/events/1")
+    assert (one.headers[SEQUENCE], one.headers[SEGMENT]) == ("3", uuid)
+
+
+@pytest.mark.req("EMC-09")
+def test_strangers_are_told_no_number(zone: LiveZone) -> None:
+    answer = zone.hub.call("GET", "/v1/streams")
+    answer.refused(401, "unauthenticated")
+    assert SEQUENCE not in answer.headers
+
+
+@pytest.mark.req("EMC-10")
+def test_a_call_returns_the_numbers_that_it_caused_and_they_carry_its_action(
+    zone: LiveZone,
+) -> None:
+    zone.create_stream("orders")
+    answer = zone.hub.call(
+        "POST",
+        "/v1/registrations",
+        [{"streams": ["orders"]}] * 3,
+        key=zone.admin,
+        headers={"EventHub-Action": "order 66"},
+    )
+    assert answer.status == 201
+    assert answer.headers[ACTION] == "order 66"
+    numbers = caused(answer)
+    assert len(numbers) == 3
+    assert int(answer.headers[SEQUENCE]) == numbers[-1]
+    for number, item in zip(numbers, answer.json["items"], strict=True):
+        event = event_of(zone, "system", number)
+        assert event["correlation"] == "order 66"
+        assert event["attributes"]["registration"] == item["id"]
+        assert item["changed"] == number
+
+
+@pytest.mark.req("EMC-10")
+def test_a_call_without_an_action_gets_one(zone: LiveZone) -> None:
+    first = ask(zone, "PUT", "streams/orders")
+    second = ask(zone, "PUT", "streams/bills")
+    assert first.headers[ACTION] != second.headers[ACTION]
+    [told] = caused(second)
+    assert event_of(zone, "system", told)["correlation"] == second.headers[ACTION]
+    nothing = ask(zone, "PUT", "streams/orders")
+    assert CAUSED not in nothing.headers  # nothing has changed
+    for text in ("", " ", "x" * 201, "ü"):
+        refusal = ask(zone, "PUT", "streams/orders", EventHub_Action=text)
+        problem = refusal.refused(400, "invalid_field")
+        assert problem["position"] == {"field": "EventHub-Action"}
+
+
+@pytest.mark.req("EMC-10")
+def test_a_refused_call_caused_nothing(zone: LiveZone) -> None:
+    answer = ask(zone, "POST", "clients", {"name": "tester"}, EventHub_Action="again")
+    answer.refused(409, "conflict")
+    assert answer.headers[ACTION] == "again"
+    assert CAUSED not in answer.headers
+
+
+@pytest.mark.req("EMC-11")
+def test_put_sequence_30(zone: LiveZone) -> None:
+    """Events below 30 came before the PUT, those above after it: what it held is stale then."""
+    zone.create_stream("shelf", keyed=True)
+    zone.emit("shelf", [{"domain": "d", "type": "other"}] * 28)
+    emitted = zone.emit("shelf", {"domain": "d", "type": "r.made", "key": "r"})
+    assert emitted.json["ranges"][0]["first"] == 29
+    put = ask(zone, "PUT", "streams/shelf/state/r", {"domain": "d", "type": "r.set"})
+    assert (put.status, put.json["sequence"], put.headers["etag"]) == (200, 30, '"30"')
+    assert (put.headers[SEQUENCE], put.headers[CAUSED]) == ("30", "30-30")
+    other = zone.key("emit:shelf", client="other")
+    later = zone.hub.call(
+        "PUT", "/v1/streams/shelf/state/r", {"domain": "d", "type": "r.set"}, key=other
+    )
+    assert later.json["sequence"] == 31
+    own, theirs = event_of(zone, "shelf", 30), event_of(zone, "shelf", 31)
+    assert own["correlation"] == put.headers[ACTION]
+    assert (own["key"], theirs["key"]) == ("r", "r")
+    assert (own["source"], theirs["source"]) == ("tester", "other")
+
+
+@pytest.mark.req("EMC-12")
+def test_a_put_with_an_old_sequence_is_refused_with_the_current_one(zone: LiveZone) -> None:
+    zone.create_stream("shelf", keyed=True)
+    zone.emit("shelf", [{"domain": "d", "type": "other"}] * 29)
+    body = {"domain": "d", "type": "r.set"}
+    put = ask(zone, "PUT", "streams/shelf/state/r", body, If_None_Match="*")
+    assert (put.status, put.json["sequence"]) == (201, 30)
+    assert ask(zone, "PUT", "streams/shelf/state/r", body).json["sequence"] == 31
+    refusal = ask(zone, "PUT", "streams/shelf/state/r", body, If_Match="30")
+    assert refusal.refused(412, "changed")["current"] == 31
+    assert ask(zone, "GET", "streams/shelf").json["last"] == 31
+    assert ask(zone, "PUT", "streams/shelf/state/r", body, If_Match='"31"').status == 200
+    ask(zone, "PUT", "streams/shelf/state/r", body, If_None_Match="*").refused(412, "changed")
+
+
+@pytest.mark.req("EMC-12")
+@pytest.mark.parametrize("kind", ["stream", "key", "registration", "endpoint"])
+def test_a_change_is_refused_when_the_resource_changed_since(zone: LiveZone, kind: str) -> None:
+    path, (method, body) = resources(zone)[kind]
+    seen = ask(zone, "GET", path)
+    changed = seen.json["changed"]
+    assert seen.headers["etag"] == f'"{changed}"'
+    done = ask(zone, method, path, body, If_Match=f'"{changed}"')
+    assert done.status == 200, done
+    [told] = caused(done)
+    assert (done.json["changed"], done.headers["etag"]) == (told, f'"{told}"')
+    before = ask(zone, "GET", path)
+    assert before.headers["etag"] == f'"{told}"'
+    for verb in (method, "DELETE"):
+        if (kind, verb) != ("stream", "DELETE"):
+            refusal = ask(zone, verb, path, body if verb == method else None, If_Match=str(changed))
+            assert refusal.refused(412, "changed")["current"] == told
+    assert ask(zone, "GET", path).json == before.json
+    listed = ask(zone, "GET", "clients/shop/keys" if kind == "key" else f"{kind}s").json["items"]
+    assert told in [item["changed"] for item in listed]
+    if kind != "stream":  # the sequence of any later reply serves, without another look
+        known = before.headers[SEQUENCE]
+        assert ask(zone, "DELETE", path, If_Match=known).status in (200, 204)
+
+
+@pytest.mark.req("EMC-12")
+def test_clients_and_channels_take_conditions_too(zone: LiveZone) -> None:
+    made = ask(zone, "GET", "clients/tester")
+    old = str(made.json["changed"] - 1)
+    assert ask(zone, "DELETE", "clients/tester", If_Match=old).refused(412, "changed")[
+        "current"
+    ] == int(made.json["changed"])
+    channel = ask(zone, "PUT", "channels/disk", {"mask": 1})
+    assert channel.headers["etag"] == f'"{channel.json["changed"]}"'
+    again = ask(zone, "PUT", "channels/disk", {"mask": 1}, If_Match=old)
+    again.refused(412, "changed")
+    same = ask(zone, "PUT", "channels/disk", {"mask": 1}, If_Match=channel.headers["etag"])
+    assert same.status == 200
+
+
+@pytest.mark.req("EMC-12")
+def test_of_changes_at_the_same_time_one_is_taken(zone: LiveZone) -> None:
+    """Each says what it saw: all but one are told that it has changed, and nothing is lost."""
+    found = resources(zone)
+    for kind, field in (("stream", "hold"), ("endpoint", "description")):
+        path, (method, _) = found[kind]
+        seen = ask(zone, "GET", path).headers["etag"]
+        change = partial(ask, zone, method, path, If_Match=seen)
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(change, ({field: f"by {number}"} for number in range(8))))
+        assert sorted(answer.status for answer in answers) == [200] + [412] * 7
+        [done] = [answer for answer in answers if answer.status == 200]
+        assert ask(zone, "GET", path).json == done.json
+
+
+@pytest.mark.req("EMC-12")
+@pytest.mark.parametrize("text", ["*", "x", "-1", '"1', 'W/"1"', "1, 2", ""])
+def test_a_condition_is_one_sequence(zone: LiveZone, text: str) -> None:
+    zone.create_stream("orders")
+    problem = ask(zone, "PUT", "streams/orders", {}, If_Match=text).refused(400, "invalid_field")
+    assert problem["position"] == {"field": "If-Match"}
+
+
+@pytest.mark.req("EMC-12")
+def test_a_sequence_that_the_hub_has_not_reached_is_no_condition_kept(zone: LiveZone) -> None:
+    """It is of another life of the log."""
+    zone.create_stream("orders")
+    refusal = ask(zone, "PUT", "streams/orders", {"retain_events": 1}, If_Match=str(10**15))
+    refusal.refused(412, "changed")
+
+
+@pytest.mark.req("EMC-42")
+def test_the_fold_of_the_stream_is_the_state(zone: LiveZone) -> None:
+    """100 random changes at both doors; then the latest event of each key is what is shown."""
+    zone.create_stream("apps", keyed=True, segment_events_max=7)
+    chance = random.Random(42)
+    keys = ["web/1", "web/2", "db", "ü€", "a b", "x" * 1024]
+    for number in range(100):
+        key = chance.choice(keys)
+        kind = chance.choice(["emit", "put", "delete", "tombstone"])
+        path = f"streams/apps/state/{quote(key, safe='/')}"
+        event = {"domain": "d", "type": "app.state", "attributes": {"n": number}}
+        if kind == "emit":
+            assert zone.emit("apps", {**event, "key": key}).status == 200
+        elif kind == "tombstone":
+            assert zone.emit("apps", {**event, "key": key, "tombstone": True}).status == 200
+        elif kind == "put":
+            assert ask(zone, "PUT", path, event).status in (200, 201)
+        else:
+            assert ask(zone, "DELETE", path).status in (204, 404)
+    last = ask(zone, "GET", "streams/apps").json["last"]
+    folded: dict[str, int] = {}
+    for sequence in range(1, last + 1):
+        event = event_of(zone, "apps", sequence)
+        folded.pop(event["key"], None)
+        if not event.get("tombstone"):
+            folded[event["key"]] = sequence
+    found = [page.json for page in pages(zone, "apps", limit=2)]
+    assert {page["cursor"]["sequence"] for page in found} == {last}
+    shown = {item["key"]: item for page in found for item in page["items"]}
+    assert {key: item["sequence"] for key, item in shown.items()} == folded
+    assert folded
+    for key, sequence in folded.items():
+        one = ask(zone, "GET", f"streams/apps/state/{quote(key, safe='/')}")
+        assert one.json == shown[key]
+        assert one.headers["etag"] == f'"{sequence}"'
+        assert one.headers[SEQUENCE] == str(last)
+        assert one.json["event"]["attributes"] == event_of(zone, "apps", sequence)["attributes"]
+
+
+@pytest.mark.req("EMC-42")
+def test_a_snapshot_and_the_events_after_it_make_the_state(zone: LiveZone) -> None:
+    """Keys that change between two pages leave the snapshot; the tail from its cursor brings
+    them.
+    """
+    zone.create_stream("apps", keyed=True)
+    event = {"domain": "d", "type": "app.state"}
+    zone.emit("apps", [{**event, "key": f"k{number}"} for number in range(30)])
+    state: dict[str, int] = {}
+    cursors = set()
+    for turn, page in enumerate(pages(zone, "apps", limit=10)):
+        cursors.add(page.json["cursor"]["sequence"])
+        state |= {item["key"]: item["sequence"] for item in page.json["items"]}
+        zone.emit("apps", {**event, "key": f"k{turn}", "attributes": {"turn": turn}})
+        ask(zone, "DELETE", f"streams/apps/state/k{20 + turn}")
+    [cursor] = cursors
+    for sequence in range(cursor + 1, ask(zone, "GET", "streams/apps").json["last"] + 1):
+        later = event_of(zone, "apps", sequence)
+        state.pop(later["key"], None)
+        if not later.get("tombstone"):
+            state[later["key"]] = sequence
+    fresh = [item for page in pages(zone, "apps", limit=100) for item in page.json["items"]]
+    assert state == {item["key"]: item["sequence"] for item in fresh}
+
+
+def test_a_deletion_under_a_condition_sees_other_deletions(zone: LiveZone) -> None:
+    zone.create_stream("apps", keyed=True)
+    event = {"domain": "d", "type": "app.state"}
+    put = ask(zone, "PUT", "streams/apps/state/a", event)
+    assert ask(zone, "DELETE", "streams/apps/state/a", If_Match="1").status == 204
+    refusal = ask(zone, "PUT", "streams/apps/state/a", event, If_Match=put.headers["etag"])
+    assert refusal.refused(412, "changed")["current"] == 0
+    ask(zone, "GET", "streams/apps/state/a").refused(404, "unknown_key")
+    ask(zone, "DELETE", "streams/apps/state/a").refused(404, "unknown_key")
+
+
+def test_of_puts_at_the_same_time_one_is_taken(zone: LiveZone) -> None:
+    zone.create_stream("apps", keyed=True)
+    event = {"domain": "d", "type": "app.state"}
+
+    def put(number: int) -> int:
+        body = {**event, "attributes": {"n": number}}
+        return ask(zone, "PUT", "streams/apps/state/a", body, If_None_Match="*").status
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(put, range(8))) == [201] + [412] * 7
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "field"),
+    [
+        ({"domain": "d"}, 400, "missing_field", "type"),
+        ({"domain": "d", "type": "t", "key": "b"}, 400, "invalid_field", "key"),
+        ({"domain": "d", "type": "t", "tombstone": True}, 400, "invalid_field", "key"),
+        ({"domain": "d", "type": "t", "id": "x"}, 400, "invalid_field", "id"),
+        ({"domain": "d", "type": "t", "channels": ["no"]}, 400, "unknown_channel", "channels"),
+        ([{"domain": "d", "type": "t"}] * 2, 413, "batch_too_large", None),
+        (b"{", 400, "malformed_json", None),
+    ],
+)
+def test_a_state_that_is_no_event_is_refused(
+    zone: LiveZone, body: Any, status: int, code: str, field: str | None
+) -> None:
+    zone.create_stream("apps", keyed=True)
+    problem = ask(zone, "PUT", "streams/apps/state/a", body).refused(status, code)
+    assert problem["position"].get("field") == field
+    assert ask(zone, "GET", "streams/apps").json["last"] == 0
+
+
+def test_state_is_for_who_has_the_grant_and_where_there_is_one(zone: LiveZone) -> None:
+    zone.create_stream("apps", keyed=True)
+    zone.create_stream("plain")
+    event = {"domain": "d", "type": "t"}
+    reader, writer = zone.key("listen:apps"), zone.key("emit:apps")
+    path = "/v1/streams/apps/state/a"
+    zone.hub.call("PUT", path, event, key=reader).refused(403, "forbidden")
+    assert zone.hub.call("PUT", path, event, key=writer).status == 201
+    zone.hub.call("GET", path, key=writer).refused(403, "forbidden")
+    assert zone.hub.call("GET", path, key=reader).status == 200
+    zone.hub.call("DELETE", path, key=reader).refused(403, "forbidden")
+    zone.hub.operate("PUT", f"{path}?zone={zone.name}", event).refused(403, "forbidden")
+    for plain in ("plain", "system"):
+        ask(zone, "GET", f"streams/{plain}/state").refused(409, "not_keyed")
+    ask(zone, "PUT", "streams/plain/state/a", event).refused(409, "not_keyed")
+    ask(zone, "GET", "streams/absent/state").refused(404, "unknown_stream")
+
+
+def test_what_is_for_others_is_not_shown(zone: LiveZone) -> None:
+    zone.create_stream("apps", keyed=True)
+    event = {"domain": "d", "type": "t", "destinations": ["other"]}
+    assert ask(zone, "PUT", "streams/apps/state/a", event).status == 201
+    ask(zone, "GET", "streams/apps/state/a").refused(404, "unknown_key")
+    ask(zone, "GET", "streams/apps/events/1").refused(404, "unknown_event")
+    assert ask(zone, "GET", "streams/apps/state").json["items"] == []
+    other = zone.key("listen:*", client="other")
+    assert zone.hub.call("GET", "/v1/streams/apps/state/a", key=other).status == 200
+    assert zone.hub.call("GET", "/v1/streams/apps/events/1", key=other).status == 200
