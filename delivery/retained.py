@@ -16,8 +16,6 @@ from eventhub.logs import get_logger
 log = get_logger(__name__)
 SQL = queries.load("retained.sql", Path(next(iter(delivery.__path__))) / "sql")
 
-TABLES = ("deliveries",)  # partitioned by the log's groups
-
 
 async def needs(connection: Connection) -> dict[int, int]:
     """The lowest sequence of each stream that is not matched for callbacks yet, or whose deliveries

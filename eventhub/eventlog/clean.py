@@ -57,19 +57,14 @@ async def horizon(connection: Connection) -> Horizon:
     return Horizon(*row) if row else Horizon(0, 0, 0)
 
 
-async def read_groups(connection: Connection, rooms: Rooms) -> list[Group]:
+async def read_groups(connection: Connection) -> list[Group]:
     """All groups with partitions, the oldest first."""
-    parents = ["events", *rooms.tables]
-    return [
-        Group(*row)
-        for row in await (await connection.execute(SQL["groups"], (parents,))).fetchall()
-    ]
+    return [Group(*row) for row in await (await connection.execute(SQL["groups"])).fetchall()]
 
 
-async def used_bytes(connection: Connection, rooms: Rooms) -> int:
+async def used_bytes(connection: Connection) -> int:
     """What the hub's data takes on the disk."""
-    parents = ["events", *rooms.tables, "tokens"]
-    row = await (await connection.execute(SQL["used"], (parents,))).fetchone()
+    row = await (await connection.execute(SQL["used"])).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -81,8 +76,8 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
     now = await horizon(connection)
     if not fence.passed(now):
         return False
-    groups = await read_groups(connection, rooms)
-    group = next_to_clean(groups, now.current, pressed=room.pressed)
+    groups = await read_groups(connection)
+    group = next_to_clean(groups, now.current, room)
     if group is None:
         return False
     if group.attached and not group.pending:
@@ -96,9 +91,9 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
     return True
 
 
-async def forget_groups(connection: Connection, rooms: Rooms) -> None:
+async def forget_groups(connection: Connection) -> None:
     """Delete the rows of groups of which nothing is left."""
-    await connection.execute(SQL["forget_groups"], (["events", *rooms.tables],))
+    await connection.execute(SQL["forget_groups"])
 
 
 async def _empty(connection: Connection, group: Group, to: int) -> None:

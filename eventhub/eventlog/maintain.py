@@ -30,18 +30,16 @@ async def make_groups(connection: Connection, room: Room) -> None:
     if row is None:
         return
     current, newest, count, size_bytes, live_bytes, stored_bytes = row
-    hollow = (
-        room.pressed
-        and stored_bytes > limits.GROUP_BYTES_MIN // 4 > 0
-        and (live_bytes <= stored_bytes * limits.CLEAN_LIVE_SHARE_MAX)
-    )
+    share = live_bytes / stored_bytes if stored_bytes >= limits.GROUP_BYTES_MIN else 1.0
+    hollow = room.pressed and share <= limits.CLEAN_LIVE_SHARE_MAX
+    if newest > current and (size_bytes > room.group_bytes or hollow):
+        current += 1
+        await connection.execute(SQL["move_current_group"], (current,))
+        log.info("group_moved", group=current)
     if newest == current and count < limits.GROUPS_LIVE_MAX:
         async with connection.transaction():
             await connection.execute(_LOCK_TIMEOUT)
             await make_group(connection, newest + 1)
-    elif newest > current and (size_bytes > room.group_bytes or hollow):
-        await connection.execute(SQL["move_current_group"], (current + 1,))
-        log.info("group_moved", group=current + 1)
 
 
 async def expire_producers(connection: Connection) -> None:

@@ -19,6 +19,7 @@ class Room(NamedTuple):
     quota: int | None = None
     disk_total: int | None = None
     disk_short: int = 0  # so much should be freed on the disk
+    disk_free: int | None = None
 
     @property
     def capacity(self) -> int | None:
@@ -66,14 +67,25 @@ class Room(NamedTuple):
         return bool(self.quota) and self.used >= (self.quota or 0) * limits.QUOTA_SHARE_REFUSE
 
     @property
-    def busy(self) -> bool:
-        """True when it should be looked again soon."""
-        return self.pressed or bool(self.quota and self.used * 2 > self.quota)
+    def spare(self) -> int:
+        """What cleaning may copy before it frees something."""
+        bounds = [1 << 62]
+        if self.quota:
+            bounds.append(int(self.quota * limits.QUOTA_SHARE_CLEAN) - self.used)
+        if self.disk_free is not None:
+            bounds.append(self.disk_free // 2)
+        return max(min(bounds), 0)
 
     @property
-    def relieved(self) -> bool:
-        """True when a time of too much is over."""
-        return not self.quota or self.used < self.quota * limits.QUOTA_SHARE_RELIEVED
+    def look_again_s(self) -> float:
+        """So soon, that the data cannot have grown over the quota meanwhile."""
+        if self.over_disk:
+            return limits.RETAIN_BUSY_INTERVAL_S
+        if not self.quota:
+            return limits.RETAIN_LOOK_INTERVAL_S
+        left = self.quota * limits.QUOTA_SHARE_REFUSE - self.used
+        soon_s = left / limits.RETAIN_GROWTH_BYTES_PER_S
+        return min(max(soon_s, limits.RETAIN_LOOK_INTERVAL_S_MIN), limits.RETAIN_LOOK_INTERVAL_S)
 
 
 class Group(NamedTuple):
@@ -99,9 +111,17 @@ class Group(NamedTuple):
         return int(self.size * (1 - self.live_share))
 
 
-def reclaimable(groups: list[Group], current: int) -> int:
-    """What is dropped already and only waits for its partitions to go."""
-    return sum(group.reclaimable for group in groups if group.id < current)
+def worth_cleaning(group: Group, room: Room) -> bool:
+    """True if what must be copied is little against what it frees, and there is room for it."""
+    share_max = limits.CLEAN_LIVE_SHARE_PRESSED_MAX if room.pressed else limits.CLEAN_LIVE_SHARE_MAX
+    return group.live_share <= share_max and group.size - group.reclaimable <= room.spare
+
+
+def reclaimable(groups: list[Group], current: int, room: Room) -> int:
+    """About how many bytes are dropped already and only wait for their partitions to go."""
+    return sum(
+        group.reclaimable for group in groups if group.id <= current and worth_cleaning(group, room)
+    )
 
 
 def stored_share(groups: list[Group]) -> float:
@@ -110,14 +130,13 @@ def stored_share(groups: list[Group]) -> float:
     return min(sum(group.stored for group in groups) / size, 1.0) if size else 1.0
 
 
-def next_to_clean(groups: list[Group], current: int, *, pressed: bool) -> Group | None:
+def next_to_clean(groups: list[Group], current: int, room: Room) -> Group | None:
     """What was begun first; then the group that costs least for what it frees; None if all are
     worth keeping.
     """
-    begun = [group for group in groups if group.id < current and (
-        not group.attached or group.pending)]  # fmt: skip
+    old = [group for group in groups if group.id < current]
+    begun = [group for group in old if group.pending or not group.attached]
     if begun:
         return begun[0]
-    share_max = limits.CLEAN_LIVE_SHARE_PRESSED_MAX if pressed else limits.CLEAN_LIVE_SHARE_MAX
-    worth = [group for group in groups if group.id < current and group.live_share <= share_max]
+    worth = [group for group in old if worth_cleaning(group, room)]
     return min(worth, key=lambda group: (group.live_share, group.id), default=None)

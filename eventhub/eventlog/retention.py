@@ -51,8 +51,6 @@ class Rooms(NamedTuple):
     release: Callable[[Connection, int], Awaitable[bool]] = _released
     # drop one partition of what outlived its events; True if there may be more
     shed: Callable[[Connection, bool], Awaitable[bool]] = _nothing_shed
-    # other tables that are partitioned by group, whose bytes count too
-    tables: tuple[str, ...] = ()
 
 
 class Trimmed(NamedTuple):
@@ -114,7 +112,12 @@ async def drop_oldest(
     """Drop the oldest sealed segments of the hub that hold so many bytes together (EMC-24): what
     durable cursors need too, nothing under a hold. Empty if there is nothing left to drop.
     """
-    bounds = {"bytes": stored_bytes, "segments_max": limits.RETAIN_SEGMENTS_MAX}
+    bounds = {
+        "now_us": now_us,
+        "bytes": stored_bytes,
+        "system_s": limits.RETAIN_SYSTEM_S_MIN,
+        "segments_max": limits.RETAIN_SEGMENTS_MAX,
+    }
     async with connection.transaction():
         rows = await (await connection.execute(SQL["drops_for_room"], bounds)).fetchall()
         return await _drop(connection, rooms, [(row[0], why) for row in rows], now_us)

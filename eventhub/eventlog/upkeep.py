@@ -1,10 +1,10 @@
 """Keeps the log within its room, in every web process: partitions ahead of need, retention, the
 quota, the disk, and the cleaning of what was dropped. Sql module.
 
-Three tasks: `_watch` looks at the disk, `_keep` decides and drops, `_clean` copies and gives the
-space back. Of all processes one keeps and one cleans: each holds a lock of its own session, which
-the server ends when it falls silent, so a process that is stopped leads for seconds only. Every
-process knows for itself when emits are to be refused: `refusal`.
+Four tasks: `_watch` looks at the disk, `_measure` at the tables, `_keep` decides and drops,
+`_clean` copies and gives the space back. Of all processes one keeps and one cleans: each holds a
+lock of its own session, which the server ends when it falls silent, so a process that is stopped
+leads for seconds only. Every process knows for itself when emits are to be refused: `refusal`.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Upkeep:
         self._clock = clock
         self._quota_bytes = quota_bytes
         self._disk = disk
-        self._warned = False  # of the quota, in this time of too much
+        self._quota_at_s = float("-inf")  # when the quota last made something go
         self._sweep_at_s = 0.0
 
     def refusal(self) -> EventHubError | None:
@@ -69,6 +69,7 @@ class Upkeep:
         fence = Fence()
         async with asyncio.TaskGroup() as group:
             group.create_task(endless("disk", self._watch))
+            group.create_task(endless("measure", partial(self._lead, "measure", self._measure)))
             group.create_task(endless("keep", partial(self._lead, "keep", self._keep)))
             group.create_task(
                 endless("clean", partial(self._lead, "clean", partial(self._clean, fence)))
@@ -99,13 +100,12 @@ class Upkeep:
 
     def _pause_s(self) -> float:
         full = self._disk is not None and self._disk.full
-        busy = self.room.busy or full
-        return limits.RETAIN_BUSY_INTERVAL_S if busy else limits.RETAIN_LOOK_INTERVAL_S
+        pause_s = self.room.look_again_s
+        return min(pause_s, limits.RETAIN_BUSY_INTERVAL_S) if full else pause_s
 
     # --- keeping ---
 
     async def _keep(self, connection: Connection, leads: bool) -> bool:
-        self.room = await self._measure(connection, leads)
         await self._tell_of_disk(connection)
         if not leads:
             return False
@@ -115,31 +115,31 @@ class Upkeep:
         await retention.drop_by_policy(connection, self._rooms, now_us)
         if self.room.pressed:
             await self._make_room(connection, now_us)
-        if self.room.relieved:
-            self._warned = False
         if self._clock.monotonic_s() >= self._sweep_at_s:
             await expire_producers(connection)
             await forget_tokens(connection)
             self._sweep_at_s = self._clock.monotonic_s() + limits.PRODUCER_SWEEP_INTERVAL_S
         return False
 
-    async def _measure(self, connection: Connection, leads: bool) -> Room:
+    async def _measure(self, connection: Connection, leads: bool) -> bool:
         """What there is. Without a quota only who leads has to know what is used."""
         row = await (await connection.execute(SQL["quota"])).fetchone()
         quota = (row and row[0]) or self._quota_bytes
-        used = await used_bytes(connection, self._rooms) if leads or quota else 0
+        used = await used_bytes(connection) if leads or quota else 0
         space = self._disk.space if self._disk is not None else None
-        room = Room(used, quota, space.total if space else None, space.short if space else 0)
+        self.room = Room(used, quota)
+        if space is not None:
+            self.room = Room(used, quota, space.total, space.short, space.free)
         if leads:
             metrics.STORAGE_USED_BYTES.set(used)
             metrics.STORAGE_QUOTA_BYTES.set(quota or 0)
-        return room
+        return False
 
     async def _make_room(self, connection: Connection, now_us: int) -> None:
         """Drop the oldest segments, as far as what is dropped already is not enough."""
         room = self.room
-        groups = await read_groups(connection, self._rooms)
-        waiting = reclaimable(groups, (await horizon(connection)).current + 1)
+        groups = await read_groups(connection)
+        waiting = reclaimable(groups, (await horizon(connection)).current, room)
         wanted = max(room.over_quota, room.over_disk) - waiting
         if wanted <= 0:
             return
@@ -155,17 +155,18 @@ class Upkeep:
         if not trimmed and room.over_quota:
             await retention.roll_for_room(connection, _ROLLED_FOR_ROOM)
             trimmed = await drop()
-        if room.over_quota and not self._warned:
+        if room.over_quota:
             await self._warn(connection, room)
 
     async def _warn(self, connection: Connection, room: Room) -> None:
-        """Once until what is used has fallen well below the marks."""
-        attributes = {"level": "warning", "used_bytes": room.used, "quota_bytes": room.quota}
-        async with connection.transaction():
-            await append_in_turn(
-                connection, drafts_of(None, [Announcement("storage.quota_reached", attributes)])
-            )
-        self._warned = True
+        """Once until the quota has made nothing go for a while."""
+        now_s, last_s = self._clock.monotonic_s(), self._quota_at_s
+        if now_s - last_s > limits.QUOTA_EPISODE_S:
+            attributes = {"level": "warning", "used_bytes": room.used, "quota_bytes": room.quota}
+            warning = drafts_of(None, [Announcement("storage.quota_reached", attributes)])
+            async with connection.transaction():
+                await append_in_turn(connection, warning)
+        self._quota_at_s = now_s
 
     async def _tell_of_disk(self, connection: Connection) -> None:
         """Announce the times without space that are over; of all who saw one, one announces it."""
@@ -183,7 +184,7 @@ class Upkeep:
         went = await clean(connection, self._rooms, self.room, fence)
         went = went or await self._rooms.shed(connection, self.room.pressed)
         if went:
-            await forget_groups(connection, self._rooms)
+            await forget_groups(connection)
         return went
 
 

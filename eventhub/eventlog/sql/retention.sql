@@ -54,16 +54,16 @@ WITH limited AS (
 SELECT id, why FROM reasons WHERE why IS NOT NULL ORDER BY stream_id, first, id LIMIT %(segments_max)s
 
 -- name: drops_for_room
--- The oldest sealed segments of the hub, until what they hold is enough; `system` last. Only a hold, and what is to be
--- archived and is not yet, stays.
+-- The oldest sealed segments of the hub, until what they hold is enough. Only a hold stays, and what is to be archived and
+-- is not yet; of `system` what is young, because every process follows it.
 SELECT id FROM (
-    SELECT g.id, (g.stream_id = 1) AS own, g.sealed_at,
-           sum(g.bytes) OVER (ORDER BY g.stream_id = 1, g.sealed_at, g.id) - g.bytes AS bytes_before
+    SELECT g.id, g.sealed_at, sum(g.bytes) OVER (ORDER BY g.sealed_at, g.id) - g.bytes AS bytes_before
       FROM segments g JOIN streams s ON s.id = g.stream_id
      WHERE g.tier = 'live' AND g.last IS NOT NULL AND s.hold IS NULL AND (g.archive IS NOT NULL OR NOT s.archive)
+       AND (g.stream_id <> 1 OR g.sealed_at <= to_timestamp(%(now_us)s / 1000000.0) - make_interval(secs => %(system_s)s))
 ) AS oldest
  WHERE bytes_before < %(bytes)s
- ORDER BY own, sealed_at, id
+ ORDER BY sealed_at, id
  LIMIT %(segments_max)s
 
 -- name: drop
@@ -92,34 +92,39 @@ SELECT v.stream_id, r.first
                  ORDER BY g.first, g.id LIMIT 1) AS r
 
 -- name: used
--- What the hub's data takes on the disk, indexes and all.
+-- What the hub's data takes on the disk, indexes and all: what is partitioned by group, the tokens, the keyed state.
 SELECT COALESCE(sum(pg_total_relation_size(c.oid)), 0)::bigint
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
-   AND (c.relname ~ ('^(' || array_to_string(%s::text[], '|') || ')_g?[0-9]+$') OR c.relname = 'keyed_state')
+   AND (c.relname ~ '_g[0-9]+$' OR c.relname ~ '^tokens_[0-9]$' OR c.relname = 'keyed_state')
 
 -- name: quota
 SELECT quota_bytes FROM log_state
 
 -- name: groups
--- Each group whose partition is there, attached or not: what it takes on the disk with what is partitioned like it, and
--- how many of its stored bytes are still live.
-SELECT p.id, p.attached, p.pending,
-       COALESCE((SELECT sum(pg_total_relation_size(to_regclass(parent || '_g' || p.id)))
-                   FROM unnest(%s::text[]) AS parent), 0)::bigint,
+-- Each group whose partition is there, attached or not: what it takes on the disk with all that is partitioned like it,
+-- and how many of its stored bytes are still live.
+WITH tables AS MATERIALIZED (
+    SELECT c.oid, c.relname, substring(c.relname FROM '_g([0-9]+)$')::integer AS id
+      FROM pg_class c
+     WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
+       AND c.relname ~ '_g[0-9]+$'
+), sizes AS MATERIALIZED (
+    SELECT id, sum(pg_total_relation_size(oid))::bigint AS size FROM tables GROUP BY id
+)
+SELECT t.id, i.inhrelid IS NOT NULL, COALESCE(i.inhdetachpending, false), COALESCE(z.size, 0),
        COALESCE(g.live, 0)::bigint, COALESCE(g.stored, 0)::bigint, COALESCE(g.unempty, 0)::bigint
-  FROM (SELECT substr(c.relname, 9)::integer AS id, i.inhrelid IS NOT NULL AS attached,
-               COALESCE(i.inhdetachpending, false) AS pending
-          FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-         WHERE c.relkind = 'r' AND c.relname ~ '^events_g[0-9]+$'
-           AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)) AS p
+  FROM tables t
+  JOIN sizes z USING (id)
+  LEFT JOIN pg_inherits i ON i.inhrelid = t.oid
   LEFT JOIN LATERAL (
         SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
                sum(COALESCE(s.bytes, h.bytes)) AS stored,
                count(*) FILTER (WHERE s.tier = 'live' AND (s.last IS NULL OR s.last >= s.first)) AS unempty
           FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
-         WHERE s.group_id = p.id) AS g ON true
- ORDER BY p.id
+         WHERE s.group_id = t.id) AS g ON true
+ WHERE t.relname = 'events_g' || t.id
+ ORDER BY t.id
 
 -- name: horizon
 -- The current group, the first transaction that is not over, and the one that will begin next.
@@ -189,4 +194,26 @@ RETURNING true
 -- Numbers of groups that nothing is partitioned by any more.
 DELETE FROM groups g
  WHERE g.id < (SELECT current_group FROM log_state)
-   AND NOT EXISTS (SELECT FROM unnest(%s::text[]) AS parent WHERE to_regclass(parent || '_g' || g.id) IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM pg_class c WHERE c.relkind = 'r' AND c.relname ~ ('_g' || g.id || '$'))
+
+-- name: set_quota
+UPDATE log_state SET quota_bytes = %s
+
+-- name: storage
+-- What a zone's streams (null: all of the hub) hold, the largest first; stored bytes, without indexes.
+SELECT s.name, z.stream_id, COALESCE(z.bytes, 0)::bigint, z.live, z.archived, z.dropped,
+       COALESCE(z.first, h.sequence + 1), h.sequence
+  FROM (SELECT g.stream_id, sum(COALESCE(g.bytes, h.bytes)) FILTER (WHERE g.tier = 'live') AS bytes,
+               count(*) FILTER (WHERE g.tier = 'live') AS live, count(*) FILTER (WHERE g.tier = 'archived') AS archived,
+               count(*) FILTER (WHERE g.tier = 'dropped') AS dropped,
+               min(g.first) FILTER (WHERE g.tier <> 'dropped' AND (g.last IS NULL OR g.last >= g.first)) AS first
+          FROM segments g LEFT JOIN heads h ON h.segment_id = g.id AND g.last IS NULL
+         GROUP BY g.stream_id) AS z
+  JOIN streams s ON s.id = z.stream_id
+  JOIN heads h ON h.stream_id = z.stream_id
+ WHERE %(zone)s::bigint IS NULL OR s.zone_id = %(zone)s
+ ORDER BY z.bytes DESC NULLS LAST, z.stream_id
+ LIMIT %(streams_max)s
+
+-- name: counts
+SELECT (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass)

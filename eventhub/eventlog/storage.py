@@ -1,0 +1,80 @@
+"""What the hub's data takes, and what each stream holds: the report of storage (EMC-26). Sql
+module.
+
+The connection is synchronous. Zones are only numbers here.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.eventlog import disk
+from eventhub.eventlog.retention import SQL
+
+Connection = psycopg.Connection[Any]
+
+
+class StreamStorage(NamedTuple):
+    """What a stream holds in the database. `first` is the first sequence that can be read, here or
+    in the archive; `last` + 1 if there is none.
+    """
+
+    name: str
+    id: int
+    bytes: int
+    live: int  # segments
+    archived: int
+    dropped: int
+    first: int
+    last: int
+
+
+class Storage(NamedTuple):
+    """Of the whole hub: bytes on the disk with all indexes, the quota (None: none), partitions of
+    events; of one zone, or of all: its streams, the largest first.
+    """
+
+    used_bytes: int
+    quota_bytes: int | None
+    groups: int
+    streams: list[StreamStorage]
+
+
+class DiskReport(NamedTuple):
+    """Of the disk that holds the data folder."""
+
+    free_bytes: int
+    total_bytes: int
+    state: str  # ok, low or full
+
+
+def read_storage(
+    connection: Connection, *, zone_id: int | None, quota_bytes: int | None
+) -> Storage:
+    """`zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, where no operator has
+    set another.
+    """
+    [used] = connection.execute(SQL["used"]).fetchone() or (0,)
+    [quota] = connection.execute(SQL["quota"]).fetchone() or (None,)
+    [groups] = connection.execute(SQL["counts"]).fetchone() or (0,)
+    bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
+    rows = connection.execute(SQL["storage"], bounds).fetchall()
+    return Storage(used, quota or quota_bytes, groups, [StreamStorage(*row) for row in rows])
+
+
+def set_quota(connection: Connection, quota_bytes: int | None) -> None:
+    """From QUOTA_BYTES_MIN on; None: the hub's setting. In the caller's transaction."""
+    connection.execute(SQL["set_quota"], (quota_bytes,))
+
+
+def read_disk(store_dir: str) -> DiskReport | None:
+    """None when nobody watches a disk, or it cannot be looked at."""
+    if not store_dir:
+        return None
+    try:
+        space = disk.look(Path(store_dir))
+    except OSError:
+        return None
+    return DiskReport(space.free, space.total, space.state)

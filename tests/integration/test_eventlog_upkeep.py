@@ -1,0 +1,166 @@
+"""The upkeep of a running log: its data stays below the quota while streams are busy, and who reads
+is told exactly what was dropped.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import psycopg
+import pytest
+
+from eventhub.clock import SystemClock
+from eventhub.errors import EventHubError, Gone
+from eventhub.eventlog.endless import endless
+from eventhub.eventlog.errors import StorageFull
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.retention import Rooms
+from eventhub.eventlog.storage import read_storage
+from eventhub.eventlog.stored import Cursor
+from eventhub.eventlog.upkeep import Upkeep
+from tests.integration.eventlog_world import draft, execute, log_database, new_stream
+from tests.integration.retention_world import announced, ask
+
+url = pytest.fixture(log_database)
+MIB = 1024 * 1024
+QUOTA = 48 * MIB
+
+
+class World(NamedTuple):
+    log: Log
+    upkeep: Upkeep
+
+
+@asynccontextmanager
+async def running(url: str, quota_bytes: int | None) -> AsyncIterator[World]:
+    async with Log.open(database_url=url) as log:
+        upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=quota_bytes, disk=None)
+        log.refusal = upkeep.refusal
+        task = asyncio.create_task(endless("upkeep", upkeep.run))
+        try:
+            yield World(log, upkeep)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    await asyncio.to_thread(_until, holds)
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    give_up_s = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
+
+
+def used(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        return read_storage(connection, zone_id=None, quota_bytes=None).used_bytes
+
+
+async def emit(log: Log, stream: int, count: int) -> int:
+    """Batches of large events; what is refused for want of room is offered again. How many."""
+    number = 0
+    while number < count:
+        drafts = [draft(stream, number + at, size=2_000) for at in range(1, 101)]
+        try:
+            await log.append(drafts)
+            number += 100
+        except StorageFull as full:
+            assert full.retry_after_s
+            await asyncio.sleep(0.05)
+    return number
+
+
+class Reader:
+    """Reads a stream from its beginning; adds up what came and what it was told is gone."""
+
+    def __init__(self, stream: int) -> None:
+        self.stream = stream
+        self.seen = 0
+        self.missed = 0
+        self.after: Cursor | None = None
+
+    async def read(self, log: Log, last: int) -> None:
+        while self.seen + self.missed < last:
+            try:
+                await self._follow(log, last)
+            except Gone as gone:
+                first, until_ = gone.details["missed"]["first"], gone.details["missed"]["last"]
+                assert first == self.seen + self.missed + 1
+                self.missed += until_ - first + 1
+                self.after = Cursor(**gone.details["resume"])
+
+    async def _follow(self, log: Log, last: int) -> None:
+        start = self.after or "oldest"
+        async with log.follow(self.stream, start) as follower:
+            if self.after is None:
+                self.missed += follower.cursor.sequence
+            async for stored in follower:
+                assert stored.sequence == self.seen + self.missed + 1
+                self.seen += 1
+                self.after = stored.cursor
+                if stored.sequence >= last:
+                    return
+
+
+@pytest.mark.timeout(180)
+async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url: str) -> None:
+    """None of their segments would ever be sealed by its own policy; they write twice the quota."""
+    streams = [new_stream(url) for _ in range(3)]
+    count = 16_000
+    highest = 0
+    done = asyncio.Event()
+
+    async def measure() -> None:
+        nonlocal highest
+        while not done.is_set():
+            highest = max(highest, await asyncio.to_thread(used, url))
+
+    async with running(url, QUOTA) as world:
+        measuring = asyncio.create_task(measure())
+        readers = [Reader(stream) for stream in streams]
+        reading = [asyncio.create_task(reader.read(world.log, count)) for reader in readers]
+        await asyncio.gather(*(emit(world.log, stream, count) for stream in streams))
+        await asyncio.gather(*reading)
+        done.set()
+        await measuring
+        await until(lambda: not world.upkeep.room.pressed)
+    assert highest <= QUOTA
+    for reader in readers:
+        assert reader.seen + reader.missed == count
+    dropped = ask(url, "SELECT sum(last - first + 1) FROM segments WHERE tier = 'dropped'"
+                       " AND stream_id <> 1")  # fmt: skip
+    told = announced(url, "stream.trimmed")
+    assert sum(each["events"] for each in told) == dropped[0][0] > count
+    [warning] = announced(url, "storage.quota_reached")
+    assert (warning["level"], warning["quota_bytes"]) == ("warning", QUOTA)
+
+
+async def test_when_all_is_held_emits_are_refused_until_the_hold_ends(url: str) -> None:
+    held = new_stream(url, segment_events_max=200)
+    execute(url, "UPDATE streams SET hold = 'case 7' WHERE id = %s", held)
+    async with running(url, 32 * MIB) as world:
+        with pytest.raises(StorageFull) as caught:
+            for number in range(400):
+                await world.log.append([draft(held, number, size=2_000)] * 100)
+        assert (caught.value.code, caught.value.status) == ("storage_full", 507)
+        assert ask(url, "SELECT count(*) FROM segments WHERE tier = 'dropped'") == [(0,)]
+        execute(url, "UPDATE streams SET hold = NULL WHERE id = %s", held)
+        await until(lambda: world.upkeep.refusal() is None)
+        await world.log.append([draft(held, 1)])
+    assert ask(url, "SELECT count(*) > 0 FROM segments WHERE tier = 'dropped'") == [(True,)]
+
+
+async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str) -> None:
+    stream = new_stream(url, segment_events_max=100, retain_events=1_000)
+    async with running(url, None) as world:
+        await emit(world.log, stream, 2_000)
+        oldest = "SELECT min(first) FROM segments WHERE stream_id = %s AND tier <> 'dropped'"
+        await until(lambda: ask(url, oldest, stream) == [(1_001,)])
+        refusal: EventHubError | None = world.upkeep.refusal()
+        assert refusal is None
