@@ -41,6 +41,8 @@ class DeliveryRow(NamedTuple):
     next_attempt_at_us: int | None  # None when it is finished
     created_at_us: int
     finished_at_us: int | None
+    gap_first: int | None  # no event is owed, but word of a gap that ends at the sequence
+    gap_why: str | None
 
 
 class TryRow(NamedTuple):
@@ -151,8 +153,5 @@ def _rows(query: Any, values: dict[str, Any]) -> list[DeliveryRow]:
 
 def _row(row: tuple[Any, ...]) -> DeliveryRow:
     name = DeliveryId(*row[:5])
-    stream, uuid, registrations, state, attempts, next_us, created_us, finished_us = row[5:]
-    due_us = next_us if state == "pending" else None
-    return DeliveryRow(
-        name, stream, uuid, registrations, state, attempts, due_us, created_us, finished_us
-    )
+    found = DeliveryRow(name, *row[5:])
+    return found if found.state == "pending" else found._replace(next_attempt_at_us=None)

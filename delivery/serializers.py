@@ -11,6 +11,12 @@ from eventhub.event.json_codec import time_text
 STATES = ("pending", "delivered", "dead", "cancelled")
 
 
+class GapSerializer(serializers.Serializer):
+    first = serializers.IntegerField()
+    last = serializers.IntegerField()
+    why = serializers.CharField(help_text="`age`, `size`, `count`, `quota`, `disk`, …")
+
+
 class DeliverySerializer(serializers.Serializer):
     id = serializers.CharField()
     endpoint = serializers.IntegerField()
@@ -28,6 +34,10 @@ class DeliverySerializer(serializers.Serializer):
     )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
+    gap = GapSerializer(
+        allow_null=True,
+        help_text="Events that were dropped before they were matched: the endpoint is told so.",
+    )
 
 
 class TrySerializer(serializers.Serializer):
@@ -66,7 +76,14 @@ def delivery_json(row: DeliveryRow) -> dict[str, Any]:
         "next_attempt_at": _time(row.next_attempt_at_us),
         "created_at": _time(row.created_at_us),
         "finished_at": _time(row.finished_at_us),
+        "gap": _gap_json(row),
     }
+
+
+def _gap_json(row: DeliveryRow) -> dict[str, Any] | None:
+    if row.gap_first is None:
+        return None
+    return {"first": row.gap_first, "last": row.id.sequence, "why": row.gap_why}
 
 
 def one_delivery_json(row: DeliveryRow, event: bytes | None, tries: list[TryRow]) -> dict[str, Any]:

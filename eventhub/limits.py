@@ -19,6 +19,16 @@ TEXT_CHARS_MAX = 1_024  # envelope texts: domain, type, key, node, correlation, 
 LIST_ITEMS_MAX = 64  # application, depends
 ENVIRONMENT_BYTES_MAX = 16 * 1024  # encoded annotations
 
+# --- types ---
+TYPE_SCHEMA_BYTES_MAX = 16 * 1024  # one definition, as JSON; read by people
+TYPE_SCHEMA_NODES_MAX = 1_000  # schemas in it with references written out: what one value may cost
+TYPE_SCHEMA_DEPTH_MAX = 64  # steps of a path into it; attributes end at JSON_DEPTH_MAX
+TYPE_PATTERN_BYTES_MAX = 64 * 1024  # a compiled pattern
+TYPE_VERSIONS_PER_ZONE_MAX = 1_000  # all types together: 16 MB in each process at the very most
+TYPE_PARENTS_MAX = 8  # above one type: each is one more validation
+TYPE_BREAKS_SHOWN_MAX = 20  # of a version that is refused
+TYPE_ZONES_CACHED_MAX = 1_000  # in one process
+
 # --- codecs ---
 # of a CloudEvent in binary mode; what servers commonly take in all headers
 CE_HEADERS_BYTES_MAX = 8 * 1024
@@ -75,7 +85,7 @@ RETAIN_FAULT_PAUSE_S = 1.0  # after the database refused or was away
 QUOTA_BYTES_MIN = 32 * 1024 * 1024  # below it the groups' own pages are a large part
 QUOTA_SHARE_ACT = 0.80  # of the quota: above it the oldest segments go ...
 QUOTA_SHARE_GOAL = 0.70  # ... until so much is left
-QUOTA_SHARE_RELIEVED = 0.50  # below it a time of too much is over, and the next one is announced
+QUOTA_EPISODE_S = 600.0  # it is announced again when nothing went for so long
 QUOTA_SHARE_CLEAN = 0.88  # up to it cleaning may copy, which frees more in the end
 QUOTA_SHARE_REFUSE = 0.92  # above it emits get 507, so that the disk stays below the quota
 # of a group's stored bytes that may still be live when it is cleaned: what is copied then is no
@@ -280,6 +290,10 @@ OUTBOX_BATCH_EVENTS = 500  # released in one request; half of what the hub takes
 OUTBOX_BATCH_BYTES = 4 * 1024 * 1024  # of one such request; half of what the hub takes
 OUTBOX_INTERVAL_S = 1.0  # FOX's Δt: how often the timers of events under way are looked at
 OUTBOX_TIMEOUT_S = 10.0  # FOX's T, twice what the hub may take: silence, then it is sent again
+CURSOR_FILE_S = 0.1  # a command's cursor is written so often; a crash repeats what came since
+PROGRAM_TIMEOUT_S = 60.0  # of a program that the command line runs for an event
+FORWARD_LOCAL_TIMEOUT_S = 12.0  # of a receiver; as long as the hub's own callbacks wait
+CONSUMER_TRIES = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
 
 # --- listening ---

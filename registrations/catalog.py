@@ -16,6 +16,7 @@ import psycopg
 
 from eventhub.event.envelope import Event
 from eventhub.eventlog import queries
+from eventhub.eventlog.system import shown_to
 from registrations.lang.pairs import parse_pairs
 from registrations.match.spec import Spec
 from registrations.match.spec import spec_of as spec_of_pairs
@@ -47,7 +48,7 @@ class Version(NamedTuple):
         """False for an event that is destined to others, or of another zone."""
         if event.destinations and self.client not in event.destinations:
             return False
-        return self.zone is None or event.attributes.get("zone", self.zone) == self.zone
+        return self.zone is None or shown_to(event, self.zone)
 
 
 class Wanted(NamedTuple):

@@ -16,6 +16,7 @@ from eventhub import limits
 from eventhub.eventlog import arrays, queries
 from eventhub.eventlog.arrays import int8_array, text_array
 from eventhub.eventlog.database import Connection, connect
+from registrations.endpoints.rows import Format
 
 SQL = queries.load("callbacks.sql", Path(next(iter(delivery.__path__))) / "sql")
 
@@ -35,6 +36,7 @@ class Endpoint(NamedTuple):
     url: str
     secret: bytes
     client_id: int
+    format: Format
 
 
 class Found(NamedTuple):
@@ -60,6 +62,8 @@ class Claimed(NamedTuple):
     attempts: int
     payload: bytes | None  # the event's stored bytes, if the delivery has outlived its group
     created_at_us: int
+    gap_first: int | None  # no event is owed, but word that those from here to `sequence` are gone
+    gap_why: str | None
     token: str = ""
 
     @property
@@ -185,6 +189,12 @@ async def load_events(
     }
     rows = await _rows(connection, "events", values)
     return {(row[0], row[1]): (row[2], row[3]) for row in rows}
+
+
+async def why_lost(connection: Connection, segment: int) -> str:
+    """Why the events of a segment are not held any more."""
+    rows = await _rows(connection, "why_lost", {"segment": segment})
+    return (rows[0][0] if rows else None) or "dropped"
 
 
 async def load_places(connection: Connection, segments: Iterable[int]) -> dict[int, Place]:

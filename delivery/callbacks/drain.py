@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from delivery.callbacks import claims
-from delivery.callbacks.body import EventBody
+from delivery.callbacks.body import Body
 from delivery.callbacks.claims import Claimed, Endpoint, Found, Lane
 from delivery.callbacks.client import Client
 from delivery.callbacks.guard import Guard
@@ -29,6 +29,7 @@ from eventhub import limits, metrics
 from eventhub.clock import SystemClock
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.database import AWAY, Connection, answered_within
+from eventhub.eventlog.log import ReadsArchive
 from eventhub.logs import get_logger
 from registrations.endpoints.addresses import CallbackAddresses
 
@@ -44,6 +45,7 @@ class Terms(NamedTuple):
     secret_key: str
     addresses: CallbackAddresses
     disable: Disable
+    archive: ReadsArchive | None = None
 
 
 class Work(NamedTuple):
@@ -53,7 +55,7 @@ class Work(NamedTuple):
 
     claimed: Claimed
     target: Target
-    body: EventBody | None  # None: the event is nowhere any more
+    body: Body | None  # None: the event cannot be read just now
     segment: str
     until_s: float
 
@@ -73,7 +75,7 @@ class Drain:
         self._lanes_go_on = False  # a lane is left that holds more than was claimed of it
         self._stopping = False
         self._outbox = Outbox(terms.disable, self._lanes_left)
-        self._loader = Loader(terms.secret_key)
+        self._loader = Loader(terms.secret_key, terms.archive)
         self._posting: set[asyncio.Task[None]] = set()
         self._endpoints_after = 0
         self._lanes_after = _START
@@ -225,7 +227,7 @@ class Drain:
         until_s: float,
     ) -> list[Work]:
         """What was claimed, ready to be posted. If this fails, the claims end by themselves."""
-        loaded = await self._loader.load(connection, claimed)
+        loaded = await self._loader.load(connection, claimed, endpoints)
         targets = {each: self._loader.target(endpoints[each])
                    for each in {claim.endpoint_id for claim in claimed}}  # fmt: skip
         return [
@@ -288,7 +290,7 @@ class Drain:
 
 async def _posted(client: Client, work: Work) -> Ended:
     if work.body is None:
-        return not_sent(work.target, "event_gone", "the event is not held any more")
+        return not_sent(work.target, "unreadable", "the event cannot be read just now")
     message = message_id(work.segment, work.claimed.sequence, work.claimed.endpoint_id)
-    body = work.body.with_registrations(work.claimed.registrations)
-    return await post(client, work.target, message, body)
+    content = work.body.content(work.claimed.registrations)
+    return await post(client, work.target, message, content)

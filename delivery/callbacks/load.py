@@ -1,25 +1,43 @@
 """What posting a delivery takes beside the delivery: the event's body, the segment's UUID, and the
 endpoint's key; each is made or looked up once and kept. Sql module.
+
+An event comes from its partition; one that left it, from wherever the log still reads it. Who
+cannot be given an event is told of the gap.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from delivery.callbacks import claims
-from delivery.callbacks.body import EventBody, EventCache, Place, event_body
+from delivery.callbacks.body import Body, EventCache, Gap, Place, event_body, gap_body
 from delivery.callbacks.claims import Claimed, Endpoint
 from delivery.callbacks.post import Target, target_of
 from eventhub import limits
+from eventhub.errors import EventHubError, Gone, SegmentMismatch
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.log import ReadsArchive
+from eventhub.eventlog.read import Page, read
+from eventhub.eventlog.stored import ArchivedSegment, Cursor
+from eventhub.logs import get_logger
 from registrations.endpoints.secrets import Unsealable, unseal
 
+log = get_logger(__name__)
 _UNKNOWN = Place("", "")
+_Key = tuple[int, int]  # segment's number, sequence
+
+
+class _Event(NamedTuple):
+    appended_at_us: int
+    payload: bytes
 
 
 class Loader:
-    """The caches of one drain."""
+    """The caches of one drain. Without an archive its events are gone."""
 
-    def __init__(self, secret_key: str) -> None:
+    def __init__(self, secret_key: str, archive: ReadsArchive | None = None) -> None:
         self._secret_key = secret_key
+        self._archive = archive
         self._events = EventCache(limits.CALLBACK_EVENT_BYTES_CACHED_MAX)
         self._places: dict[int, Place] = {}
         self._targets: dict[int, tuple[Endpoint, Target]] = {}
@@ -36,25 +54,95 @@ class Loader:
         return target
 
     async def load(
-        self, connection: Connection, claimed: Sequence[Claimed]
-    ) -> list[tuple[EventBody | None, str]]:
-        """For each delivery the event's body, None if it is nowhere, and the segment's UUID."""
+        self,
+        connection: Connection,
+        claimed: Sequence[Claimed],
+        endpoints: Mapping[int, Endpoint],
+    ) -> list[tuple[Body | None, str]]:
+        """For each delivery the body in its endpoint's format, and the segment's UUID; None if the
+        event cannot be read just now.
+        """
         await self._load_places(connection, claimed)
-        missing = [each for each in claimed
-                   if each.payload is None and self._events.get(_key(each)) is None]  # fmt: skip
-        events = await claims.load_events(connection, missing) if missing else {}
-        made: dict[tuple[int, int], EventBody] = {}
-        for key, (appended_at_us, payload) in events.items():
-            body = event_body(self._places.get(key[0], _UNKNOWN), key[1], appended_at_us, payload)
-            made[key] = body
-            self._events.put(key, body)
-        return [(self._body(each, made), self._place(each).segment) for each in claimed]
+        found: list[Body | None] = [self._known(each, endpoints) for each in claimed]
+        missing = [each for each, body in zip(claimed, found, strict=True) if body is None]
+        if missing:
+            events = await self._read(connection, missing)
+            found = [
+                body or self._made(each, endpoints, events)
+                for each, body in zip(claimed, found, strict=True)
+            ]
+        return [
+            (body, self._place(each).segment) for each, body in zip(claimed, found, strict=True)
+        ]
 
-    def _body(self, claimed: Claimed, made: dict[tuple[int, int], EventBody]) -> EventBody | None:
+    def _known(self, claimed: Claimed, endpoints: Mapping[int, Endpoint]) -> Body | None:
+        """The body, if nothing needs to be read for it."""
+        place, format = self._place(claimed), endpoints[claimed.endpoint_id].format
+        if claimed.gap_first is not None:
+            resume: dict[str, str | int] = {"segment": place.segment, "sequence": claimed.sequence}
+            gap = Gap(claimed.gap_first, claimed.sequence, resume, claimed.gap_why or "")
+            return gap_body(format, place, gap)
         if claimed.payload is not None:
-            place = self._place(claimed)
-            return event_body(place, claimed.sequence, claimed.created_at_us, claimed.payload)
-        return made.get(_key(claimed)) or self._events.get(_key(claimed))
+            at_us = claimed.created_at_us
+            return event_body(format, place, claimed.sequence, at_us, claimed.payload)
+        return self._events.get((*_key(claimed), format))
+
+    def _made(
+        self,
+        claimed: Claimed,
+        endpoints: Mapping[int, Endpoint],
+        events: Mapping[_Key, _Event | Gap],
+    ) -> Body | None:
+        place, format = self._place(claimed), endpoints[claimed.endpoint_id].format
+        found = events.get(_key(claimed))
+        if found is None:
+            return None
+        if isinstance(found, Gap):
+            return gap_body(format, place, found)
+        key = (*_key(claimed), format)
+        body = self._events.get(key)
+        if body is None:
+            body = event_body(format, place, claimed.sequence, *found)
+            self._events.put(key, body)
+        return body
+
+    async def _read(
+        self, connection: Connection, missing: Sequence[Claimed]
+    ) -> Mapping[_Key, _Event | Gap]:
+        rows = await claims.load_events(connection, missing)
+        events: dict[_Key, _Event | Gap] = {key: _Event(*row) for key, row in rows.items()}
+        away = {_key(each): each for each in missing if _key(each) not in events}
+        try:
+            async with asyncio.timeout(limits.CALLBACK_ARCHIVE_S_MAX):
+                for key, each in away.items():
+                    found = await self._through_the_log(connection, each)
+                    if found is not None:
+                        events[key] = found
+        except TimeoutError:
+            log.warning("callback_events_late", events=len(away))
+        return events
+
+    async def _through_the_log(
+        self, connection: Connection, claimed: Claimed
+    ) -> _Event | Gap | None:
+        """The event, or the gap it is in; None if neither can be said just now."""
+        sequence = claimed.sequence
+        after = Cursor(self._place(claimed).segment, sequence - 1)
+        try:
+            found = await read(connection, claimed.stream_id, after, Page(1, 1))
+            if isinstance(found, ArchivedSegment):
+                if self._archive is None:
+                    raise Gone
+                found = await asyncio.to_thread(self._archive.read, found, sequence - 1, 1, 1)
+            [stored] = found
+            return _Event(stored.appended_at_us, stored.payload)
+        except (Gone, SegmentMismatch) as error:
+            why = await claims.why_lost(connection, claimed.segment_id)
+            resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
+            return Gap(sequence, sequence, resume, why)
+        except EventHubError as error:
+            log.warning("callback_event_unreadable", error=error.code, at=claimed[:5])
+            return None
 
     def _place(self, claimed: Claimed) -> Place:
         return self._places.get(claimed.segment_id, _UNKNOWN)
@@ -78,5 +166,5 @@ def _target(secret_key: str, endpoint: Endpoint) -> Target:
         return Target(endpoint.url, None, "", "", b"", str(error))
 
 
-def _key(claimed: Claimed) -> tuple[int, int]:
+def _key(claimed: Claimed) -> _Key:
     return claimed.segment_id, claimed.sequence

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from yarl import URL
 
+from delivery.callbacks.body import Content
 from delivery.callbacks.client import Answer, Client, NoHttp
 from delivery.callbacks.guard import AddressRefused, Place
 from delivery.callbacks.results import Attempt
@@ -49,21 +50,25 @@ def target_of(text: str, secret: bytes) -> Target:
     head = (
         f"POST {url.raw_path_qs} HTTP/1.1\r\n"
         f"host: {name if url.is_default_port() else f'{name}:{port}'}\r\n"
-        f"user-agent: {USER_AGENT}\r\naccept: */*\r\ncontent-type: application/json\r\n"
+        f"user-agent: {USER_AGENT}\r\naccept: */*\r\n"
     )
     return Target(text, Place(host, port, url.scheme == "https"), url.raw_path_qs, head, secret)
 
 
-async def post(client: Client, target: Target, message: str, body: bytes) -> Ended:
+async def post(client: Client, target: Target, message: str, content: Content) -> Ended:
     """Send a callback and take the answer."""
+    body = content.body
     if target.place is None:
         return not_sent(target, "internal", target.fault)
     began_s = time.monotonic()
     timestamp_s = int(time.time())
-    own = f"content-length: {len(body)}\nwebhook-id: {message}\nwebhook-timestamp: {timestamp_s}"
+    own = (
+        f"{content.headers}content-length: {len(body)}\r\n"
+        f"webhook-id: {message}\r\nwebhook-timestamp: {timestamp_s}\r\n"
+    )
     signature = sign(target.secret, message, timestamp_s, body)
-    head = target.head + own.replace("\n", "\r\n")
-    request = f"{head}\r\nwebhook-signature: {signature}\r\n\r\n".encode() + body
+    head = f"{target.head}{own}webhook-signature: {signature}\r\n\r\n"
+    request = head.encode() + body
     try:
         answer = await client.post(target.place, request)
         tried, response = _tried(answer), _shown(answer)
@@ -78,7 +83,7 @@ async def post(client: Client, target: Target, message: str, body: bytes) -> End
             began_s,
             int((ended_s - began_s) * 1_000),
             target.url,
-            f"POST {target.path}\n{own}",
+            f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
             response,
         ),
     )

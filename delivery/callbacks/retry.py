@@ -17,7 +17,7 @@ class Tried(NamedTuple):
 
     `outcome`: `delivered` (2xx), `redirect` (3xx), `status` (any other answer), `timeout`,
     `refused_address`, `unknown_host`, `connection`, `tls`, `protocol` (no HTTP, or too much of it),
-    `event_gone`, `internal`. `retry_after_s`: what the answer asked for.
+    `unreadable` (the event, just now), `internal`. `retry_after_s`: what the answer asked for.
     """
 
     outcome: str
@@ -42,7 +42,7 @@ def decide(tried: Tried, number: int, random: Random) -> Decision:
     if tried.outcome == "delivered":
         return Decision("delivered")
     gone = tried.status == 410
-    if number >= limits.CALLBACK_TRIES_MAX or tried.outcome == "event_gone":
+    if number >= limits.CALLBACK_TRIES_MAX:
         return Decision("dead", gone=gone)
     bound_s = min(limits.CALLBACK_RETRY_S_MAX, limits.CALLBACK_RETRY_S_BASE * 2 ** (number - 1))
     asked_s = min(limits.CALLBACK_RETRY_S_MAX, tried.retry_after_s or 0.0)

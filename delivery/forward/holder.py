@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import psycopg
 
-from delivery.forward.leases import Lease
-from delivery.forward.stream import LeaseLost, Parts, Stream
+from delivery.forward.leases import Lease, LeaseLost
+from delivery.forward.stream import Parts, Stream
 from eventhub import limits, metrics
 from eventhub.errors import EventHubError
 from eventhub.eventlog.arrays import adapt

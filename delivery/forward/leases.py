@@ -41,6 +41,10 @@ class Lease(NamedTuple):
     epoch: int
 
 
+class LeaseLost(Exception):
+    """Somebody else forwards the stream, or may."""
+
+
 class Share(NamedTuple):
     """How many streams there are, and how many forwarders that live."""
 

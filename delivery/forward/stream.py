@@ -14,12 +14,12 @@ from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.interest import Interest
 from delivery.forward.interests import Interests
-from delivery.forward.leases import Lease, Leases, Place, place_of
+from delivery.forward.leases import Lease, LeaseLost, Leases, Place, place_of
 from delivery.forward.plan import Due, Piece, Where, pieces
-from delivery.forward.write import places_of_segments, write
+from delivery.forward.write import Missed, places_of_segments, write, write_gap
 from eventhub import limits, metrics
 from eventhub.clock import Clock
-from eventhub.errors import DatabaseUnavailable, EventHubError, Gone
+from eventhub.errors import EventHubError, Gone
 from eventhub.eventlog.database import AWAY, Connection, reading
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, Stored
@@ -37,10 +37,6 @@ class Parts(NamedTuple):
     interests: Interests
     clock: Clock
     wrote: Callable[[Piece], None]  # called after deliveries or a fan-out were written
-
-
-class LeaseLost(Exception):
-    """Somebody else forwards the stream, or may."""
 
 
 class Stream:
@@ -75,15 +71,22 @@ class Stream:
 
     async def _try(self) -> None:
         try:
-            place = await self._stored_place()
-            await self._follow(place)
-        except Gone as gone:
-            await self._skip(gone)
+            await self._follow_or_skip()
         except (EventHubError, psycopg.Error, *AWAY) as error:
             code = getattr(error, "code", type(error).__name__)
             log.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
             self._where.clear()  # a segment may have moved to another group
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _follow_or_skip(self) -> None:
+        """From the stored place: after a crash of the database what was read may never have been."""
+        place = await self._stored_place()
+        try:
+            await self._follow(place)
+        except Gone as gone:
+            if "missed" not in gone.details:
+                raise
+            await self._skip(gone)
 
     async def _stored_place(self) -> Place:
         async with reading(self._parts.pool) as connection:
@@ -214,12 +217,16 @@ class Stream:
             await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
 
     async def _skip(self, gone: Gone) -> None:
-        """What comes next is no longer held: go on with the oldest that is, and say so."""
-        first = gone.details["first_available"]
-        if not isinstance(first, dict):
-            raise DatabaseUnavailable
+        """What comes next is no longer held: go on with the oldest that is, and tell those to whom
+        it was owed.
+        """
+        await self._until_alive()
+        asked_s = self._parts.clock.monotonic_s()
+        missed = Missed(gone.details["missed"]["first"], Place(**gone.details["resume"]))
+        async with reading(self._parts.pool) as connection:
+            notices = await write_gap(connection, self.lease, self._place, missed)
+        self._parts.leases.renewed(self.lease, asked_s)
+        self._place = missed.to
         metrics.GAPS.labels(code=gone.code).inc()
-        log.error("forwarding_gap", stream=self.lease.stream_id, at=self._place, first=first)
-        place = Place(first["segment"], first["sequence"] - 1)
-        with suppress(DatabaseUnavailable):
-            await self._write(Piece(place, []))
+        log.error("forwarding_gap", stream=self.lease.stream_id, missed=missed, notices=notices)
+        self._parts.wrote(Piece(missed.to, []))

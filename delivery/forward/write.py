@@ -2,23 +2,26 @@
 or neither are there, and only for who holds the lease. Sql module.
 
 Connections are in autocommit mode and know the log's arrays (`writing_pool`): one round trip, and
-no lock is held while this process does something else, or is stopped.
+no lock is held while this process does something else, or is stopped. Only a gap, which is rare, is
+written and announced in a transaction, which the server ends if this process is stopped in it.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg.types.numeric import Int8
 from psycopg_pool import AsyncConnectionPool
 
-from delivery.forward.leases import SQL, Lease, Place
+from delivery.forward.leases import SQL, Lease, LeaseLost, Place
 from delivery.forward.plan import Piece, Where
 from eventhub import limits
+from eventhub.eventlog import append
 from eventhub.eventlog.arrays import adapt, int8_array
 from eventhub.eventlog.database import Connection, answered_within
+from eventhub.eventlog.system import Announcement, announce_in
 
 
 @asynccontextmanager
@@ -33,7 +36,8 @@ async def writing_pool(url: str) -> AsyncIterator[AsyncConnectionPool[Connection
             "prepare_threshold": 0,
             "application_name": "eventhub forward",
             "connect_timeout": limits.CONNECT_TIMEOUT_S,
-            "options": f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s",
+            "options": f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s"
+            f" -c idle_in_transaction_session_timeout={limits.TRANSACTION_IDLE_S_MAX}s",
         },
         configure=_configure,
         open=False,
@@ -58,17 +62,7 @@ async def write(connection: Connection, lease: Lease, start: Place, piece: Piece
     False if nothing was written: the lease is lost, or the stream is not at `start`. A connection
     that breaks leaves it open: ask `leases.place_of`.
     """
-    values = {
-        "stream_id": Int8(lease.stream_id),
-        "epoch": Int8(lease.epoch),
-        "segment": piece.to.segment,
-        "sequence": Int8(piece.to.sequence),
-        "endpoint_id": Int8(piece.to.endpoint_id),
-        "from_segment": start.segment,
-        "from_sequence": Int8(start.sequence),
-        "from_endpoint_id": Int8(start.endpoint_id),
-        "lease_s": limits.FORWARD_LEASE_S,
-    }
+    values = _move(lease, start, piece.to)
     query = "move"
     if piece.fanout:
         query = "write_fanout"
@@ -82,6 +76,20 @@ async def write(connection: Connection, lease: Lease, start: Place, piece: Piece
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
         cursor = await connection.execute(SQL[query], values)
     return cursor.rowcount > 0
+
+
+def _move(lease: Lease, start: Place, to: Place) -> dict[str, Any]:
+    return {
+        "stream_id": Int8(lease.stream_id),
+        "epoch": Int8(lease.epoch),
+        "segment": to.segment,
+        "sequence": Int8(to.sequence),
+        "endpoint_id": Int8(to.endpoint_id),
+        "from_segment": start.segment,
+        "from_sequence": Int8(start.sequence),
+        "from_endpoint_id": Int8(start.endpoint_id),
+        "lease_s": limits.FORWARD_LEASE_S,
+    }
 
 
 def _rows(piece: Piece) -> dict[str, Any]:
@@ -107,6 +115,44 @@ def _fanout(piece: Piece) -> dict[str, Any]:
         "ends": int8_array(list(accumulate(len(row.registrations) for row in rows))),
         "flat": int8_array([number for row in rows for number in row.registrations]),
     }
+
+
+class Missed(NamedTuple):
+    """Events that are gone before they were matched, from `first` on. `to`: the place before the
+    first that is still held.
+    """
+
+    first: int
+    to: Place
+
+
+async def write_gap(connection: Connection, lease: Lease, start: Place, missed: Missed) -> int:
+    """Move a stream from a place to behind what it missed, and owe each endpoint that was to get
+    some of it a notice; how many. Announced in `system` with them, if there are any.
+
+    LeaseLost if nothing was written, as for `write`.
+    """
+    values = {**_move(lease, start, missed.to), "first": Int8(missed.first)}
+    with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+        async with connection.transaction():
+            row = await (await connection.execute(SQL["write_gap"], values)).fetchone()
+            if row is None:
+                raise LeaseLost
+            notices, why, stream, zone = row
+            if notices:
+                told = _gap_announcement(missed, stream=stream, why=why, endpoints=notices)
+                place = await announce_in(connection, zone=zone, announcement=told)
+        if notices:
+            heads = append.heads_text({place.stream_id: place.sequence})
+            await connection.execute(append.SQL["notify"], (heads,))
+    return int(notices)
+
+
+def _gap_announcement(missed: Missed, *, stream: str, why: str, endpoints: int) -> Announcement:
+    last = missed.to.sequence
+    resume = {"segment": missed.to.segment, "sequence": last}
+    gap = {"first": missed.first, "last": last, "resume": resume, "why": why}
+    return Announcement("forward.gap", {"stream": stream, **gap, "endpoints": endpoints})
 
 
 async def expand(connection: Connection) -> int:

@@ -22,7 +22,7 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 )
 SELECT hop.endpoint_id, hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL,
-       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id
+       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
  ORDER BY hop.endpoint_id
 
@@ -49,7 +49,7 @@ SELECT hop.endpoint_id, hop.stream_id, hop.run,
                           AND l.expires_at > now())
        AND NOT EXISTS (SELECT FROM fanouts f
                         WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence),
-       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id
+       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
  ORDER BY hop.endpoint_id, hop.stream_id, hop.run
 
@@ -68,7 +68,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
  WHERE d.group_id = due.group_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence AND d.run = due.run
 RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why
 
 -- name: take_lanes
 -- The lanes that are free at this moment; another worker may have been faster.
@@ -106,7 +106,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.group_id = o.group_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.run = o.run AND d.state = 'pending'
 RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why
 
 -- name: events
 -- Stored bytes, asked for by segment and sequence; the group is that of the segment, which may have moved.
@@ -117,6 +117,10 @@ SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::
 
 -- name: places
 SELECT g.id, g.uuid::text, s.name FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
+
+-- name: why_lost
+-- Why an event is not held any more.
+SELECT left_why FROM segments WHERE id = %(segment)s
 
 -- name: write_results
 -- What became of deliveries, written only where the claim still holds, and their attempts with them.

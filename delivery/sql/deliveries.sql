@@ -6,7 +6,7 @@
 SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
        d.attempts, (extract(epoch FROM d.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM d.created_at) * 1000000)::bigint,
-       (extract(epoch FROM d.finished_at) * 1000000)::bigint
+       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_why
   FROM deliveries d
   JOIN segments g ON g.id = d.segment_id
   JOIN streams s ON s.id = d.stream_id
@@ -25,7 +25,7 @@ SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uui
 SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
        d.attempts, (extract(epoch FROM d.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM d.created_at) * 1000000)::bigint,
-       (extract(epoch FROM d.finished_at) * 1000000)::bigint
+       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_why
   FROM endpoints e
   JOIN deliveries d ON d.endpoint_id = e.id AND d.segment_id = %(segment)s AND d.sequence = %(sequence)s
   JOIN segments g ON g.id = d.segment_id
@@ -41,7 +41,7 @@ SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uui
 SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
        d.attempts, (extract(epoch FROM d.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM d.created_at) * 1000000)::bigint,
-       (extract(epoch FROM d.finished_at) * 1000000)::bigint
+       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_why
   FROM deliveries d
   JOIN endpoints e ON e.id = d.endpoint_id
   JOIN segments g ON g.id = d.segment_id

@@ -105,6 +105,46 @@ UPDATE forwarding f
   FROM held, (SELECT count(*) AS rows FROM written) AS done
  WHERE f.stream_id = held.stream_id AND done.rows > 0
 
+-- name: write_gap
+-- The checkpoint passes events that are gone, and every endpoint with registrations that held for some of them is owed a
+-- notice, in the place before the first event that is still there.
+WITH held AS MATERIALIZED (
+    SELECT stream_id FROM forwarding
+     WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
+       AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
+       FOR NO KEY UPDATE
+), lost AS (
+    SELECT COALESCE(string_agg(DISTINCT left_why, ', '), 'dropped') AS why FROM segments
+     WHERE stream_id = %(stream_id)s AND tier = 'dropped' AND first <= %(sequence)s AND last >= %(first)s
+), owed AS (
+    SELECT v.endpoint_id, array_agg(DISTINCT v.registration_id ORDER BY v.registration_id) AS registrations
+      FROM held h
+      JOIN registration_versions v ON v.streams @> ARRAY[h.stream_id] AND v.endpoint_id IS NOT NULL
+      JOIN barriers f ON f.id = v.from_barrier
+      LEFT JOIN barriers u ON u.id = v.until_barrier
+     WHERE f.sequences[array_position(f.streams, h.stream_id)] < %(sequence)s
+       AND (u.id IS NULL OR u.sequences[array_position(u.streams, h.stream_id)] >= %(first)s)
+     GROUP BY v.endpoint_id
+), written AS (
+    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations,
+                            gap_first, gap_why)
+    SELECT CASE WHEN to_regclass('deliveries_g' || s.group_id) IS NULL THEN l.current_group ELSE s.group_id END,
+           o.endpoint_id, s.id, %(sequence)s, h.stream_id, e.ordered, o.registrations, %(first)s, lost.why
+      FROM held h, lost, log_state l, segments s, owed o
+      JOIN endpoints e ON e.id = o.endpoint_id AND e.deleted_at IS NULL
+     WHERE s.uuid = %(segment)s
+    RETURNING 1
+), moved AS (
+    UPDATE forwarding f
+       SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = 0,
+           expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
+      FROM held, (SELECT count(*) AS rows FROM written) AS done
+     WHERE f.stream_id = held.stream_id
+    RETURNING f.stream_id, done.rows
+)
+SELECT moved.rows, lost.why, s.name, z.name
+  FROM lost, moved JOIN streams s ON s.id = moved.stream_id LEFT JOIN zones z ON z.id = s.zone_id
+
 -- name: write_fanout
 -- The checkpoint passes an event whose deliveries are written in pieces.
 WITH held AS MATERIALIZED (
@@ -176,5 +216,7 @@ SELECT b.id, s.stream_id
  ORDER BY b.id
 
 -- name: segments
--- What deliveries call the segments of some UUIDs.
-SELECT uuid::text, id, group_id FROM segments WHERE uuid = ANY (%s::uuid[])
+-- What deliveries call the segments of some UUIDs. Deliveries of what has left its group are in the group of the newest.
+SELECT uuid::text, id,
+       CASE WHEN to_regclass('deliveries_g' || group_id) IS NULL THEN current_group ELSE group_id END
+  FROM segments, log_state WHERE uuid = ANY (%s::uuid[])

@@ -34,6 +34,8 @@ CREATE TABLE deliveries (
     next_attempt_at timestamptz NOT NULL DEFAULT now(), -- while claimed: when the claim ends
     claim           uuid,                     -- results are written only by whoever still holds it
     payload         bytea,                    -- the event's stored bytes, once the delivery has outlived its group
+    gap_first       bigint,                   -- not null: no event is owed, but word that those from here to `sequence`,
+    gap_why         text,                     -- before the first event of the segment, were dropped unmatched, and why
     created_at      timestamptz NOT NULL DEFAULT now(),
     finished_at     timestamptz,
     PRIMARY KEY (group_id, endpoint_id, segment_id, sequence, run)

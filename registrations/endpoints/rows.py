@@ -5,7 +5,7 @@ Who may is said by the callers. `disable` alone has a transaction of its own, fo
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import psycopg
 
@@ -17,6 +17,7 @@ from registrations.errors import UnknownEndpoint
 SQL = queries.load("endpoints.sql", Path(__file__).parent.parent / "sql")
 
 Connection = psycopg.Connection[Any]
+Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
 
 
 class Settings(NamedTuple):
@@ -25,6 +26,7 @@ class Settings(NamedTuple):
     url: str
     description: str = ""
     ordered: bool = False  # one delivery of a stream at a time, in the stream's order
+    format: Format = "native"
     enabled: bool = True
     reason: str | None = None  # why it is not enabled: `request`, `gone`
 
@@ -52,6 +54,7 @@ class NewEndpoint(NamedTuple):
     url: str
     description: str
     ordered: bool
+    format: Format
     secret: bytes  # sealed
 
 
@@ -136,8 +139,8 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
         row = await cursor.fetchone()
         if row is None:
             return False
-        zone_id, zone, client, ordered = row
-        after = Settings("", "", ordered, False, reason)
+        zone_id, zone, client, ordered, format = row
+        after = Settings("", "", ordered, format, False, reason)
         told = changed(zone_id, client, endpoint_id, after)
         place = await announce_in(connection, zone=zone, announcement=told)
     heads = append.heads_text({place.stream_id: place.sequence})
@@ -151,7 +154,8 @@ def resource_of(zone_id: int, endpoint_id: int) -> Resource:
 
 def changed(zone_id: int, client: str, endpoint_id: int, settings: Settings) -> Announcement:
     """What is told of a change; not the URL, which may hold secrets of its own."""
-    told = {"ordered": settings.ordered, "enabled": settings.enabled, "reason": settings.reason}
+    told = settings._asdict()
+    del told["url"], told["description"]
     attributes = {"client": client, "endpoint": endpoint_id, **told}
     return Announcement("endpoint.changed", attributes, resource_of(zone_id, endpoint_id))
 

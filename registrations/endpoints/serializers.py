@@ -1,6 +1,6 @@
 """The shapes of the endpoints' bodies and answers."""
 
-from typing import Any
+from typing import Any, get_args
 
 from rest_framework import serializers
 
@@ -10,8 +10,11 @@ from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from registrations.endpoints import secrets
 from registrations.endpoints.callback_url import valid_url
-from registrations.endpoints.rows import Endpoint
+from registrations.endpoints.rows import Endpoint, Format
 from registrations.endpoints.services import callback_addresses
+
+FORMATS: tuple[str, ...] = get_args(Format)
+_FORMAT = "Of the body: the hub's own, or a CloudEvent in structured or in binary mode."
 
 
 class UrlField(TextField):
@@ -19,6 +22,18 @@ class UrlField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         return valid_url(data, callback_addresses(), field=self.field_name or "url")
+
+
+class FormatField(serializers.ChoiceField):
+    """One of the formats, and nothing that only looks like one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=FORMATS, **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid_choice", input=data)
+        return super().to_internal_value(data)
 
 
 class SecretField(TextField):
@@ -46,6 +61,7 @@ class NewEndpointSerializer(EndpointTextSerializer):
         default=False,
         help_text="One delivery of a stream at a time, in the stream's order.",
     )
+    format = FormatField(required=False, default="native", help_text=_FORMAT)
     client = NameField(
         required=False, help_text="Whose it is; a key's own client if it is not given."
     )
@@ -58,6 +74,7 @@ class EndpointChangeSerializer(StrictSerializer):
     url = UrlField(required=False)
     description = TextField(max_length=limits.TEXT_CHARS_MAX, required=False, allow_blank=True)
     ordered = FlagField(required=False)
+    format = FormatField(required=False, help_text=_FORMAT)
     enabled = FlagField(required=False, help_text="While it is false, deliveries wait.")
 
 
@@ -67,6 +84,7 @@ class EndpointSerializer(ChangedSerializer):
     url = serializers.CharField()
     description = serializers.CharField()
     ordered = serializers.BooleanField()
+    format = serializers.ChoiceField(choices=FORMATS)
     enabled = serializers.BooleanField()
     reason = serializers.CharField(
         allow_null=True, help_text="Why it is not enabled: `request`, or `gone` after a 410."

@@ -15,7 +15,7 @@ from eventhub.eventlog.system import Announcement
 from registrations import rows as registration_rows
 from registrations.endpoints import rows, secrets
 from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
-from registrations.endpoints.rows import Endpoint, Whose
+from registrations.endpoints.rows import Endpoint, Format, Whose
 from registrations.errors import EndpointInUse
 from registrations.owners import Owner, require_some_listen
 
@@ -26,6 +26,7 @@ class EndpointTerms(NamedTuple):
     url: str
     description: str = ""
     ordered: bool = False
+    format: Format = "native"
     secret: bytes | None = None
 
 
@@ -35,6 +36,7 @@ class EndpointChange(NamedTuple):
     url: str | None = None
     description: str | None = None
     ordered: bool | None = None
+    format: Format | None = None
     enabled: bool | None = None
 
 
@@ -74,9 +76,8 @@ def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> MadeEnd
         raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
     secret = terms.secret or secrets.new_secret()
     sealed = secrets.seal(settings.ENV.secret_key, secret)
-    row = rows.NewEndpoint(
-        actor.zone_id, owner.id, terms.url, terms.description, terms.ordered, sealed
-    )
+    asked = terms._asdict() | {"secret": sealed}
+    row = rows.NewEndpoint(actor.zone_id, owner.id, **asked)
     return MadeEndpoint(rows.insert(connection, row), secrets.secret_text(secret))
 
 

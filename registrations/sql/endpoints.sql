@@ -4,8 +4,8 @@
 SELECT count(*) FROM endpoints WHERE client_id = %s AND deleted_at IS NULL
 
 -- name: insert_endpoint
-INSERT INTO endpoints (zone_id, client_id, url, description, ordered, secret)
-VALUES (%(zone_id)s, %(client_id)s, %(url)s, %(description)s, %(ordered)s, %(secret)s)
+INSERT INTO endpoints (zone_id, client_id, url, description, ordered, format, secret)
+VALUES (%(zone_id)s, %(client_id)s, %(url)s, %(description)s, %(ordered)s, %(format)s, %(secret)s)
 RETURNING id
 
 -- name: hold_endpoints
@@ -33,7 +33,7 @@ SELECT name FROM streams
 
 -- name: change_endpoint
 UPDATE endpoints SET url = %(url)s, description = %(description)s, ordered = %(ordered)s,
-       enabled = %(enabled)s, reason = %(reason)s, changed_at = now()
+       format = %(format)s, enabled = %(enabled)s, reason = %(reason)s, changed_at = now()
  WHERE id = %(id)s
 
 -- name: delete_endpoint
@@ -44,7 +44,7 @@ UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false
  WHERE client_id = %s AND deleted_at IS NULL
 
 -- name: list_endpoints
-SELECT e.id, c.name, e.url, e.description, e.ordered, e.enabled, e.reason,
+SELECT e.id, c.name, e.url, e.description, e.ordered, e.format, e.enabled, e.reason,
        (extract(epoch FROM e.created_at) * 1000000)::bigint,
        (extract(epoch FROM e.changed_at) * 1000000)::bigint
   FROM endpoints e JOIN clients c ON c.id = e.client_id
@@ -58,4 +58,4 @@ SELECT e.id, c.name, e.url, e.description, e.ordered, e.enabled, e.reason,
 UPDATE endpoints e SET enabled = false, reason = %(reason)s, changed_at = now()
   FROM clients c JOIN zones z ON z.id = c.zone_id
  WHERE e.id = %(id)s AND e.enabled AND e.deleted_at IS NULL AND c.id = e.client_id
-RETURNING z.id, z.name, c.name, e.ordered
+RETURNING z.id, z.name, c.name, e.ordered, e.format

@@ -19,6 +19,8 @@ CREATE TABLE endpoints (
     description text NOT NULL DEFAULT '',
     secret      bytea NOT NULL,               -- of the signature, encrypted under a key derived from the hub's secret
     ordered     boolean NOT NULL DEFAULT false, -- one delivery of a stream at a time, in the stream's order
+    format      text NOT NULL DEFAULT 'native'  -- of the callbacks' bodies
+                CHECK (format IN ('native', 'cloudevents_structured', 'cloudevents_binary')),
     enabled     boolean NOT NULL DEFAULT true,
     reason      text,                         -- why it is not enabled: `request`, `gone`
     created_at  timestamptz NOT NULL DEFAULT now(),

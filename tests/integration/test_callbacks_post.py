@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from delivery.callbacks.body import Content
 from delivery.callbacks.client import Client
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.post import Ended, post, target_of
@@ -17,6 +18,7 @@ from registrations.endpoints.addresses import parse_allowed
 from tests.integration.callbacks_world import LOOPBACK, OK, Posted, answer, receiver
 
 SECRET = bytes(32)
+JSON = "content-type: application/json\r\n"
 REFUSED = [
     "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
     "100.64.0.1", "192.0.2.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
@@ -39,7 +41,7 @@ async def client(*allow: str) -> AsyncIterator[Client]:
 
 async def post_to(url: str, allow: Sequence[str] = LOOPBACK, body: bytes = b"{}") -> Ended:
     async with client(*allow) as made:
-        return await post(made, target_of(url, SECRET), "msg_1", body)
+        return await post(made, target_of(url, SECRET), "msg_1", Content(JSON, body))
 
 
 @pytest.mark.parametrize("host", REFUSED)
@@ -100,7 +102,7 @@ async def test_a_cookie_is_not_sent_back() -> None:
     async with receiver(lambda _: answer("200 OK", "set-cookie: a=b")) as sink:
         async with client(*LOOPBACK) as made:
             for _ in range(2):
-                await post(made, target_of(sink.url, SECRET), "msg_1", b"{}")
+                await post(made, target_of(sink.url, SECRET), "msg_1", Content(JSON, b"{}"))
         assert len(sink.posted) == 2
         assert sink.connections == 1
         assert all("cookie" not in posted.headers for posted in sink.posted)
@@ -174,7 +176,9 @@ async def test_a_kept_connection_that_was_closed_costs_no_try() -> None:
     async with server, client(*LOOPBACK) as made:
         target = target_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", SECRET)
         for _ in range(2):
-            assert (await post(made, target, "msg_1", b"{}")).tried.outcome == "delivered"
+            assert (
+                await post(made, target, "msg_1", Content(JSON, b"{}"))
+            ).tried.outcome == "delivered"
     assert len(connections) == 2
 
 

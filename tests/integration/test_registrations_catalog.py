@@ -115,8 +115,8 @@ async def test_of_system_the_zones_own_events_and_the_whole_hubs_are_wanted(
     made = register(zone, {"streams": ["system"], "type": "key.revoked"})
     [version] = await catalog.versions_of_registrations(connection, [made["id"]], 1, 0)
     assert version.spec == Spec(None, "key.revoked")
-    own, others, hubs = ({"zone": zone.name}, {"zone": "another"}, {})
-    told = [version.may_tell(Event("eventhub", "key.revoked", at)) for at in (own, others, hubs)]
+    of: list[dict[str, str]] = [{"zone": zone.name}, {"zone": "another"}, {}]  # {}: the hub's
+    told = [version.may_tell(Event("eventhub", "key.revoked", each)) for each in of]
     assert told == [True, False, True]
     assert version.since == made["from"]["system"]["sequence"]
 

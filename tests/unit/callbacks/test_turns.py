@@ -11,7 +11,7 @@ NOTHING: frozenset[int] = frozenset()
 
 
 def endpoints(ids: range, client: int = 1) -> dict[int, Endpoint]:
-    return {each: Endpoint(each, "http://x/", b"", client) for each in ids}
+    return {each: Endpoint(each, "http://x/", b"", client, "native") for each in ids}
 
 
 def test_each_gets_its_turn_across_pages() -> None:
