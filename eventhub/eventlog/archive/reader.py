@@ -5,7 +5,7 @@ Plain; `read` and `find` block, so call them in a thread.
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ class RawFile(NamedTuple):
     """
 
     length: int
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncGenerator[bytes, None]
 
 
 class Archive:
@@ -125,7 +125,7 @@ class Archive:
         except FileNotFoundError as error:
             raise ArchiveDamaged(f"{path} is missing.", path=path) from error
 
-    async def _chunks(self, path: str, size: int) -> AsyncIterator[bytes]:
+    async def _chunks(self, path: str, size: int) -> AsyncGenerator[bytes, None]:
         file = await asyncio.to_thread(self._place.open, path)
         try:
             while size > 0:

@@ -1,0 +1,159 @@
+"""An archiver that is killed or stopped, at any moment: nothing half-done is ever in sight, and the
+next run finishes.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from eventhub.eventlog.archive import ledger
+from eventhub.eventlog.archive.ledger import Choice
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.reader import Archive
+from eventhub.eventlog.archive.verify import examine, verify
+from eventhub.up.hub import HOME
+from tests.integration.archive_world import (
+    archive,
+    archived,
+    archived_stream,
+    files,
+    fill,
+    free_lease,
+)
+from tests.integration.eventlog_world import execute, log_database
+
+database = pytest.fixture(log_database)
+EVENTS = 30
+TIMEOUT_S = 60
+
+
+def dying(url: str, place: Path, moment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.integration.archive_dying", url, str(place), moment],
+        cwd=HOME,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+
+
+def chosen(moments: list[str]) -> list[str]:
+    """All but the writes, and of them the first, one in the middle and the last of each file."""
+    writes = [moment for moment in moments if moment.endswith("write")]
+    kept = {writes[0], writes[len(writes) // 2], *writes[-2:]}
+    return [moment for moment in moments if not moment.endswith("write") or moment in kept]
+
+
+def in_sight_is_whole(place: Path) -> bool:
+    """Every manifest is of a whole file, and every file can be read to its end."""
+    root = Place(str(place))
+    manifests = [path.relative_to(place) for path in place.rglob("zone=*/**/*.json")]
+    return all(not examine(root, str(path)).problems for path in manifests)
+
+
+def test_killed_at_any_moment_nothing_half_done_is_seen_and_the_next_run_finishes(
+    database: str, tmp_path: Path
+) -> None:
+    stream = archived_stream(database, "orders", events_max=EVENTS)
+    payloads = fill(database, stream, EVENTS)
+    listed = dying(database, tmp_path / "list", "list")
+    assert listed.returncode == 0, listed.stderr
+    wanted = files(tmp_path / "list")
+    moments = chosen(re.findall(r"^\d+ \w+$", listed.stdout, re.M))
+    assert len(moments) >= 10
+    for moment in moments:
+        execute(database, "UPDATE segments SET archive = NULL")
+        place = tmp_path / moment
+        assert dying(database, place, moment).returncode == -signal.SIGKILL, moment
+        assert archived(database, stream) == [], moment
+        assert in_sight_is_whole(place), moment
+        free_lease(database)
+        assert [done.reason for done in archive(database, place)] == [""], moment
+        assert files(place) == wanted, moment
+        assert list((place / "_unfinished").iterdir()) == [], moment
+        [segment] = archived(database, stream)
+        found = Archive(str(place)).read(segment, 0, EVENTS, 1 << 30)
+        assert [one.payload for one in found] == payloads, moment
+
+
+class Process:
+    """The archiver's own process."""
+
+    def __init__(self, url: str, place: Path) -> None:
+        env = {**os.environ, "DATABASE_URL": url, "EVENTHUB_ARCHIVE_URL": str(place)}
+        env.pop("DATABASE_DIRECT_URL", None)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "eventhub.eventlog.archive"],
+            env=env,
+            cwd=HOME,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def ended(self) -> int:
+        status = self.process.wait(TIMEOUT_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return status
+
+
+def test_killed_again_and_again_it_gets_everything_there(database: str, tmp_path: Path) -> None:
+    stream = archived_stream(database, "orders", events_max=50)
+    payloads = fill(database, stream, 1_000)
+    for lines in (1, 3, 2, 4):
+        process = Process(database, tmp_path)
+        assert all(process.line() for _ in range(lines))
+        process.send(signal.SIGKILL)
+        assert process.ended() == -signal.SIGKILL
+        assert in_sight_is_whole(tmp_path)
+        free_lease(database)
+    assert len(archived(database, stream)) >= 10
+    assert Process(database, tmp_path).ended() == 0
+    with psycopg.connect(database) as connection:
+        rows = ledger.archived_segments(connection, Choice())
+    assert [verdict.problems for verdict in verify(Place(str(tmp_path)), rows)] == [[]] * 20
+    assert len(files(tmp_path)) == 40
+    source = Archive(str(tmp_path))
+    found = [source.read(row, row.first - 1, 50, 1 << 30) for row in archived(database, stream)]
+    assert [one.payload for page in found for one in page] == payloads
+
+
+def test_stopped_while_another_takes_over_it_ends_by_itself(database: str, tmp_path: Path) -> None:
+    stream = archived_stream(database, "orders", events_max=50)
+    fill(database, stream, 2_000)
+    process = Process(database, tmp_path)
+    assert process.line()
+    process.send(signal.SIGSTOP)
+    free_lease(database)
+    done = archive(database, tmp_path)
+    assert done and all(not one.reason for one in done)
+    process.send(signal.SIGCONT)
+    assert process.ended() == 0
+    assert len(archived(database, stream)) == 40
+    assert len(files(tmp_path)) == 80
+    assert in_sight_is_whole(tmp_path)
+
+
+def test_told_to_stop_it_lets_the_lease_go(database: str, tmp_path: Path) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 1_000)
+    process = Process(database, tmp_path)
+    assert process.line()
+    process.send(signal.SIGTERM)
+    assert process.ended() == 0
+    with psycopg.connect(database) as connection:
+        assert not ledger.status(connection).busy

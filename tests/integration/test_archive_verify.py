@@ -1,0 +1,191 @@
+"""`verify` names each problem of the archive, and nothing else; the command says it in words."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eventhub.eventlog.archive import ledger, manifest
+from eventhub.eventlog.archive.ledger import Choice
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.verify import verify
+from eventhub.up.hub import HOME
+from tests.integration.archive_world import archive, archived, archived_stream, files, fill
+from tests.integration.eventlog_world import execute, log_database
+
+database = pytest.fixture(log_database)
+
+
+def problems(url: str, place: Path) -> list[tuple[int, str]]:
+    """(first sequence of the segment, kind of problem)."""
+    with psycopg.connect(url) as connection:
+        rows = ledger.archived_segments(connection, Choice())
+    return [
+        (verdict.row.first, problem.kind)
+        for verdict in verify(Place(str(place)), rows)
+        for problem in verdict.problems
+    ]
+
+
+class Segment(NamedTuple):
+    """The second of three segments, of sequences 11 to 20."""
+
+    url: str
+    file: Path
+    manifest: Path
+
+    def say(self, **changed: Any) -> None:
+        """Write the manifest anew with other fields and a right checksum."""
+        made = manifest.load(self.manifest.read_bytes(), "")
+        self.manifest.write_bytes(manifest.dump(made._replace(**changed)))
+
+    def rewrite(self, change: Callable[[pa.Table], pa.Table]) -> None:
+        """Put another file in place, whose digest the manifest has."""
+        pq.write_table(change(pq.read_table(self.file, partitioning=None)), self.file)
+        content = self.file.read_bytes()
+        self.say(file_bytes=len(content), file_sha256=hashlib.sha256(content).hexdigest())
+
+
+def _altered(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+HARM: dict[str, Callable[[Segment], object]] = {
+    "missing_manifest": lambda segment: segment.manifest.unlink(),
+    "bad_manifest": lambda segment: _altered(segment.manifest),
+    "missing_file": lambda segment: segment.file.unlink(),
+    "truncated": lambda segment: os.truncate(segment.file, 1_000),
+    "altered": lambda segment: _altered(segment.file),
+    "wrong_count": lambda segment: segment.say(events=9),
+    "wrong_range": lambda segment: segment.rewrite(lambda table: table.slice(1)),
+    "wrong_bytes": lambda segment: execute(
+        segment.url, "UPDATE segments SET bytes = bytes + 1 WHERE first = 11"
+    ),
+    "wrong_payloads": lambda segment: segment.say(payload_sha256="0" * 64),
+    "wrong_segment": lambda segment: segment.say(stream="other"),
+    "unreadable": lambda segment: segment.rewrite(lambda table: table.drop_columns(["payload"])),
+}
+
+
+def test_each_problem_is_named_with_its_segment_and_nothing_else(
+    database: str, tmp_path: Path
+) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 30)
+    archive(database, tmp_path)
+    assert problems(database, tmp_path) == []
+    path = tmp_path / archived(database, stream)[1].path
+    [file] = path.parent.glob(f"{path.stem}*.parquet")
+    segment = Segment(database, file, path)
+    good = (file.read_bytes(), path.read_bytes())
+    for kind, harm in HARM.items():
+        harm(segment)
+        found = problems(database, tmp_path)
+        assert (11, kind) in found, (kind, found)
+        assert {first for first, _ in found} == {11}, kind
+        file.write_bytes(good[0])
+        path.write_bytes(good[1])
+        execute(database, "UPDATE segments SET bytes = %s WHERE first = 11", _bytes(path))
+    assert problems(database, tmp_path) == []
+
+
+def _bytes(path: Path) -> int:
+    return manifest.load(path.read_bytes(), "").payload_bytes
+
+
+def test_a_segment_that_does_not_follow_the_one_before_is_named(
+    database: str, tmp_path: Path
+) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 30)
+    archive(database, tmp_path)
+    execute(database, "UPDATE segments SET last = 9 WHERE last = 10")
+    assert (11, "not_continuous") in problems(database, tmp_path)
+
+
+def test_a_damaged_segment_that_is_still_in_the_database_is_written_anew(
+    database: str, tmp_path: Path
+) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 10)
+    archive(database, tmp_path)
+    [file] = tmp_path.rglob("zone=*/**/*.parquet")
+    before = files(tmp_path)
+    _altered(file)
+    execute(database, "UPDATE segments SET archive = NULL")
+    assert [done.reason for done in archive(database, tmp_path)] == [""]
+    assert files(tmp_path) == before
+    assert problems(database, tmp_path) == []
+
+
+def manage(url: str, place: str | Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "DATABASE_URL": url, "EVENTHUB_ARCHIVE_URL": str(place)}
+    env.pop("DATABASE_DIRECT_URL", None)
+    return subprocess.run(
+        [sys.executable, str(HOME / "manage.py"), "archive", *words],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_command_archives_verifies_and_says_how_it_stands(
+    database: str, tmp_path: Path
+) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 30)
+    without = manage(database, "", "status")
+    assert without.returncode == 0
+    assert "EVENTHUB_ARCHIVE_URL is not set" in without.stdout
+    assert "3 segments, 30 events" in without.stdout
+    assert manage(database, "", "run").returncode == 1
+    run = manage(database, tmp_path, "run", "--stream", "orders")
+    assert (run.returncode, run.stdout.splitlines()[-1]) == (0, "3 segments archived")
+    assert "waiting   0 segments" in manage(database, tmp_path, "status").stdout
+    good = manage(database, tmp_path, "verify")
+    assert good.returncode == 0 and good.stdout.splitlines()[-1].endswith("0 problems")
+    file = max(tmp_path.rglob("zone=*/**/*.parquet"))
+    _altered(file)
+    bad = manage(database, tmp_path, "verify")
+    assert bad.returncode == 1
+    assert f"altered: zone=1/stream=orders/{file.name}" in bad.stdout
+    assert "1 problems" in bad.stdout
+
+
+def test_what_failed_is_in_the_status_and_the_exit_code(database: str, tmp_path: Path) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 20)
+    execute(database, "DELETE FROM events WHERE sequence = 14")
+    run = manage(database, tmp_path, "run")
+    assert run.returncode == 1
+    assert "segment_unreadable" in run.stdout
+    assert "1 segments archived, 1 failed" in run.stdout
+    status = manage(database, tmp_path, "status").stdout
+    assert "1 tries" in status and "segment_unreadable: Event 14" in status
+
+
+def test_every_word_of_the_command_is_explained() -> None:
+    text = manage("", "", "--help").stdout
+    assert all(word in text for word in ("run", "status", "verify", "EVENTHUB_ARCHIVE_URL"))
+    assert "--segment UUID" in manage("", "", "verify", "--help").stdout
+
+
+def test_a_manifest_is_json_for_anybody(database: str, tmp_path: Path) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 10)
+    archive(database, tmp_path)
+    [segment] = archived(database, stream)
+    fields = json.loads((tmp_path / segment.path).read_text())
+    assert (fields["segment"], fields["first"], fields["last"]) == (segment.uuid, 1, 10)
