@@ -17,6 +17,7 @@ from tests.chaos.callbacks import run as callbacks
 from tests.chaos.exact import run as exact
 from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
+from tests.chaos.quota import run as quota
 from tests.chaos.rounds import Plan, Round, run_round
 from tests.chaos.soak import soak
 from tests.chaos.world import Load, World
@@ -102,6 +103,7 @@ KINDS = {
     "log": Kind(add_arguments, log),
     "callbacks": Kind(callbacks.add_arguments, callbacks.run),
     "exact": Kind(exact.add_arguments, exact.run),
+    "quota": Kind(quota.add_arguments, quota.run),
 }
 
 
