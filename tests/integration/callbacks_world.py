@@ -80,7 +80,7 @@ class CallbacksWorld:
         self.connection.execute(statement)
         self._partitions.add(wanted.name)
 
-    def events(self, count: int, *, stream_id: int = 0) -> Sent:
+    def events(self, count: int, *, stream_id: int = 0, **fields: Any) -> Sent:
         """New events, in a new stream if none is given."""
         if not stream_id:
             with self.connection.transaction():
@@ -90,7 +90,7 @@ class CallbacksWorld:
                 assert made is not None
                 stream_id = made.id
         with self.connection.transaction():
-            drafts = [Draft(stream_id, 1, encode(Event("shop", "order.placed", {"n": n})))
+            drafts = [Draft(stream_id, 1, encode(Event("shop", "order.placed", {"n": n}, **fields)))
                       for n in range(count)]  # fmt: skip
             appended = append_in(self.connection, drafts)
         name, group, segment_id, segment = self.sql(
@@ -101,13 +101,14 @@ class CallbacksWorld:
         sequences = [each.sequence for each in appended]
         return Sent(stream_id, name, group, segment_id, segment, sequences)
 
-    def endpoint(self, url: str, *, ordered: bool = False) -> int:
+    def endpoint(self, url: str, *, ordered: bool = False, format: str = "native") -> int:
         found: int = self.one(
-            "INSERT INTO endpoints (zone_id, client_id, url, secret, ordered)"
-            " SELECT zone_id, id, %s, %s, %s FROM clients WHERE id = %s RETURNING id",
+            "INSERT INTO endpoints (zone_id, client_id, url, secret, ordered, format)"
+            " SELECT zone_id, id, %s, %s, %s, %s FROM clients WHERE id = %s RETURNING id",
             url,
             seal(SECRET_KEY, SECRET),
             ordered,
+            format,
             self.client_id,
         )
         return found

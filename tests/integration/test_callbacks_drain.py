@@ -3,6 +3,8 @@
 import json
 import time
 
+import pytest
+from cloudevents.v1.http import from_http
 from standardwebhooks import Webhook
 
 from delivery.callbacks import claims
@@ -11,6 +13,7 @@ from delivery.callbacks.retry import Decision
 from eventhub import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
+    OK,
     SECRET,
     CallbacksWorld,
     Posted,
@@ -221,3 +224,73 @@ async def test_the_drain_outlives_its_connections(world: CallbacksWorld) -> None
             await until(lambda: set(world.states(endpoint)) == {"delivered"}, 60)
             sent = world.events(5, stream_id=sent.stream_id)
     assert len(set(sink.ids())) == 25
+
+
+@pytest.mark.parametrize("format", ["cloudevents_structured", "cloudevents_binary"])
+async def test_a_callback_is_a_cloudevent_if_the_endpoint_wants_it(
+    world: CallbacksWorld, format: str
+) -> None:
+    """Read by the package of CloudEvents itself; signed over the bytes that are sent."""
+    sent = world.events(2, body=b'{"total":12}', content_type="application/json")
+    async with receiver() as sink, draining(world):
+        native, cloud = world.endpoint(sink.url), world.endpoint(sink.url, format=format)
+        for endpoint in (native, cloud):
+            world.owe(sent, endpoint, registrations=(7, 9))
+        await until(lambda: world.states(cloud) == world.states(native) == ["delivered"] * 2)
+    posts = [each for each in sink.posted if each.headers["webhook-id"].endswith(f"_{cloud}")]
+    for posted in posts:
+        Webhook(secret_text(SECRET)).verify(posted.body, posted.headers)
+        event = from_http(posted.headers, posted.body)
+        cursor = posted.headers["eventhub-cursor"]
+        assert (event["id"], event["type"], event["domain"]) == (cursor, "order.placed", "shop")
+        assert event.data == {"total": 12}
+        assert posted.headers["eventhub-stream"] == sent.name
+        assert posted.headers["eventhub-registrations"] == "7,9"
+        binary = posted.headers["content-type"] == "application/json"
+        assert binary == (format == "cloudevents_binary")
+    assert {each.headers["eventhub-cursor"] for each in posts} == {
+        f"{sent.segment}:{sequence}" for sequence in sent.sequences
+    }
+
+
+async def test_a_cloudevent_without_a_body_has_a_content_type_all_the_same(
+    world: CallbacksWorld,
+) -> None:
+    async with receiver() as sink, draining(world):
+        endpoint = world.endpoint(sink.url, format="cloudevents_binary")
+        world.owe(world.events(1), endpoint)
+        await until(lambda: world.states(endpoint) == ["delivered"])
+    [posted] = sink.posted
+    assert posted.headers["content-type"] == "application/cloudevents+json"
+    assert from_http(posted.headers, posted.body)["n"] == 0
+
+
+@pytest.mark.parametrize("format", ["native", "cloudevents_structured", "cloudevents_binary"])
+async def test_an_event_that_is_gone_is_told_as_a_gap(world: CallbacksWorld, format: str) -> None:
+    """Its delivery is tried like any other, with the id it always had."""
+    sent = world.events(3)
+    world.sql("SELECT count(*) FROM roll_segments(ARRAY[%s]::bigint[], false)", sent.stream_id)
+    [[current]] = world.sql("SELECT segment::text FROM heads WHERE stream_id = %s", sent.stream_id)
+    world.sql(
+        "UPDATE segments SET tier = 'dropped', left_why = 'quota' WHERE uuid = %s", sent.segment
+    )
+    world.sql(
+        "DELETE FROM events WHERE group_id = %s AND segment_id = %s", sent.group_id, sent.segment_id
+    )
+    answers = iter([answer("500 Oops")])
+    async with receiver(lambda _: next(answers, OK)) as sink, draining(world):
+        endpoint = world.endpoint(sink.url, ordered=True, format=format)
+        world.owe(sent, endpoint, registrations=(7,))
+        await until(lambda: world.states(endpoint) == ["delivered"] * 3)
+    assert sink.sequences() == [1, 1, 2, 3]
+    for posted in sink.posted:
+        sequence = int(posted.headers["webhook-id"].split("_")[2])
+        resume = {"segment": current, "sequence": 3}
+        gap = {"first": sequence, "last": sequence, "resume": resume, "why": "quota"}
+        told = json.loads(posted.body)
+        if format == "native":
+            assert told == {"stream": sent.name, "gap": gap, "registrations": [7]}
+            continue
+        event = from_http(posted.headers, posted.body)
+        assert event["type"] == "delivery.gap"
+        assert event.data == {"stream": sent.name, "gap": gap}

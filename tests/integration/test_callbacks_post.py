@@ -205,5 +205,6 @@ async def test_the_request_is_what_the_url_says() -> None:
     assert isinstance(posted, Posted)
     assert (posted.path, posted.body) == ("/a%20b?c=d", b'{"a":1}')
     assert posted.headers["host"] == f"127.0.0.1:{sink.port}"
-    assert ended.attempt.request.startswith("POST /a%20b?c=d\ncontent-length: 7\nwebhook-id: msg_1")
+    told = "POST /a%20b?c=d\ncontent-type: application/json\ncontent-length: 7\nwebhook-id: msg_1"
+    assert ended.attempt.request.startswith(told)
     assert "signature" not in ended.attempt.request
