@@ -16,9 +16,10 @@ from eventhub import limits
 from eventhub.errors import EventHubError, UnknownEvent
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
-from eventhub.eventlog.archive.errors import ArchiveDamaged, ArchiveUnavailable
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.reader import Archive
+from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment, Stored
 from tests.integration.archive_world import archive, archived, archived_stream, fill, put
 from tests.integration.eventlog_world import log_database

@@ -86,7 +86,6 @@ SELECT t.zone_id, t.name, s.uuid::text, a.tries, a.reason, a.detail,
  LIMIT %(failures_max)s
 
 -- name: forget_tries
--- Of segments that need no archiver any more.
 DELETE FROM archive_tries a USING segments s
  WHERE s.id = a.segment_id AND (s.archive IS NOT NULL OR s.tier <> 'live')
 

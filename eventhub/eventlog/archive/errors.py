@@ -1,14 +1,6 @@
-"""Errors of the archive, part of the one tree of eventhub/errors.py."""
+"""Errors of the archive, part of the one tree of eventhub/errors.py; damage is the log's error."""
 
 from eventhub.errors import EventHubError
-
-
-class ArchiveDamaged(EventHubError):
-    """A file of the archive is missing, cut short or altered; `manage.py archive verify` names
-    each, and a copy of it can be put back.
-    """
-
-    code = "archive_damaged"
 
 
 class ArchiveUnavailable(EventHubError):

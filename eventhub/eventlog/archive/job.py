@@ -40,7 +40,7 @@ class ArchiveJob:
 
     def run(self, database_url: str, archive_url: str) -> None:
         """Archive what is due, and keep the metrics. Returns at once if a run is under way."""
-        if not self._running.acquire(blocking=False):
+        if self._stopped or not self._running.acquire(blocking=False):
             return
         try:
             with ledger.connected(database_url) as connection:

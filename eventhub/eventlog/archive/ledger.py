@@ -107,6 +107,11 @@ def due(connection: Connection, choice: Choice) -> list[DueSegment]:
     return [DueSegment(*row) for row in rows]
 
 
+def forget_tries(connection: Connection) -> None:
+    """Of segments that need no archiver any more."""
+    connection.execute(SQL["forget_tries"])
+
+
 def retry_now(connection: Connection) -> None:
     """What failed is due at once."""
     connection.execute(SQL["retry_now"])
@@ -146,7 +151,6 @@ def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID
 
 def status(connection: Connection, stream: str | None = None) -> Status:
     """How archiving stands, of all streams or those of a name."""
-    connection.execute(SQL["forget_tries"])
     *waiting, lag_s = connection.execute(SQL["waiting"], {"stream": stream}).fetchone() or (0,) * 4
     archived = connection.execute(SQL["archived"], {"stream": stream}).fetchone() or (0,) * 3
     busy = connection.execute(SQL["holder"]).fetchone() is not None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from eventhub.eventlog.archive.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged
 
 SCHEMA_VERSION = 1  # of the columns and of the manifest; readers refuse what is newer
 

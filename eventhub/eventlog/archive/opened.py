@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eventhub.eventlog.archive import manifest
-from eventhub.eventlog.archive.errors import ArchiveDamaged, ArchiveUnavailable
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.manifest import Manifest
 from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment
 
 _READ = ["sequence", "appended_at", "mask", "payload"]

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from eventhub import limits
 from eventhub.errors import UnknownEvent
-from eventhub.eventlog.archive.errors import ArchiveDamaged
 from eventhub.eventlog.archive.opened import OpenFile, file_of, load_manifest
 from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment, Stored
 
 PARQUET_TYPE = "application/vnd.apache.parquet"

@@ -60,6 +60,7 @@ class Archiver:
         Raises LeaseLost, at the beginning if another archiver is at work, and DatabaseUnavailable.
         """
         with self._leading():
+            ledger.forget_tries(self._connection)
             if anyway:
                 ledger.retry_now(self._connection)
             while found := ledger.due(self._connection, choice):

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from eventhub import limits
 from eventhub.eventlog.archive import manifest
-from eventhub.eventlog.archive.errors import ArchiveDamaged
 from eventhub.eventlog.archive.ledger import ArchivedRow
 from eventhub.eventlog.archive.manifest import Manifest
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.write import PayloadSum
+from eventhub.eventlog.errors import ArchiveDamaged
 
 
 class Problem(NamedTuple):
