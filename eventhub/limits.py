@@ -70,6 +70,7 @@ RETAIN_EVENTS_MAX = 10**15  # every number up to here is exact in JavaScript too
 RETAIN_BYTES_MAX = 1 << 50  # 1 PiB, more than one hub has
 RETAIN_AGE_S_MAX = 100 * 366 * 24 * 3600  # what an archive law may ask for
 ACTION_CHARS_MAX = 200  # the id of an action, in a header and in each event that it causes
+RESTATE_KEYS_MAX = 200  # told again in one transaction: the stream's head is held for some 10 ms
 
 # --- retention ---
 GROUP_BYTES_MIN = 4 * 1024 * 1024  # a smaller partition is mostly its own index pages
@@ -104,7 +105,7 @@ STORAGE_STREAMS_MAX = 1_000  # in a report of storage, the largest first
 # --- disk ---
 DISK_LOOK_INTERVAL_S = 0.25  # how often the free space is looked at; a second of emits is 30 MB
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # below so much free space emits are refused ...
-DISK_SPARE_BYTES_MAX = 1024 * 1024 * 1024  # ... and on large disks below this
+DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks below this
 DISK_SPARE_SHARE = 0.02  # of the disk, between the two
 DISK_FLOOR_SHARE = 0.125  # of the disk: so much of the newest events a full disk cannot drop
 WAL_BYTES_MIN = 48 * 1024 * 1024  # max_wal_size on the smallest disk
@@ -112,7 +113,7 @@ WAL_BYTES_MAX = 2 * 1024 * 1024 * 1024  # and on large ones; a checkpoint every 
 WAL_DISK_SHARE = 0.0625  # of the disk, between the two
 WAL_SMALL_DISK_BYTES = 4 * 1024 * 1024 * 1024  # below it the WAL is in small files
 BALLAST_BYTES_MIN = 16 * 1024 * 1024  # PostgreSQL recovers with one file of its log and a few pages
-BALLAST_BYTES_MAX = 256 * 1024 * 1024  # on large disks
+BALLAST_BYTES_MAX = 128 * 1024 * 1024  # on large disks
 BALLAST_DISK_SHARE = 0.05  # of the disk, between the two
 BALLAST_LOOK_INTERVAL_S = 1.0  # how often it is looked whether there is room for it again
 DISK_FULL_RESTART_S = 1.0  # a part that ended on a full disk is started again after this

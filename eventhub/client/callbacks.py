@@ -1,4 +1,6 @@
-"""For whoever is called back: is this request really the hub's? Standard Webhooks v1. Plain."""
+"""For whoever is called back: is this request really the hub's? And how to sign one, to try a
+receiver. Standard Webhooks v1. Plain.
+"""
 
 import base64
 import binascii
@@ -38,6 +40,12 @@ def verify(
         if version == "v1" and hmac.compare_digest(_decoded(text), wanted):
             return message_id
     raise UnverifiedCallback("No signature of this secret is among the request's.")
+
+
+def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
+    """The value of `webhook-signature`."""
+    signed = f"{message_id}.{timestamp_s}.".encode() + body
+    return "v1," + base64.b64encode(hmac.digest(_key(secret), signed, hashlib.sha256)).decode()
 
 
 def _key(secret: str) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+from uuid import UUID
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -21,10 +22,11 @@ class Cursor(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Cursor":
         """From `<segment>:<sequence>`. Raises ValueError."""
-        segment, colon, sequence = text.rpartition(":")
-        if not (colon and segment and sequence.isascii() and sequence.isdigit()):
-            raise ValueError(f"A cursor is <segment>:<sequence>, not {text!r}.")
-        return cls(segment, int(sequence))
+        segment, _, sequence = text.rpartition(":")
+        try:
+            return cls(str(UUID(segment)), int(sequence))
+        except ValueError:
+            raise ValueError(f"A cursor is <segment>:<sequence>, not {text!r}.") from None
 
     @property
     def text(self) -> str:

@@ -1,0 +1,91 @@
+"""Which hub and by which key: options, environment, or a file that only its owner may read.
+
+Plain.
+"""
+
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from eventhub.client.commands.exits import USAGE, Failed
+from eventhub.client.remote import HubClient
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+
+class Settings(NamedTuple):
+    """What every command needs."""
+
+    url: str
+    key: str
+
+    def hub(self) -> HubClient:
+        """Raises Failed when there is no key."""
+        return HubClient(self.url, self.require_key())
+
+    def require_key(self) -> str:
+        if not self.key:
+            raise Failed(
+                "There is no key. Set EVENTHUB_KEY, or --key-file, or `key` in the configuration"
+                f" file {default_path()} (chmod 600).",
+                USAGE,
+            )
+        return self.key
+
+
+class Given(NamedTuple):
+    """Options, empty where not given."""
+
+    url: str
+    key: str
+    key_file: str
+    config: str
+
+
+def default_path() -> Path:
+    return Path(click.get_app_dir("eventhub")) / "config.toml"
+
+
+def settings(given: Given) -> Settings:
+    """Options win over the environment (click has merged both), and these over the file."""
+    path = Path(given.config) if given.config else default_path()
+    found = _read(path) if given.config or path.exists() else {}
+    key = given.key or (_key_of(Path(given.key_file)) if given.key_file else "")
+    if not key and "key_file" in found:
+        key = _key_of(path.parent / Path(found["key_file"]).expanduser())
+    return Settings(given.url or found.get("url", DEFAULT_URL), key or found.get("key", ""))
+
+
+def _read(path: Path) -> dict[str, str]:
+    text = _private(path)
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Failed(f"{path}: {error}", USAGE) from error
+    unknown = found.keys() - {"url", "key", "key_file"}
+    if unknown or not all(isinstance(value, str) for value in found.values()):
+        raise Failed(f"{path} may hold `url`, `key` and `key_file`, as texts.", USAGE)
+    return found
+
+
+def _key_of(path: Path) -> str:
+    key = _private(path).strip()
+    if not key:
+        raise Failed(f"{path} is empty; it should hold an API key.", USAGE)
+    return key
+
+
+def _private(path: Path) -> str:
+    """The text of a file that others may not read."""
+    try:
+        with path.open() as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode & 0o077 and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Failed(f"{path} can be read by others: chmod 600 {path}", USAGE)
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failed(f"{path} cannot be read: {error}", USAGE) from error
