@@ -59,7 +59,7 @@ class World:
             cursor = connection.execute(query.encode(), args)
             return cursor.fetchall() if cursor.description else []
 
-    def stream(self, **policy: int) -> int:
+    def stream(self, **policy: Any) -> int:
         with psycopg.connect(self.url) as connection:
             made = streams.create_stream(
                 connection, self.zone, next(_names), StreamPolicy(**policy)

@@ -1,0 +1,138 @@
+"""What real forwarders that are behind lose to retention, and what endpoints are told of it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventhub.event.protobuf_codec import decode
+from tests.integration.forward_world import ForwardProcess, World, eventually, world_database
+
+world = pytest.fixture(scope="module")(world_database)
+Start = Callable[[], ForwardProcess]
+GAPS = (
+    "SELECT endpoint_id, registrations, gap_first, sequence, gap_why, state FROM deliveries"
+    " WHERE stream_id = %s AND gap_first IS NOT NULL ORDER BY endpoint_id"
+)
+
+
+@pytest.fixture
+def start(world: World, tmp_path: Path) -> Iterator[Start]:
+    started: list[ForwardProcess] = []
+
+    def one_more() -> ForwardProcess:
+        process = ForwardProcess(world, tmp_path / f"forward-{len(started)}.log").wait_ready()
+        started.append(process)
+        return process
+
+    yield one_more
+    for process in started:
+        process.stop()
+
+
+def drop(world: World, stream_id: int, upto: int, why: str) -> None:
+    """As retention does it: the row first, the events later."""
+    for group, segment in world.sql(
+        "UPDATE segments SET tier = 'dropped', left_at = now(), left_why = %s"
+        " WHERE stream_id = %s AND last <= %s RETURNING group_id, id",
+        *(why, stream_id, upto),
+    ):
+        world.sql("DELETE FROM events WHERE group_id = %s AND segment_id = %s", group, segment)
+
+
+def announced(world: World, stream_id: int) -> list[dict[str, Any]]:
+    """The attributes of `forward.gap` of a stream, in order."""
+    [[name]] = world.sql("SELECT name FROM streams WHERE id = %s", stream_id)
+    rows = world.sql(
+        "SELECT e.payload FROM events e JOIN segments s ON s.id = e.segment_id"
+        " WHERE s.stream_id = 1 ORDER BY e.sequence"
+    )
+    found = [decode(bytes(row[0])) for row in rows]
+    return [
+        event.attributes
+        for event in found
+        if event.type == "forward.gap" and event.attributes["stream"] == name
+    ]
+
+
+def test_who_was_owed_what_is_gone_is_told_once(world: World, start: Start) -> None:
+    """Two endpoints were owed some of it; a third began later, a fourth ended before."""
+    stream_id = world.stream(segment_events_max=10)
+    one, two, later, ended = world.endpoints(4)
+    [past] = world.register(stream_id, [ended])
+    world.change(past, stream_id, None)
+    first = world.register(stream_id, [one, one], "a")
+    [gone_by_now] = world.register(stream_id, [two], "a")
+    running = start()
+    world.emit(stream_id, "a")
+    eventually(lambda: world.passed(stream_id) == 1, "the first event")
+    running.stop()
+
+    world.emit(stream_id, *["a"] * 14)
+    world.change(gone_by_now, stream_id, None)
+    world.emit(stream_id, *["a"] * 7)
+    [late] = world.register(stream_id, [later])
+    drop(world, stream_id, 20, "quota")
+    world.emit(stream_id, "a")
+    start()
+    eventually(lambda: world.passed(stream_id) == 23, "the last event")
+    assert world.sql(GAPS, stream_id) == [
+        (one, first, 2, 20, "quota", "pending"),
+        (two, [gone_by_now], 2, 20, "quota", "pending"),
+    ]
+    told = [row for row in world.deliveries(stream_id) if row[0] > 20]
+    assert told == [(21, one, first), (22, one, first), (23, one, first), (23, later, [late])]
+    [[segment]] = world.sql("SELECT uuid::text FROM segments WHERE first = 21 AND stream_id = %s",
+                            stream_id)  # fmt: skip
+    resume = {"segment": segment, "sequence": 20}
+    [gap] = announced(world, stream_id)
+    expected = {"first": 2, "last": 20, "resume": resume, "why": "quota", "endpoints": 2}
+    assert gap.items() >= expected.items()
+
+
+def test_a_gap_that_nobody_was_owed_is_passed_in_silence(world: World, start: Start) -> None:
+    stream_id = world.stream(segment_events_max=10)
+    [ticket] = world.register(stream_id, world.endpoints())
+    running = start()
+    eventually(lambda: world.passed(stream_id) == 0, "the checkpoint")
+    running.stop()
+    world.change(ticket, stream_id, None)
+    world.emit(stream_id, *["a"] * 12)
+    drop(world, stream_id, 10, "age")
+    start()
+    eventually(lambda: world.passed(stream_id) == 12, "the last event")
+    assert world.sql(GAPS, stream_id) == []
+    assert announced(world, stream_id) == []
+
+
+def test_a_forwarder_that_is_not_behind_follows_through_a_gap(world: World, start: Start) -> None:
+    """What is dropped was forwarded: nobody is told anything."""
+    stream_id = world.stream(segment_events_max=10)
+    [endpoint] = world.endpoints()
+    world.register(stream_id, [endpoint])
+    start()
+    world.emit(stream_id, *["a"] * 25)
+    eventually(lambda: len(world.deliveries(stream_id)) == 25, "all deliveries")
+    drop(world, stream_id, 20, "count")
+    world.emit(stream_id, "b")
+    eventually(lambda: len(world.deliveries(stream_id)) == 26, "one more")
+    assert world.sql(GAPS, stream_id) == []
+
+
+def test_an_async_stream_goes_on_after_the_database_crashed(world: World, start: Start) -> None:
+    """Its numbers may have been lost: a new segment begins, and the forwarder goes on there."""
+    stream_id = world.stream(durability="async")
+    [endpoint] = world.endpoints()
+    world.register(stream_id, [endpoint])
+    start()
+    world.emit(stream_id, "a", "a")
+    eventually(lambda: len(world.deliveries(stream_id)) == 2, "the first deliveries")
+    [[before]] = world.sql("SELECT segment FROM heads WHERE stream_id = %s", stream_id)
+    world.sql("TRUNCATE incarnation")  # as every crash recovery does
+    world.sql("SELECT prove_continuity()")
+    world.emit(stream_id, "b")
+    [[after]] = world.sql("SELECT segment FROM heads WHERE stream_id = %s", stream_id)
+    assert after != before
+    eventually(lambda: len(world.deliveries(stream_id)) == 3, "a delivery of the new segment")
+    assert world.sql(GAPS, stream_id) == []
