@@ -19,6 +19,7 @@ from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
     RefusedAddress,
     TooManyRegistrations,
+    TransientStream,
     UnknownEndpoint,
     UnknownRegistration,
 )
@@ -40,6 +41,7 @@ _ASKED = (
     errors.BodyNotFilterable,
     errors.UnknownStream,
     UnknownEndpoint,
+    TransientStream,
 )
 _SEARCH = (
     CLIENT,

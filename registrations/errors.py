@@ -31,6 +31,15 @@ class EndpointInUse(Conflict):
     code = "endpoint_in_use"
 
 
+class TransientStream(EventHubError):
+    """A transient stream lives in memory, and nobody can owe what may be gone; listen to it
+    instead, or register without an endpoint.
+    """
+
+    code = "transient_stream"
+    status = 422
+
+
 class TooManyRegistrations(EventHubError):
     """There are more registrations in the request than the hub takes at once; split it."""
 

@@ -43,6 +43,10 @@ class NewRegistration(NamedTuple):
     callback: str | None  # a URL
     client: str | None
 
+    @property
+    def calls_back(self) -> bool:
+        return self.endpoint is not None or self.callback is not None
+
 
 class RegistrationChange(NamedTuple):
     """What a change replaces; the rest stays."""

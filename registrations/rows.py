@@ -105,6 +105,11 @@ def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(connection.execute(SQL["stream_names"], (list(ids),)).fetchall())
 
 
+def transient_streams(connection: Connection, ids: Iterable[int]) -> set[int]:
+    """Those of the streams that are in memory only, for good."""
+    return {id for [id] in connection.execute(SQL["transient_streams"], (list(ids),)).fetchall()}
+
+
 def new_barrier(connection: Connection) -> int:
     """The id of a barrier to be raised in this transaction; rows may refer to it at once."""
     return _number(connection, "new_barrier", ())

@@ -91,7 +91,8 @@ class RegistrationSerializer(ChangedSerializer):
 
     def get_fields(self) -> dict[str, Any]:
         """`from` is a word of Python's own."""
-        text = "By stream: events after this place are matched by this version."
+        text = "By stream: events after this place are matched by this version. Of a transient"
+        text += " stream it is not known."
         return {**super().get_fields(), "from": PlacesField(help_text=text)}
 
 
@@ -138,6 +139,8 @@ def registration_json(shown: Shown) -> dict[str, Any]:
         "callback": row.url,
         "version": row.number,
         "created_at": time_text(row.created_at_us),
-        "from": {shown.names[id]: shown.since[id]._asdict() for id in row.streams},
+        "from": {
+            shown.names[id]: shown.since[id]._asdict() for id in row.streams if id in shown.since
+        },
     }
     return found if shown.secret is None else {**found, "secret": shown.secret}

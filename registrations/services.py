@@ -18,7 +18,7 @@ from eventhub.eventlog.system import Announcement
 from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
-from registrations.errors import UnknownEndpoint
+from registrations.errors import TransientStream, UnknownEndpoint
 from registrations.owners import Owner
 from registrations.requests import (
     NewRegistration,
@@ -55,6 +55,7 @@ def create_registrations(
     connection = raw_connection()
     ids = _stream_ids(actor, [item.streams for item in items])
     names = {id: name for name, id in ids.items()}
+    _refuse_transient([item.streams if item.calls_back else () for item in items], ids)
     texts = [filter_text(item.filter) for item in items]
     with transaction.atomic():
         session = rows.lock_session(connection, owner.id)
@@ -183,6 +184,18 @@ def _stream_ids(actor: Actor, asked: Sequence[Sequence[str]]) -> dict[str, int]:
     return found
 
 
+def _refuse_transient(asked: Sequence[Sequence[str]], ids: dict[str, int]) -> None:
+    """TransientStream for the first of these streams, by item, that cannot be called back from."""
+    names = {name for names in asked for name in names}
+    if not names:
+        return
+    transient = rows.transient_streams(raw_connection(), [ids[name] for name in names])
+    for index, streams in enumerate(asked):
+        for at, name in enumerate(streams):
+            if ids[name] in transient:
+                raise TransientStream(index=index, field=f"streams.{at}", stream=name)
+
+
 def _refusals(items: Iterable[T], check: Callable[[T], None]) -> dict[T, EventHubError]:
     refused: dict[T, EventHubError] = {}
     for item in items:
@@ -231,11 +244,14 @@ def _changed(
     """What the registration asks for after the change, which the actor must be allowed to ask."""
     streams = change.streams or tuple(names[id] for id in found.streams)
     ids = _stream_ids(actor, [streams])
+    endpoint_id = change.endpoint if change.changes_endpoint else found.endpoint_id
+    if endpoint_id is not None:
+        _refuse_transient([streams], ids)
     filter = merged(orjson.loads(found.filter_json), change.filter)
     return Wanted(
         tuple(ids[name] for name in streams),
         filter_text(filter),
-        change.endpoint if change.changes_endpoint else found.endpoint_id,
+        endpoint_id,
     )
 
 

@@ -7,7 +7,7 @@ SET LOCAL work_mem = '64MB'
 -- name: versions
 -- Of one stream, and where a value is given: those that begin or end at a barrier, those of some registrations; without
 -- `registrations`, those with an endpoint; with `after`, those that can hold for an event after that sequence. A barrier
--- is opened once, however many versions it bounds. The zone's name is given if the stream is `system` (number 1).
+-- is opened once, however many versions it bounds; a transient stream has no place in it. The zone's name is given if the stream is `system` (number 1).
 WITH chosen AS NOT MATERIALIZED (
     SELECT id, registration_id, endpoint_id, language, filter, from_barrier, until_barrier
       FROM registration_versions
@@ -19,7 +19,7 @@ WITH chosen AS NOT MATERIALIZED (
     SELECT id, sequences[array_position(streams, %(stream_id)s)] AS sequence FROM barriers
      WHERE id IN (SELECT from_barrier FROM chosen UNION SELECT until_barrier FROM chosen)
 )
-SELECT v.id, v.registration_id, c.name, v.endpoint_id, f.sequence, u.sequence, v.language, v.filter::text,
+SELECT v.id, v.registration_id, c.name, v.endpoint_id, COALESCE(f.sequence, 0), u.sequence, v.language, v.filter::text,
        CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END
   FROM chosen v
   JOIN registrations r ON r.id = v.registration_id

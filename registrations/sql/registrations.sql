@@ -16,6 +16,9 @@ UPDATE sessions SET registrations = registrations + %s WHERE id = %s
 -- name: streams_by_name
 SELECT name, id FROM streams WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s)
 
+-- name: transient_streams
+SELECT id FROM streams WHERE id = ANY (%s) AND durability = 'transient'
+
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%s)
 
@@ -23,7 +26,7 @@ SELECT id, name FROM streams WHERE id = ANY (%s)
 INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}') RETURNING id
 
 -- name: raise_barrier
--- The heads in the one order of locks. A head that moved while this waited is read as it is then.
+-- The heads in the one order of locks; a transient stream has none here, and no place in the vector. A head that moved while this waited is read as it is then.
 WITH locked AS MATERIALIZED (
     SELECT stream_id, segment, sequence FROM heads
      WHERE stream_id = ANY (%(streams)s::bigint[]) ORDER BY stream_id FOR SHARE

@@ -31,7 +31,7 @@ def test_deliveries_of_an_endpoint_come_in_pages_newest_first(zone: LiveZone, si
     assert [item["sequence"] for item in items] == [5, 4, 3, 2, 1]
     assert items[0].keys() == {
         *("id", "endpoint", "stream", "segment", "sequence", "run", "registrations", "state"),
-        *("attempts", "next_attempt_at", "created_at", "finished_at"),
+        *("attempts", "next_attempt_at", "created_at", "finished_at", "gap"),
     }
     assert (items[0]["stream"], items[0]["registrations"]) == ("orders", [made["id"]])
     assert (items[0]["state"], items[0]["attempts"], items[0]["run"]) == ("delivered", 1, 0)
