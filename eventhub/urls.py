@@ -6,8 +6,11 @@ The hot doors never reach Django.
 from django.urls import include, path
 
 from eventhub import console, openapi
+from eventhub.streams import hub_api
 
 urlpatterns = [
+    path("v1/boot", hub_api.Start.as_view()),
+    path("v1/storage", hub_api.Storage.as_view()),
     path("v1/streams", include("eventhub.streams.urls")),
     path("v1/registrations", include("registrations.urls")),
     path("v1/endpoints", include("registrations.endpoints.urls")),

@@ -56,12 +56,13 @@ class LiveHub:
     Forwarders and workers do not run before the fixture `sink` (or `callback_hub`) is asked for.
     """
 
-    def __init__(self, database_url: str, processes: Processes, password: str) -> None:
-        self.database_url = database_url
+    def __init__(self, env: dict[str, str], processes: Processes) -> None:
+        self.env = env  # of all its processes
+        self.database_url = env["DATABASE_URL"]
         self.web = processes.web
         self.forwarders = processes.forwarders
         self.workers = processes.workers
-        self.password = password  # of the operator
+        self.password = env["DJANGO_SUPERUSER_PASSWORD"]  # of the operator
         self._operator: dict[str, str] = {}
         self._numbers = itertools.count(1)
 
@@ -97,6 +98,10 @@ class LiveHub:
         for process in (*self.forwarders, *self.workers):
             if not process.running:
                 process.start()
+
+    def manage(self, *words: str) -> str:
+        """What `manage.py WORDS` printed, on the hub's database."""
+        return _manage(self.env, *words)
 
     def new_zone(self) -> "LiveZone":
         """A zone of its own for a test, with a key that may do everything in it."""
@@ -235,11 +240,12 @@ def live_hub(folder: Path) -> Iterator[LiveHub]:
         _manage(
             env, "createsuperuser", "--no-input", "--username", OPERATOR, "--email", "o@example.org"
         )
+        _manage(env, "boot")
         for process in processes.web:
             process.start(wait=False)
         for process in processes.web:
             process.wait_ready()
-        yield LiveHub(env["DATABASE_URL"], processes, password)
+        yield LiveHub(env, processes)
     finally:
         processes.stop()
         drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
@@ -267,7 +273,8 @@ def _administer(server: str, statement: sql.Composed) -> None:
         connection.execute(statement)
 
 
-def _manage(env: dict[str, str], *words: str) -> None:
+def _manage(env: dict[str, str], *words: str) -> str:
     command = [sys.executable, MANAGE, *words]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -24,23 +24,24 @@ class Prepared(NamedTuple):
 
 
 def announce(
-    *, zone: str, type: str, attributes: dict[str, Any], resource: Resource | None = None
+    *, zone: str | None, type: str, attributes: dict[str, Any], resource: Resource | None = None
 ) -> Appended:
     """Append the event inside the current transaction; call it LAST, because it holds the head of
     `system`.
 
     On commit the other processes are told. Never put a secret or a digest into the attributes.
+    Without a zone it concerns the whole hub.
     """
     [appended] = announce_all(zone=zone, announcements=[Announcement(type, attributes, resource)])
     return appended
 
 
-def announce_all(*, zone: str, announcements: Sequence[Announcement]) -> list[Appended]:
+def announce_all(*, zone: str | None, announcements: Sequence[Announcement]) -> list[Appended]:
     """The same for several events at once, at least one, in their order."""
     return append_announced(prepare(zone=zone, announcements=announcements))
 
 
-def prepare(*, zone: str, announcements: Sequence[Announcement]) -> Prepared:
+def prepare(*, zone: str | None, announcements: Sequence[Announcement]) -> Prepared:
     """The events, made before heads are locked, for `append_announced`."""
     reply = replies.current()
     drafts = log.drafts_of(zone, announcements, action=reply.action if reply else "")

@@ -72,11 +72,16 @@ def _require_unchanged(
     """Raises Changed if a key's state is of a later event, or has ended; the head is locked
     from here on.
     """
-    connection.execute(SQL["lock_head"], (stream_id,))
+    lock_head(connection, stream_id)
     row = connection.execute(SQL["state_sequence"], (stream_id, key)).fetchone()
     current = row[0] if row else 0
     if current > expected or (expected and not row):
         raise Changed(current=current)
+
+
+def lock_head(connection: psycopg.Connection[Any], stream_id: int) -> None:
+    """Hold a stream's head to the end of the transaction, so that nothing is appended meanwhile."""
+    connection.execute(SQL["lock_head"], (stream_id,))
 
 
 def notify(connection: psycopg.Connection[Any], heads: dict[int, int]) -> None:

@@ -4,6 +4,7 @@ Zones are only numbers here. Nothing is announced and nothing is checked: who ma
 may be, is said by the callers. The connection is synchronous; writes need the caller's transaction.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import psycopg
@@ -80,6 +81,11 @@ class SegmentRow(NamedTuple):
     left_why: str | None
 
 
+class Archived(NamedTuple):
+    segments: int
+    bytes: int  # stored bytes
+
+
 def create_stream(
     connection: Connection, zone_id: int, name: str, policy: StreamPolicy
 ) -> StreamRow | None:
@@ -134,6 +140,25 @@ def list_segments(
     """At most `count` segments in the stream's order, after the one of (first, id)."""
     rows = connection.execute(SQL["list_segments"], (stream_id, *after, count)).fetchall()
     return [SegmentRow(*row) for row in rows]
+
+
+def policies(connection: Connection, ids: Sequence[int]) -> dict[int, StreamPolicy]:
+    """The policies of streams, by id."""
+    rows = connection.execute(SQL["policies"], (list(ids),)).fetchall()
+    return {id: StreamPolicy(*policy) for id, *policy in rows}
+
+
+def left_segments(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    """How many segments of streams are no longer live, by id and by why they left."""
+    found: dict[int, dict[str, int]] = {}
+    for id, why, count in connection.execute(SQL["left_segments"], (list(ids),)).fetchall():
+        found.setdefault(id, {})[why] = count
+    return found
+
+
+def archived(connection: Connection, zone_id: int) -> Archived:
+    """What of a zone's streams is complete in the archive."""
+    return Archived(*(_one(connection, "archived", (zone_id,)) or (0, 0)))
 
 
 def current_segment(connection: Connection, stream_id: int) -> SegmentRow:

@@ -65,6 +65,22 @@ SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL
  ORDER BY s.first, s.id
  LIMIT %s
 
+-- name: policies
+SELECT id, durability, segment_events_max, segment_bytes_max, segment_age_s_max, keyed, restate,
+       retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared
+  FROM streams WHERE id = ANY (%s::bigint[])
+
+-- name: left_segments
+SELECT stream_id, left_why, count(*) FROM segments
+ WHERE stream_id = ANY (%s::bigint[]) AND left_why IS NOT NULL
+ GROUP BY stream_id, left_why
+ ORDER BY stream_id, left_why
+
+-- name: archived
+SELECT count(*), COALESCE(sum(g.bytes), 0)::bigint
+  FROM segments g JOIN streams s ON s.id = g.stream_id
+ WHERE g.archive IS NOT NULL AND s.zone_id = %s
+
 -- name: current_segment
 SELECT s.id, s.uuid::text, h.first, h.sequence, true, s.tier, h.bytes,
        (extract(epoch FROM s.opened_at) * 1000000)::bigint, NULL, false, NULL, NULL

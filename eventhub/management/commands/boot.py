@@ -1,0 +1,26 @@
+"""`manage.py boot`: tell the start of the hub; between `migrate` and the first web process."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub.access.system import raw_connection
+from eventhub.errors import EventHubError
+from eventhub.eventlog import boot
+from eventhub.up.beside import NoDatabaseUrl, require_database
+
+
+class Command(BaseCommand):
+    help = "Append `hub.started` to the stream `system`, and tell the state of streams again."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            require_database()
+            connection = raw_connection()
+            place = boot.mark_start(connection)
+            keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
+        except EventHubError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(f"started at {place.sequence} of system; {keys} keys told again")

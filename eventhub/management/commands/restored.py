@@ -1,0 +1,40 @@
+"""`manage.py restored`: after a restore, before the hub runs again."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from eventhub.access.system import append_here, raw_connection
+from eventhub.errors import EventHubError
+from eventhub.eventlog import streams
+from eventhub.eventlog.continuity import roll_all
+from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.up.beside import NoDatabaseUrl, require_database
+
+
+class Command(BaseCommand):
+    help = (
+        "Give every stream a new segment, because numbers after the backup will be given again;"
+        " readers that are ahead of the backup are told `segment_mismatch`."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            require_database()
+            count = _roll_all()
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
+        except EventHubError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(f"{count} streams have new segments")
+
+
+def _roll_all() -> int:
+    connection = raw_connection()
+    with transaction.atomic():
+        streams.lock_system(connection)
+        count = roll_all(connection)
+        told = {"reason": "restored", "streams": count}
+        append_here(drafts_of(None, [Announcement("log.recovered", told)]))
+    return count
