@@ -53,7 +53,7 @@ class Samples(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--rate", type=float, default=900.0, help="events a second, all streams")
+    parser.add_argument("--rate", type=float, default=600.0, help="events a second, all streams")
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
