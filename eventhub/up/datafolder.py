@@ -20,10 +20,12 @@ from eventhub.up.postgres import SOCKET
 
 SOCKET_PATH_BYTES_MAX = 107  # sun_path of Linux, without its final NUL
 LOCK_POLL_S = 0.1
+FORMAT = "1"  # of the folder and of the tables in it
 MARKS = frozenset({"lock", "secret_key", "postgres"})  # two of them make a folder a hub's
 FIRST_MARKS = frozenset({"lock", "secret_key", "postgres.new"})  # of a first start cut short
 OTHER_NAMES = frozenset(
-    {"credentials.json", "metrics", "probe", "run", "secret_key.new", "servers.log"}
+    {"archive", "ballast", "beat", "credentials.json", "format", "format.new", "metrics", "probe"}
+    | {"run", "secret_key.new", "servers.log"}
 )
 NAMES = MARKS | FIRST_MARKS | OTHER_NAMES
 NAMES_OF_OTHERS = frozenset({"lost+found"})  # in the root of a file system
@@ -62,6 +64,14 @@ class Folder(NamedTuple):
     @property
     def metrics(self) -> Path:
         return self.root / "metrics"
+
+    @property
+    def archive(self) -> Path:
+        return self.root / "archive"
+
+    @property
+    def format(self) -> Path:
+        return self.root / "format"
 
 
 @contextmanager
@@ -141,19 +151,40 @@ def _runs(pid: str) -> bool:
     return state not in "ZX"
 
 
+def check_format(folder: Folder) -> None:
+    """A new folder gets this hub's format number; one of another raises FolderUnusable, with
+    nothing touched.
+    """
+    with usable(folder.root):
+        if not folder.format.exists() and not folder.postgres.exists():
+            _write_once(folder.format, FORMAT)
+        found = folder.format.read_text().strip() if folder.format.exists() else "none"
+    if found != FORMAT:
+        raise FolderUnusable(
+            f"{folder.root} is a data folder of format {found[:20]}, and this hub reads and writes "
+            f"format {FORMAT}; nothing was touched. Run the version that made it, or choose a new "
+            "folder: make run DATA=…"
+        )
+
+
 def read_secret_key(folder: Folder) -> str:
     """The key that signs tokens and logins: made once, kept 0600."""
     path = folder.secret_key
     if not path.exists():
-        unfinished = path.with_name("secret_key.new")
-        unfinished.unlink(missing_ok=True)
-        fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "w") as file:
-            file.write(secrets.token_urlsafe(48) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(path)
+        _write_once(path, secrets.token_urlsafe(48))
     return path.read_text().strip()
+
+
+def _write_once(path: Path, text: str) -> None:
+    """A private file that is there whole or not at all."""
+    unfinished = path.with_name(f"{path.name}.new")
+    unfinished.unlink(missing_ok=True)
+    fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w") as file:
+        file.write(f"{text}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
 
 
 def wipe_metrics(folder: Folder) -> Path:

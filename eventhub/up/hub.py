@@ -4,16 +4,19 @@
 import os
 import socket
 import sys
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from eventhub import limits
 from eventhub.env import read_env
 from eventhub.up import banner, datafolder, identity, listener
+from eventhub.up.ballast import Ballast
 from eventhub.up.datafolder import Folder, FolderUnusable
 from eventhub.up.guarded import Command, Identity
 from eventhub.up.identity import NoIdentity
@@ -68,7 +71,8 @@ class Servers(NamedTuple):
         """Stages 0 and 1. `sync` off: a new cluster is not flushed to disk, for throw-away data."""
         if self.postgres is not None:
             if not self.postgres.is_made():
-                yield Part(self.postgres.initdb(env, sync=sync), stage=0, once=True)
+                initdb = self.postgres.initdb(env, sync=sync)
+                yield Part(initdb, stage=0, once=True, before=self.postgres.clear_unfinished)
             yield Part(
                 self.postgres.server(env),
                 stage=1,
@@ -93,6 +97,7 @@ class Place(NamedTuple):
         """Raises FolderUnusable, NoIdentity."""
         folder = datafolder.open_folder(data)
         lock = datafolder.acquire_lock(folder)
+        datafolder.check_format(folder)
         with datafolder.usable(folder.root):
             who = identity.choose(folder, HOME)
             sockets = datafolder.socket_folder(folder, who.owner)
@@ -104,6 +109,9 @@ class Place(NamedTuple):
         env = dict(os.environ)
         env.update(servers.environment())
         env["EVENTHUB_DATA"] = str(self.folder.root)
+        env.setdefault("EVENTHUB_ARCHIVE_URL", str(self.folder.archive))
+        if servers.postgres is not None:
+            env.setdefault("EVENTHUB_STORE_DIR", str(self.folder.root))
         env["PYTHONUNBUFFERED"] = "1"
         with datafolder.usable(self.folder.root):
             if not env.get("EVENTHUB_SECRET_KEY"):
@@ -152,8 +160,9 @@ def _run(
     env = place.environment(servers)
     if sink is not None:
         env["EVENTHUB_CALLBACK_ALLOW"] = _allowing(env, sink)
+    ballast = Ballast(place.folder.root, output.say) if servers.postgres else None
     parts = [
-        *servers.parts(env),
+        *_with_ballast(servers.parts(env), ballast),
         *_own_parts(options, env, hub),
         *_celery_parts(options, env, place.folder),
     ]
@@ -165,11 +174,44 @@ def _run(
         output,
         keep_fds=(place.lock,),
         restarts_per_minute=options.restarts_per_minute,
+        excuse=lambda: "the disk is full" if ballast is not None and ballast.short else "",
     )
     url = listener.local_url(hub)
     ready = banner.text(url, place.folder, servers.environment(), demo=options.demo)
-    supervisor.run(lambda: output.show(ready))
+    with _kept(ballast):
+        supervisor.run(lambda: output.show(ready))
     return 0
+
+
+def _with_ballast(parts: Iterable[Part], ballast: Ballast | None) -> Iterator[Part]:
+    """Whatever is prepared before a start on this disk, the ballast goes first if need be."""
+    for part in parts:
+        if ballast is None or part.before is None:
+            yield part
+        else:
+            yield part._replace(before=partial(_in_turn, ballast.throw_off_if_short, part.before))
+
+
+def _in_turn(*steps: Callable[[], None]) -> None:
+    for step in steps:
+        step()
+
+
+@contextmanager
+def _kept(ballast: Ballast | None) -> Iterator[None]:
+    """The ballast is on the disk, as far as there is room, until the block is left."""
+    stop = threading.Event()
+    keeper: threading.Thread | None = None
+    if ballast is not None:
+        ballast.take_if_there_is_room()
+        keeper = threading.Thread(target=ballast.keep, args=(stop,), daemon=True)
+        keeper.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if keeper is not None:
+            keeper.join()
 
 
 def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> Iterator[Part]:
@@ -177,14 +219,16 @@ def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> It
     url = listener.local_url(port)
     migrate = Command("migrate", _manage(options, "migrate", "--no-input", "-v", "1"), env)
     yield Part(migrate, stage=2, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
+    boot = Command("boot", _manage(options, "boot"), env)
+    yield Part(boot, stage=3, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
     for number in range(1, options.web + 1):
         argv = _manage(options, "web", "--fd", str(port.fileno()))
         web = Command(
             f"web-{number}", argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0, fds=(port.fileno(),)
         )
-        yield Part(web, stage=3, is_ready=lambda: _answers(f"{url}/readyz"))
+        yield Part(web, stage=4, is_ready=lambda: _answers(f"{url}/readyz"))
     for number in range(1, options.forwarders + 1):
-        yield Part(Command(f"forward-{number}", _manage(options, "forward"), env), stage=3)
+        yield Part(Command(f"forward-{number}", _manage(options, "forward"), env), stage=4)
 
 
 def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
@@ -194,12 +238,12 @@ def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iter
     for number in range(1, options.workers + 1):
         name = f"worker-{number}"
         argv = (sys.executable, *celery_worker(f"{name}@%h"))
-        yield Part(Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0), stage=3)
+        yield Part(Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0), stage=4)
     if not options.workers:
         return
     timetable = ("-s", str(folder.root / "beat"), "--pidfile", "")
     argv = (sys.executable, *CELERY, "beat", *timetable)
-    yield Part(Command("beat", argv, env), stage=3)
+    yield Part(Command("beat", argv, env), stage=4)
 
 
 def celery_worker(name: str) -> tuple[str, ...]:
@@ -215,7 +259,7 @@ def _demo(
     command = Command(
         "demo", _manage(options, "demo", *words), env, grace_s=1.5, fds=(sink.fileno(),)
     )
-    return Part(command, stage=4, is_ready=folder.credentials.exists)
+    return Part(command, stage=5, is_ready=folder.credentials.exists)
 
 
 def _allowing(env: dict[str, str], sink: socket.socket) -> str:

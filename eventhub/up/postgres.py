@@ -15,6 +15,8 @@ from urllib.parse import quote
 
 import psycopg
 
+from eventhub import limits
+from eventhub.eventlog.disk import wal_bytes
 from eventhub.up import programs
 from eventhub.up.guarded import Command
 
@@ -30,7 +32,6 @@ SETTINGS: Mapping[str, str] = {
     "max_connections": "200",
     "shared_buffers": "256MB",
     "wal_compression": "on",
-    "max_wal_size": "2GB",
     "checkpoint_timeout": "15min",
     "jit": "off",  # its compile time exceeds every query of the hub
     "timezone": "UTC",
@@ -58,8 +59,7 @@ class Postgres(NamedTuple):
 
     def initdb(self, env: Mapping[str, str], *, sync: bool = True) -> Command:
         """Make the data aside; `prepare` then renames it, so that an interrupted start leaves
-        nothing half-made."""
-        shutil.rmtree(self.unfinished, ignore_errors=True)
+        nothing half-made. Call `clear_unfinished` before every try."""
         argv = [
             str(programs.postgres("initdb")),
             f"--pgdata={self.unfinished}",
@@ -70,9 +70,13 @@ class Postgres(NamedTuple):
             "--builtin-locale=C.UTF-8",
             "--locale=C",
             "--no-instructions",
+            *self._wal_files(),
             *([] if sync else ["--no-sync"]),
         ]
         return Command("initdb", tuple(argv), env)
+
+    def clear_unfinished(self) -> None:
+        shutil.rmtree(self.unfinished, ignore_errors=True)
 
     def prepare(self) -> None:
         """Before every start of the server, with the data folder's lock held."""
@@ -82,10 +86,20 @@ class Postgres(NamedTuple):
 
     def server(self, env: Mapping[str, str]) -> Command:
         """SIGINT is PostgreSQL's fast shutdown, also when its guardian is killed."""
-        settings = {**SETTINGS, "unix_socket_directories": str(self.sockets)}
+        settings = {**SETTINGS, **self._wal(), "unix_socket_directories": str(self.sockets)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         argv = (str(programs.postgres("postgres")), "-D", str(self.folder), *options)
         return Command("postgres", argv, env, signal.SIGINT, signal.SIGINT, grace_s=6.0)
+
+    def _wal(self) -> dict[str, str]:
+        """How much of its log PostgreSQL keeps, by the size of the disk."""
+        size = wal_bytes(_disk_bytes(self.folder.parent))
+        return {"max_wal_size": f"{size >> 20}MB", "min_wal_size": f"{size >> 22}MB"}
+
+    def _wal_files(self) -> list[str]:
+        """Small files on a small disk, where one of the usual size is a large part."""
+        small = _disk_bytes(self.folder.parent) < limits.WAL_SMALL_DISK_BYTES
+        return ["--wal-segsize=4"] if small else []
 
     def is_ready(self) -> bool:
         """Whether it answers; makes the hub's database when it is not there yet."""
@@ -124,6 +138,11 @@ class Postgres(NamedTuple):
         except OSError:
             return False
         return program.startswith("postgres") and folder == self.folder.resolve()
+
+
+def _disk_bytes(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_frsize * found.f_blocks
 
 
 def _end(pid: int, *, still: Callable[[], bool]) -> None:

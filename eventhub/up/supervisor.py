@@ -78,7 +78,12 @@ class Supervisor:
         *,
         keep_fds: tuple[int, ...] = (),
         restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX,
+        excuse: Callable[[], str] = lambda: "",
     ) -> None:
+        """`excuse` says why a part that has just ended is not to blame, or nothing: then it is
+        started again however often.
+        """
+        self._excuse = excuse
         self._runs = [_Run(part) for part in parts]
         self._identity = identity
         self._output = output
@@ -172,6 +177,11 @@ class Supervisor:
         if run.part.once and event.status == 0:
             run.ready = True
             return
+        excuse = self._excuse()
+        if excuse:
+            self._plan(run, limits.DISK_FULL_RESTART_S)
+            self._output.say(f"{run.name} ended with status {event.status}, {excuse}: trying again")
+            return
         if run.part.once:
             raise HubFailed(f"{run.name} failed with status {event.status}; its output is above")
         self._plan_restart(run, event.status)
@@ -186,9 +196,12 @@ class Supervisor:
                 "times within a minute already; the hub stops, the reason is in its output above"
             )
         run.restarts_at.append(now)
-        run.due_at = now + delay_s
-        run.ready = False
+        self._plan(run, delay_s)
         self._output.say(f"{run.name} ended with status {status}: starting it again in {delay_s} s")
+
+    def _plan(self, run: _Run, delay_s: float) -> None:
+        run.due_at = time.monotonic() + delay_s
+        run.ready = False
 
     def _clear_orphans(self, command: Command) -> None:
         """End the tree of a killed guardian, which the kernel gave to us, before its part starts
