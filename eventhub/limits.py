@@ -88,6 +88,7 @@ QUOTA_SHARE_ACT = 0.80  # of the quota: above it the oldest segments go ...
 QUOTA_SHARE_GOAL = 0.70  # ... until so much is left
 QUOTA_EPISODE_S = 600.0  # it is announced again when nothing went for so long
 QUOTA_SHARE_CLEAN = 0.88  # up to it cleaning may copy, which frees more in the end
+QUOTA_SHARE_CLEAN_MIN = 0.04  # so much in any case: a little that lives must not keep a group
 QUOTA_SHARE_REFUSE = 0.92  # above it emits get 507, so that the disk stays below the quota
 # of a group's stored bytes that may still be live when it is cleaned: what is copied then is no
 # more than what it frees

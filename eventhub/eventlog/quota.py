@@ -71,7 +71,8 @@ class Room(NamedTuple):
         """What cleaning may copy before it frees something."""
         bounds = [1 << 62]
         if self.quota:
-            bounds.append(int(self.quota * limits.QUOTA_SHARE_CLEAN) - self.used)
+            least = int(self.quota * limits.QUOTA_SHARE_CLEAN_MIN)
+            bounds.append(max(int(self.quota * limits.QUOTA_SHARE_CLEAN) - self.used, least))
         if self.disk_free is not None:
             bounds.append(self.disk_free // 2)
         return max(min(bounds), 0)
