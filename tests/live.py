@@ -261,6 +261,7 @@ def _environment(database_url: str, folder: Path, password: str) -> dict[str, st
         "DATABASE_DIRECT_URL": database_url,
         "EVENTHUB_SECRET_KEY": secrets.token_urlsafe(32),
         "EVENTHUB_DATA": str(folder),
+        "EVENTHUB_ARCHIVE_URL": str(folder / "archive"),
         "EVENTHUB_LOG_LEVEL": "info",
         "EVENTHUB_CALLBACK_ALLOW": "127.0.0.1",
         "PROMETHEUS_MULTIPROC_DIR": str(metrics),

@@ -12,7 +12,8 @@ import psycopg
 from eventhub import limits
 from eventhub.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
 from eventhub.eventlog import queries
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.log import ReadsArchive
+from eventhub.eventlog.stored import ArchivedSegment, Stored
 
 SQL = queries.load("streams.sql")
 _SEQUENCE_MAX = (1 << 63) - 1
@@ -169,19 +170,27 @@ def current_segment(connection: Connection, stream_id: int) -> SegmentRow:
     return SegmentRow(*row)
 
 
-def read_event(connection: Connection, stream: StreamRow, sequence: int) -> Stored:
-    """One event. UnknownEvent if the number is not given yet, Gone if it is no longer held."""
+def read_event(
+    connection: Connection, stream: StreamRow, sequence: int, archive: ReadsArchive | None = None
+) -> Stored:
+    """One event, from the archive if it is there alone. UnknownEvent if the number is not given
+    yet, Gone if it is no longer held. Raises ArchiveDamaged, ArchiveUnavailable.
+    """
     found = _one(connection, "segment_of_event", (stream.id, min(sequence, _SEQUENCE_MAX)))
     if found is None or sequence > (stream.sequence or 0):
         raise UnknownEvent(stream=stream.name)
-    segment_id, uuid, group_id, tier = found
+    segment_id, uuid, group_id, tier, *_ = found
     row = None
     if tier == "live":
         row = _one(connection, "event_at", (group_id, segment_id, sequence))
-        [_, _, _, tier] = _one(connection, "segment_of_event", (stream.id, sequence)) or found
+        found = _one(connection, "segment_of_event", (stream.id, sequence)) or found
     if row is not None:
         appended_at_us, mask, payload = row
         return Stored(uuid, sequence, mask % (1 << 64), appended_at_us, bytes(payload))
+    _, _, _, tier, path, first, last = found
+    if tier == "archived" and archive is not None:
+        [stored] = archive.read(ArchivedSegment(uuid, path, first, last), sequence - 1, 1, 1)
+        return stored
     if tier != "live":  # dropped before the read or during it
         raise Gone(first_available=stream.first)
     raise LogHole(stream=stream.name, sequence=sequence)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.benchmarks import append, callbacks, emit, match, push, report
+from tests.benchmarks import append, archive, callbacks, emit, match, push, report
 from tests.benchmarks.baselines.rows import make_table
 from tests.benchmarks.load.start import LoadFailed
 from tests.benchmarks.machine import fsync_rate
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
     "push": push.cases,
     "match": match.cases,
     "callbacks": callbacks.cases,
+    "archive": archive.cases,
 }
 
 

@@ -18,7 +18,7 @@ CASES = {
     *("emit_64", "emit_batch_100", "emit_1", "emit_64_ids"),
     *("fanout_100", "latency_1", "latency_1_library", "latency_100", "fanout_1000", "latency_1000"),
     *("match_10k", "match_100k", "match_memory", "callbacks_1", "callbacks_2"),
-    "callbacks_sick",
+    *("callbacks_sick", "archive_read", "archive_write"),
 }
 RUN_TIMEOUT_S = 240  # of which most goes into starting servers of its own
 FIELDS = {"value", "unit", "low", "high", "baseline", "ratio", "floor", "goal"}

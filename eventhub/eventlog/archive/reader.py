@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
+from functools import cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -136,6 +137,12 @@ class Archive:
                 yield chunk
         finally:
             file.close()
+
+
+@cache
+def archive_of(url: str) -> Archive | None:
+    """The one reader of this process for a place; None for an empty URL."""
+    return Archive(url) if url else None
 
 
 def _stored(segment: str, rows: pa.Table) -> list[Stored]:

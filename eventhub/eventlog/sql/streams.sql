@@ -89,7 +89,7 @@ SELECT s.id, s.uuid::text, h.first, h.sequence, true, s.tier, h.bytes,
 
 -- name: segment_of_event
 -- The last segment that begins at or before the sequence; an empty one may share its first with the next.
-SELECT id, uuid::text, group_id, tier FROM segments
+SELECT id, uuid::text, group_id, tier, archive, first, last FROM segments
  WHERE stream_id = %s AND first <= %s
  ORDER BY first DESC, id DESC
  LIMIT 1
