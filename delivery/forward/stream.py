@@ -79,7 +79,7 @@ class Stream:
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _follow_or_skip(self) -> None:
-        """From the stored place: after a crash of the database what was read may never have been."""
+        """From the stored place: after a crash of the database, what was read may be gone."""
         place = await self._stored_place()
         try:
             await self._follow(place)

@@ -98,6 +98,8 @@ def test_deliveries_that_are_right_are_right_at_any_moment() -> None:
         (shot(RIGHT, segment="other"), "names no segment"),
         (shot([row(2, 10, segment_id=8), *RIGHT[1:]]), "but the segment is None"),
         (shot([row(2, 10, run=1), *RIGHT[1:]]), "run=1"),
+        (shot([*RIGHT, row(0, 10, gap_first=0)]), "endpoint 5 is told of a gap from 0 to 0"),
+        (shot([row(2, 10, gap_first=2), *RIGHT[1:]]), "2 to endpoint 5: no delivery"),
     ],
 )
 def test_a_planted_mistake_in_the_tables_is_found(found: Shot, word: str) -> None:

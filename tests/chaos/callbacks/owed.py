@@ -83,13 +83,17 @@ def rows_wrong(
 ) -> list[str]:
     """Where deliveries differ from what is owed."""
     problems = []
-    counts = Counter((row.endpoint, row.sequence) for row in rows)
+    counts = Counter((row.endpoint, row.sequence) for row in rows if row.gap_first is None)
     problems += [
         f"{stream} {sequence}: {count} deliveries to endpoint {endpoint}"
         for (endpoint, sequence), count in counts.items()
         if count > 1
     ]
     for row in rows:
+        if row.gap_first is not None:  # no round drops anything
+            gap = f"{row.gap_first} to {row.sequence}"
+            problems.append(f"{stream}: endpoint {row.endpoint} is told of a gap from {gap}")
+            continue
         tickets = wanted.get((row.endpoint, row.sequence))
         at = f"{stream} {row.sequence} to endpoint {row.endpoint}"
         if tickets is None:

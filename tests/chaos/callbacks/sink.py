@@ -126,6 +126,8 @@ class Sink:
 
 def content_wrong(found: dict[str, Any]) -> str:
     """What is not as the producer made it."""
+    if "gap" in found:
+        return f"a gap, and nothing was dropped: {found['gap']}"
     if set(found) != FIELDS:
         return f"fields {sorted(found)}"
     event = found["event"]

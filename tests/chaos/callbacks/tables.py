@@ -34,7 +34,8 @@ EVENTS: LiteralString = """
      WHERE s.stream_id = %s AND e.sequence > %s AND e.sequence <= %s
      ORDER BY e.sequence"""
 DELIVERIES: LiteralString = """
-    SELECT d.stream_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.group_id, d.registrations
+    SELECT d.stream_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.group_id,
+           d.registrations, d.gap_first
       FROM deliveries d
       JOIN unnest(%s::bigint[], %s::bigint[]) AS known (stream_id, sequence)
         ON d.stream_id = known.stream_id AND d.sequence > known.sequence"""
@@ -67,6 +68,7 @@ class Row(NamedTuple):
     run: int
     group_id: int
     registrations: list[int]
+    gap_first: int | None = None  # word of a gap from here to the sequence, instead of an event
 
 
 class StreamShot(NamedTuple):
