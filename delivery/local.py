@@ -16,7 +16,7 @@ from delivery.sessions.told import Single, told
 from delivery.sessions.wish import Wish, parse_start
 from eventhub import limits
 from eventhub.client.types import At, Cursor, Delivered, HubProblem, Receipt, Start
-from eventhub.doors.emit import emit
+from eventhub.doors.emit import Desk, Sender, emit
 from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.event.inbound import from_objects, parse_mask
 from eventhub.event.json_codec import time_text
@@ -36,11 +36,11 @@ class LocalHub:
 
     async def emit(self, stream: str, events: dict[str, Any] | Sequence[dict[str, Any]]) -> Receipt:
         """Store one event or several, all or none. Raises HubProblem."""
-        log, gate = self._sources.log, self._sources.gate
+        log, gate, book = self._sources.log, self._sources.gate, self._sources.book
         try:
             principal = await gate.authorise(self._credential)
             made = from_objects([events] if isinstance(events, dict) else list(events))
-            emitted = await emit(log, gate, principal, stream, made)
+            emitted = await emit(Desk(log, gate, book), Sender(principal), stream, made)
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
         return Receipt.of(emitted.json())

@@ -64,9 +64,9 @@ class Application:
         keeper = Keeper(hub.gate)
         keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
-        sources = Sources(hub.log, hub.gate, hub.feed, SystemClock())
+        sources = Sources(hub.log, hub.gate, hub.feed, SystemClock(), hub.book)
         doors = (*DOORS, *listen_doors(sources, keeper))
-        house = House(hub.log, hub.gate, hub.env.redis_url)
+        house = House(hub.log, hub.gate, hub.book, hub.env.redis_url)
         self._http = _with_cors(Doors(_django, doors, house), hub)
         self._websocket = SocketDoor(sources, keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of

@@ -1,5 +1,5 @@
 """What one web process runs beside its requests, opened and closed together: the log with its
-upkeep, the gate and the feed of registrations. Composition root.
+upkeep, the gate, the types and the feed of registrations. Composition root.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.retention import Rooms
 from eventhub.eventlog.upkeep import Upkeep
+from eventhub.types.book import Book
 from registrations.feed import Feed
 
 
@@ -28,6 +29,7 @@ class Hub(NamedTuple):
     log: Log
     gate: Gate
     feed: Feed
+    book: Book
     env: Env
 
 
@@ -45,15 +47,17 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
     async with opened as log:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
         feed = Feed(log)
+        book = Book(log)
         upkeep = open_upkeep(env)
         log.refusal = upkeep.refusal
         tasks = [
             asyncio.create_task(endless("gate", gate.run)),
             asyncio.create_task(endless("feed", feed.run)),
+            asyncio.create_task(endless("types", book.run)),
             asyncio.create_task(endless("upkeep", upkeep.run)),
         ]
         try:
-            yield Hub(log, gate, feed, env)
+            yield Hub(log, gate, feed, book, env)
         finally:
             for task in tasks:
                 task.cancel()

@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "eventhub.eventlog",
     "eventhub.access",
     "eventhub.streams",
+    "eventhub.types",
     "registrations",
     "delivery",
     "eventhub",

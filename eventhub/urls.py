@@ -12,6 +12,7 @@ urlpatterns = [
     path("v1/boot", hub_api.Start.as_view()),
     path("v1/storage", hub_api.Storage.as_view()),
     path("v1/streams", include("eventhub.streams.urls")),
+    path("v1/types", include("eventhub.types.urls")),
     path("v1/registrations", include("registrations.urls")),
     path("v1/endpoints", include("registrations.endpoints.urls")),
     path("v1/deliveries", include("delivery.urls")),

@@ -38,6 +38,7 @@ class Heading(NamedTuple):
     prev: int
     liveness: Liveness
     registrations: Sequence[int] = ()  # of those that the listen names, the ones that matched
+    latest_version: str = ""  # of the event's type, if newer than the event's (FOX-20)
 
 
 class Form(Protocol[T]):
@@ -80,6 +81,7 @@ class ProtobufFrames:
             liveness=_LIVENESS[heading.liveness],
             appended_at_us=stored.appended_at_us,
             registrations=heading.registrations,
+            latest_version=heading.latest_version,
         ).SerializeToString()
         payload = stored.payload
         size = varint(len(payload))
@@ -170,7 +172,8 @@ def _about(heading: Heading) -> str:
     matched = ""
     if heading.registrations:
         matched = f'"registrations":[{",".join(map(str, heading.registrations))}],'
-    return f'{named}"prev":{heading.prev},"liveness":"{heading.liveness}",{matched}'
+    latest = f'"latest_version":"{heading.latest_version}",' if heading.latest_version else ""
+    return f'{named}"prev":{heading.prev},"liveness":"{heading.liveness}",{latest}{matched}'
 
 
 def _text(text: str) -> str:

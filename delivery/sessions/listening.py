@@ -27,6 +27,7 @@ from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Page, Start
 from eventhub.eventlog.state import KeyState, StatePage, read_state
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.types.book import Book
 from registrations.feed import Feed
 
 _PAGE = Page(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
@@ -40,6 +41,7 @@ class Sources(NamedTuple):
     gate: Gate
     feed: Feed
     clock: Clock
+    book: Book
 
 
 @dataclass(slots=True)
@@ -95,6 +97,8 @@ class Listening:
         listen = listen or Listen("", wish.stream, Filter())
         listen.filter = await filter_of(sources.gate, principal, wish)
         known = isinstance(wish.start, Cursor) and not wish.history
+        if info.zone_id is not None:
+            await sources.book.zone(info.zone_id)
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
         try:
@@ -218,6 +222,7 @@ class Listening:
         listen, interest, page = self.listen, self._interest, self._page
         wanted = listen.filter
         plain = wanted.plain and interest is None
+        types = self._sources.book.evolved(self.info.zone_id)
         size, at = 0, self._at
         end = min(len(page), at + limits.LISTEN_LOOKS_PER_TURN_MAX)
         while at < end and len(told) < turn.events_max and size <= turn.bytes_max:
@@ -229,7 +234,8 @@ class Listening:
                 continue
             named = () if interest is None else interest.matching(stored)
             if interest is None or named:
-                told.append(listen.event(stored, form, named))
+                latest = types.newest_for(stored.event) if types else ""
+                told.append(listen.event(stored, form, named, latest))
                 size += len(stored.payload)
         if at > self._at:
             self.cursor = page[at - 1].cursor

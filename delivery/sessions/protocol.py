@@ -110,10 +110,15 @@ class Listen:
         """The field `listen` of its messages."""
         return {"listen": self.name} if self.name else {}
 
-    def event(self, stored: Stored, form: Form[T], registrations: Sequence[int] = ()) -> T:
-        """The frame of an event that is wanted, naming the registrations that matched."""
+    def event(
+        self, stored: Stored, form: Form[T], registrations: Sequence[int] = (), latest: str = ""
+    ) -> T:
+        """The frame of an event that is wanted, naming the registrations that matched, and the
+        latest version of its type if that is newer (FOX-20).
+        """
         liveness = "live" if stored.sequence > self.started_head else self.missed
-        frame = form.event(Heading(self.name_json, self.told, liveness, registrations), stored)
+        heading = Heading(self.name_json, self.told, liveness, registrations, latest)
+        frame = form.event(heading, stored)
         self.told = stored.sequence
         if self.window is not None:
             self._unacked.append(stored.sequence)

@@ -60,7 +60,7 @@ class Operation(NamedTuple):
     """What an operation takes, answers with and raises, beside what all do."""
 
     summary: str
-    answers: dict[int, Any]
+    answers: dict[Any, Any]  # by status, or by status and media type
     raises: tuple[type[errors.EventHubError], ...] = ()
     body: Any = None
     parameters: tuple[OpenApiParameter, ...] = (ZONE,)

@@ -27,6 +27,7 @@ from eventhub.doors.table import Call, Door
 from eventhub.errors import EventHubError, MethodNotAllowed
 from eventhub.eventlog.log import Log
 from eventhub.logs import get_logger
+from eventhub.types.book import Book
 
 log = get_logger(__name__)
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -37,6 +38,7 @@ class House(NamedTuple):
 
     log: Log
     gate: Gate
+    book: Book
     redis_url: str
 
 

@@ -12,11 +12,13 @@ import orjson
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
-from eventhub.doors.http import Answer, Headers, Receive, Scope, read_body, read_head
+from eventhub.doors.http import Answer, Head, Headers, Receive, Scope, read_body, read_head
 from eventhub.errors import EventHubError, FieldTooLong, Forbidden, InvalidField, UnknownChannel
-from eventhub.event.inbound import EventIn, IdIn, event_mask, parse, stored_bytes
+from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
+from eventhub.event.requests import Request, read_events
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log
+from eventhub.types.book import Book
 
 
 class Emitted(NamedTuple):
@@ -52,6 +54,14 @@ class Emitted(NamedTuple):
         return found
 
 
+class Desk(NamedTuple):
+    """What the door works with."""
+
+    log: Log
+    gate: Gate
+    book: Book
+
+
 class Sender(NamedTuple):
     """Who emits, and the key by which a repeat of the whole request is found ("" without one)."""
 
@@ -59,33 +69,35 @@ class Sender(NamedTuple):
     idempotency_key: str = ""
 
 
-async def emit(
-    log: Log, gate: Gate, sender: Sender | Principal, stream: str, events: Sequence[EventIn]
-) -> Emitted:
+async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn]) -> Emitted:
     """Append the events of one request, all or none (EMC-03); every other error refuses the request
     whole.
 
-    Raises Forbidden, UnknownStream, BadRequest's kin with the event's index, and what Log.append
-    raises.
+    Raises Forbidden, UnknownStream, BadRequest's kin, TypeViolation and UndeclaredType with the
+    event's index, and what Log.append raises.
     """
-    sender = sender if isinstance(sender, Sender) else Sender(sender)
     principal = sender.principal
     if stream == "system":
         raise Forbidden("Only the hub itself writes to the stream `system`.")
     principal.require("emit", stream)
-    info = await gate.stream(principal, stream)
+    info = await desk.gate.stream(principal, stream)
+    types = await desk.book.zone(principal.zone_id)
+    checked = bool(types) or info.undeclared == "refuse"
     drafts = []
     for index, event in enumerate(events):
         try:
-            mask = await _mask(gate, principal.zone_id, event)
+            mask = await _mask(desk.gate, principal.zone_id, event)
+            checker = types.checker(event, undeclared=info.undeclared) if checked else None
             payload = stored_bytes(event, client=principal.client, mask=mask)
+            if checker is not None:
+                checker.check(event)
         except EventHubError as error:
             error.index = index
             raise
         producer = _producer(principal.client_id, event)
         token = b"" if producer else _token(sender, event, index)
         drafts.append(Draft(info.id, mask, payload, producer, event.key, event.tombstone, token))
-    return _emitted(stream, await log.append(drafts, info))
+    return _emitted(stream, await desk.log.append(drafts, info))
 
 
 async def _mask(gate: Gate, zone_id: int, event: EventIn) -> int:
@@ -146,15 +158,29 @@ def _emitted(stream: str, appended: list[Appended]) -> Emitted:
     return Emitted(stream, ranges, duplicates)
 
 
-async def emit_door(log: Log, gate: Gate, scope: Scope, receive: Receive, stream: str) -> Answer:
+async def emit_door(desk: Desk, scope: Scope, receive: Receive, stream: str) -> Answer:
     """The door: credentials before the body, so that strangers cannot make the hub read."""
     head = read_head(scope["headers"])
-    principal = await gate.authorise(head.credential)
+    principal = await desk.gate.authorise(head.credential)
     principal.require("emit", stream)
     sender = Sender(principal, idempotency_key(scope["headers"]))
     body = await read_body(receive, head.content_length)
-    emitted = await emit(log, gate, sender, stream, parse(body, head.content_type))
+    events = read_events(_request(head, scope["headers"], body), stream, principal.client)
+    emitted = await emit(desk, sender, stream, events)
     return Answer(200, orjson.dumps(emitted.json()), emitted.headers())
+
+
+def _request(head: Head, headers: Headers, body: bytes) -> Request:
+    """The request as the codecs read it. A body that is a CloudEvent's data keeps the whole of its
+    media type.
+    """
+    own = {
+        name[3:].decode("latin-1"): value.decode("latin-1")
+        for name, value in headers
+        if name[:3] == b"ce-"
+    }
+    whole = dict(headers).get(b"content-type", b"").decode("latin-1") if own else ""
+    return Request(body, head.content_type, own, whole)
 
 
 def idempotency_key(headers: Headers) -> str:

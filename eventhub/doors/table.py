@@ -10,11 +10,15 @@ import msgspec
 
 from eventhub import errors, limits
 from eventhub.access.gate import Gate
-from eventhub.doors.emit import emit_door
+from eventhub.doors.emit import Desk, emit_door
 from eventhub.doors.http import Answer, Receive, Scope, Stream, utf8_path
 from eventhub.doors.operations import health_door, metrics_door, ready_door
+from eventhub.event import cloudevents, fox_xml, oif
+from eventhub.event.errors import InvalidXml, MalformedXml
 from eventhub.event.inbound import JSON, NDJSON, EventIn
 from eventhub.eventlog.log import Log
+from eventhub.types.book import Book
+from eventhub.types.errors import TypeViolation, UndeclaredType
 
 
 class Call(NamedTuple):
@@ -22,6 +26,7 @@ class Call(NamedTuple):
 
     log: Log
     gate: Gate
+    book: Book
     redis_url: str
     scope: Scope
     receive: Receive
@@ -94,7 +99,8 @@ def _json_answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 async def _emit(call: Call) -> Answer:
     stream = utf8_path(call.parameters[0])
-    return await emit_door(call.log, call.gate, call.scope, call.receive, stream)
+    desk = Desk(call.log, call.gate, call.book)
+    return await emit_door(desk, call.scope, call.receive, stream)
 
 
 async def _metrics(call: Call) -> Answer:
@@ -132,11 +138,16 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.BatchTooLarge,
     errors.EventTooLarge,
     errors.UnsupportedMediaType,
+    MalformedXml,
+    InvalidXml,
+    TypeViolation,
+    UndeclaredType,
     errors.DatabaseUnavailable,
     errors.OutcomeUnknown,
     errors.Overloaded,
 )
 
+_CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
 _STATUS = {"type": "object", "properties": {"status": {"type": "string"}}}
 
 DOORS: tuple[Door, ...] = (
@@ -149,13 +160,18 @@ DOORS: tuple[Door, ...] = (
             f" the numbers given. At most {limits.BATCH_EVENTS_MAX} events and"
             f" {limits.BODY_BYTES_MAX} bytes. An event with an `id` of `incarnation` and"
             " `sequence` may be repeated safely: it is stored once, and a repeat is answered under"
-            " `duplicates`."
+            " `duplicates`. So may one whose `id` is a text, and any within a day in a request with"
+            " an `Idempotency-Key`. With headers `ce-*`, the body is the data of a CloudEvent."
         ),
         takes={
             JSON: {
                 "schema": {"oneOf": [ref("EventIn"), {"type": "array", "items": ref("EventIn")}]}
             },
             NDJSON: {"schema": {"type": "string", "description": "one EventIn per line"}},
+            cloudevents.STRUCTURED: {"schema": _CLOUD_EVENT},
+            cloudevents.BATCH: {"schema": {"type": "array", "items": _CLOUD_EVENT}},
+            oif.CONTENT_TYPE: {"schema": {"type": "string", "description": "`name: value; ...`"}},
+            fox_xml.CONTENT_TYPES[0]: {"schema": {"type": "string"}},
         },
         answers=_json_answer("Stored and durable.", ref("Emitted")),
         refuses=EMIT_REFUSES,

@@ -5,6 +5,8 @@ What emits and listens are the hot doors, not these.
 
 import re
 
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,10 +15,12 @@ from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.names import valid_name
 from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
+from eventhub.event.errors import NotRepresentable
 from eventhub.eventlog.errors import Changed, DurabilityFixed
 from eventhub.eventlog.streams import SegmentRow
 from eventhub.streams import selectors, services
 from eventhub.streams.errors import KeyedFixed
+from eventhub.streams.forms import FORMS, accepted, shown
 from eventhub.streams.serializers import (
     PolicySerializer,
     SegmentSerializer,
@@ -131,18 +135,34 @@ class OneEvent(ManagementView):
     @documented(
         Operation(
             "Show an event; its ETag is the sha256 of the stored bytes",
-            {200: StoredEventSerializer},
-            (*_NAMED, errors.UnknownEvent, errors.Gone, errors.MethodNotAllowed, errors.LogHole),
+            {
+                (200, "application/json"): StoredEventSerializer,
+                **{(200, form): OpenApiTypes.STR for form in FORMS},
+            },
+            (
+                *_NAMED,
+                errors.UnknownEvent,
+                errors.Gone,
+                errors.MethodNotAllowed,
+                errors.LogHole,
+                NotRepresentable,
+            ),
         )
     )
-    def get(self, request: Request, stream: str, sequence: str) -> Response:
+    def get(self, request: Request, stream: str, sequence: str) -> Response | HttpResponse:
         actor = actor_of(request)
         valid_name(stream, field="stream")
         if not _SEQUENCE.fullmatch(sequence):
             raise errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
         found = selectors.find_event(actor=actor, name=stream, sequence=int(sequence))
         self.stands_at(found.place)
-        return Response(found.json, headers={"ETag": f'"{found.digest}"'})
+        form = accepted(request.headers.get("Accept", ""))
+        if form is None:
+            return Response(
+                {**found.json, **shown(found.placed)}, headers={"ETag": f'"{found.digest}"'}
+            )
+        text = FORMS[form](found.placed)
+        return HttpResponse(text, content_type=form, headers={"Vary": "Accept"})
 
 
 class EmitOnly(ManagementView):

@@ -16,12 +16,16 @@ from eventhub.eventlog import streams
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.streams import SegmentRow, StreamRow
 from eventhub.eventlog.system import shown_to
+from eventhub.streams.forms import Placed
 
 
 class ShownEvent(NamedTuple):
-    """An event as JSON, the sha256 of its stored bytes, and where its stream stands."""
+    """An event as JSON and with its place, the sha256 of its stored bytes, and where its stream
+    stands.
+    """
 
     json: dict[str, Any]
+    placed: Placed
     digest: str
     place: Cursor | None
 
@@ -73,7 +77,8 @@ def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
     if not is_told(actor, stored.event):
         raise UnknownEvent(stream=name)
     digest = hashlib.sha256(stored.payload).hexdigest()
-    return ShownEvent(_event_json(name, stored), digest, place_of(stream))
+    placed = Placed(stored.event, actor.zone_id, name, f"{stored.segment}:{stored.sequence}")
+    return ShownEvent(_event_json(name, stored), placed, digest, place_of(stream))
 
 
 def is_told(actor: Actor, event: Event) -> bool:

@@ -139,6 +139,13 @@ class StoredEventSerializer(serializers.Serializer):
     type = serializers.CharField()
     attributes = serializers.DictField()
     mask = serializers.CharField(help_text="64 channel bits as a decimal string.")
+    channels = serializers.ListField(
+        child=serializers.CharField(), help_text="The names of those bits that have one."
+    )
+    signature = serializers.CharField(help_text="Of the names of the attributes.")
+    control = serializers.DictField(
+        help_text="Each control of the event, with what it is where it was not given."
+    )
 
 
 def stream_json(stream: StreamRow) -> dict[str, Any]:

@@ -1,0 +1,164 @@
+"""The definitions that a process knows: what the emit door checks events against, and whether a
+type has a newer version. Sql module, no Django.
+
+It follows `system` as the gate does: what is known of a zone counts only while the tail of `system`
+was confirmed within a second, and is read anew once a type of the zone was declared. Concurrency
+contract: one event loop; `run` is one task. What `zone` gives is never changed.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from eventhub import limits
+from eventhub.errors import EventHubError
+from eventhub.event.envelope import Event
+from eventhub.event.inbound import EventIn
+from eventhub.eventlog import queries
+from eventhub.eventlog.database import reading
+from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.logs import get_logger
+from eventhub.types.definitions import Checker, Definition
+from eventhub.types.errors import TypeViolation, UndeclaredType
+
+log = get_logger(__name__)
+
+SQL = queries.load("types.sql", Path(__file__).parent / "sql")
+
+
+class ZoneTypes:
+    """The definitions of one zone at one moment. What is asked for often is compiled once."""
+
+    def __init__(self, definitions: list[Definition]) -> None:
+        self._versions: dict[tuple[str, str], list[Definition]] = {}
+        self._checkers: dict[tuple[str, str, int], Checker] = {}
+        for one in definitions:  # of a type, the first version first
+            self._versions.setdefault((one.domain, one.type), []).append(one)
+
+    def __bool__(self) -> bool:
+        return bool(self._versions)
+
+    def checker(self, event: EventIn, *, undeclared: str) -> Checker | None:
+        """What the event must satisfy, by the version it names, else the newest, which it is given.
+        None for an undeclared type. Raises TypeViolation, and UndeclaredType if `undeclared` is
+        `refuse`.
+        """
+        versions = self._versions.get((event.domain, event.type))
+        if versions is None:
+            if undeclared == "refuse":
+                raise UndeclaredType(field="type")
+            return None
+        version = _number(event.version) if event.version else len(versions)
+        if not 1 <= version <= len(versions):
+            reason = f"the type has the versions 1 to {len(versions)}"
+            raise TypeViolation(f"A version: {reason}.", field="version", reason=reason)
+        event.version = str(version)
+        at = (event.domain, event.type, version)
+        found = self._checkers.get(at)
+        if found is None:
+            found = self._checkers[at] = Checker(self._lineage(versions[version - 1]))
+        return found
+
+    @property
+    def evolved(self) -> bool:
+        """True if any type has more than one version."""
+        return any(len(versions) > 1 for versions in self._versions.values())
+
+    def newest_for(self, event: Event) -> str:
+        """The newest version of the event's type if it is newer than the event's, else the empty
+        text.
+        """
+        versions = self._versions.get((event.domain, event.type))
+        if versions is None or not 0 < _number(event.version) < len(versions):
+            return ""
+        return str(len(versions))
+
+    def _lineage(self, definition: Definition) -> list[Definition]:
+        found = [definition]
+        while found[-1].parent is not None and len(found) <= limits.TYPE_PARENTS_MAX:
+            found.append(self._versions[definition.domain, found[-1].parent][-1])
+        return found
+
+
+def _number(version: str) -> int:
+    """0 for what is no version."""
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0
+
+
+class Book:
+    """The definitions of all zones that this process was asked about."""
+
+    def __init__(self, hub_log: Log) -> None:
+        self._log = hub_log
+        self._system: Follower | None = None
+        self._zones: dict[int, ZoneTypes] = {}
+        self._evolved: dict[int | None, ZoneTypes] = {}  # those of them with newer versions
+        self._ids: dict[str, int] = {}  # of those zones, by name
+        self._changes = 0
+
+    def fresh(self) -> bool:
+        """True while what is known counts."""
+        system = self._system
+        if system is None or system.ring.next != system.cursor.sequence + 1:
+            return False
+        age_s = asyncio.get_running_loop().time() - system.ring.confirmed_s
+        return age_s < limits.AUTHORISATION_FRESH_S_MAX
+
+    async def zone(self, zone_id: int) -> ZoneTypes:
+        """The definitions of a zone. Raises DatabaseUnavailable."""
+        found = self._zones.get(zone_id)
+        if found is None or not self.fresh():
+            found = await self._load(zone_id)
+        return found
+
+    def evolved(self, zone_id: int | None) -> ZoneTypes | None:
+        """What is known here of a zone, if a type of it has more than one version: readers are told
+        of newer ones then (FOX-20). At once; a zone is known once `zone` was asked for it.
+        """
+        return self._evolved.get(zone_id)
+
+    async def run(self) -> None:
+        """Follow `system` until cancelled, through every absence of the database."""
+        while True:
+            try:
+                async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
+                    await self._renew_all()  # what happened before `now` is not followed
+                    self._system = follower
+                    async for stored in follower:
+                        if stored.event.type == "type.declared":
+                            await self._renew(stored.event.attributes.get("zone"))
+            except EventHubError as error:
+                log.warning("types_not_followed", error=error.code)
+            finally:
+                self._system = None
+            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _renew_all(self) -> None:
+        self._changes += 1
+        for zone_id in [*self._zones]:
+            await self._load(zone_id)
+
+    async def _renew(self, zone: Any) -> None:
+        self._changes += 1
+        zone_id = self._ids.get(zone)
+        if zone_id is not None:
+            self._zones.pop(zone_id, None)
+            await self._load(zone_id)
+
+    async def _load(self, zone_id: int) -> ZoneTypes:
+        changes = self._changes
+        async with reading(self._log.lookups) as connection:
+            cursor = await connection.execute(SQL["of_zone"], (zone_id,))
+            rows = await cursor.fetchall()
+        found = ZoneTypes([Definition(*row[1:]) for row in rows if row[1] is not None])
+        if changes == self._changes and rows:  # nothing was declared while they were read
+            if len(self._zones) >= limits.TYPE_ZONES_CACHED_MAX:
+                self._zones.clear()
+                self._evolved.clear()
+                self._ids.clear()
+            self._zones[zone_id] = found
+            if found.evolved:
+                self._evolved[zone_id] = found
+            self._ids[rows[0][0]] = zone_id
+        return found

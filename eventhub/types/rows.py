@@ -1,0 +1,62 @@
+"""Definitions as rows, in the caller's transaction. Sql module.
+
+Zones are only numbers here. Nothing is announced and nothing is checked.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.eventlog import queries
+from eventhub.types.definitions import Definition
+
+SQL = queries.load("types.sql", Path(__file__).parent / "sql")
+
+Connection = psycopg.Connection[Any]
+
+
+class Declared(NamedTuple):
+    """A definition and when it was declared."""
+
+    definition: Definition
+    declared_at_us: int
+
+
+def versions(connection: Connection, zone_id: int, domain: str, type: str) -> list[Declared]:
+    """All versions of a type, the first first; empty if there is no such type."""
+    rows = connection.execute(SQL["versions"], (zone_id, domain, type)).fetchall()
+    return [Declared(Definition(*row[:-1]), row[-1]) for row in rows]
+
+
+def newest(
+    connection: Connection, zone_id: int, after: int, count: int
+) -> list[tuple[Declared, int]]:
+    """The newest version of each type, in the order of their first declaration, with what the next
+    page begins after.
+    """
+    rows = connection.execute(SQL["newest"], (zone_id, after, count)).fetchall()
+    return [(Declared(Definition(*row[:-2]), row[-2]), row[-1]) for row in rows]
+
+
+def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> list[str]:
+    """The type and its parents, the nearest first; empty if there is no such type."""
+    values = {
+        "zone_id": zone_id,
+        "domain": domain,
+        "type": type,
+        "depth_max": limits.TYPE_PARENTS_MAX + 1,
+    }
+    return [row[0] for row in connection.execute(SQL["parents"], values).fetchall()]
+
+
+def count(connection: Connection, zone_id: int) -> int:
+    """All versions of all types."""
+    [(found,)] = connection.execute(SQL["count"], (zone_id,)).fetchall()
+    return int(found)
+
+
+def insert(connection: Connection, zone_id: int, definition: Definition) -> Declared:
+    [(declared_at_us,)] = connection.execute(SQL["insert"], (zone_id, *definition)).fetchall()
+    return Declared(definition, declared_at_us)
