@@ -22,3 +22,10 @@ class NotRepresentable(EventHubError):
 
     code = "not_representable"
     status = 406
+
+
+class ImmutableProperty(EventHubError):
+    """The event's type declares the property immutable; take it out of the transformation."""
+
+    code = "immutable_property"
+    status = 422
