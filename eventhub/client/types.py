@@ -114,6 +114,7 @@ class Delivered(NamedTuple):
     event: dict[str, Any]  # the event's own fields, as in the hub's native JSON
     registrations: tuple[int, ...] = ()  # of those that the listen names, the ones that matched
     appended_at: str = ""  # RFC 3339, the hub's clock; empty in-process
+    latest_version: str = ""  # of the event's type, where it is newer than the event's (FOX-20)
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "Delivered":
@@ -129,6 +130,7 @@ class Delivered(NamedTuple):
             message["event"],
             tuple(message.get("registrations", ())),
             message.get("appended_at", ""),
+            message.get("latest_version", ""),
         )
 
     @property

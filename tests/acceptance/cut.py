@@ -23,6 +23,7 @@ class Way:
         self._port = 0
         self.swallow: Callable[[], None] | None = None
         self.swallowed = 0
+        self.sent = bytearray()  # by the client, all connections together
 
     @property
     def url(self) -> str:
@@ -48,7 +49,7 @@ class Way:
             there, hub = await asyncio.open_connection(self._hub.hostname, self._hub.port)
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(_copy(reader, hub))
+                    group.create_task(self._there(reader, hub))
                     group.create_task(self._back(there, writer))
             finally:
                 hub.close()
@@ -57,6 +58,13 @@ class Way:
         finally:
             writer.close()
             self._open.discard(task)
+
+    async def _there(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while chunk := await reader.read(65536):
+            self.sent += chunk
+            writer.write(chunk)
+            await writer.drain()
+        raise ConnectionError("the client closed")
 
     async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while chunk := await reader.read(65536):
@@ -68,13 +76,6 @@ class Way:
             writer.write(chunk)
             await writer.drain()
         raise ConnectionError("the hub closed")
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(65536):
-        writer.write(chunk)
-        await writer.drain()
-    raise ConnectionError("the client closed")
 
 
 @asynccontextmanager

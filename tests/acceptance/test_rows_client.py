@@ -21,9 +21,10 @@ from eventhub.client.relation import Relation, relation
 from eventhub.client.remote import HubClient
 from eventhub.client.sources import Via
 from eventhub.client.sync import SyncHubClient
+from eventhub.client.typecache import Newer, TypeCache, TypeMismatch
 from eventhub.client.types import At, Cursor, Delivered, Start
 from tests.acceptance.cut import way
-from tests.acceptance.wire import EVENT, numbered
+from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone
 
 DOORS: tuple[Via, ...] = ("websocket", "sse", "poll")
@@ -148,7 +149,7 @@ async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
             return error.resume
 
         for on_gap in ("continue", hook):
-            listen = client.listen("orders", start=first, via=via, on_gap=on_gap)  # type: ignore[arg-type]
+            listen = client.listen("orders", start=first, via=via, on_gap=on_gap)
             assert ns(await take(listen, 2)) == [21, 22]
         assert len(told) == 1
 
@@ -229,6 +230,56 @@ async def test_the_state_of_a_keyed_stream_stays_right_after_a_gap(
             }
         items, cursor = await client.snapshot("prices")
     assert (sorted(items), cursor.sequence) == (["a", "b", "d", "e"], 14)
+
+
+@pytest.mark.req("FOX-20")
+async def test_a_definition_is_fetched_once_for_each_version_and_old_ones_are_kept(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+
+    zone.create_stream("probe")
+
+    async def declare(schema: dict[str, Any], **refused: Any) -> None:
+        """Declared, and known where we emit: what it does not allow is refused."""
+        path = "/v1/types/shop/order.placed"
+        assert hub.call("PUT", path, {"schema": schema}, key=zone.admin).status == 201
+        probe = {**EVENT, "attributes": refused}
+        await until(lambda: zone.emit("probe", probe).status == 422)
+
+    notices: list[Newer] = []
+    first = {"properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    await declare(first)
+    zone.emit("orders", numbered(1, 1000))
+    async with way(hub) as between, HubClient(between.url, zone.admin) as client:
+        cache = TypeCache(client, notices.append)
+
+        def fetches() -> int:
+            return between.sent.count(b"GET /v1/types/")
+
+        live = client.listen("orders", start="oldest")
+        for delivered in await take(live, 1000):
+            parsed = await cache.parse(delivered)
+            assert parsed.definition is not None
+            assert (parsed.definition.version, parsed.definition.schema) == ("1", first)
+        assert (fetches(), notices) == (1, [])
+        more = {"n": {"type": "integer"}, "m": {"type": "integer"}}
+        await declare({**first, "properties": more}, n=1, m="x")
+        zone.emit("orders", {**EVENT, "attributes": {"n": 1001, "m": 5}})
+        [second] = await take(live, 1)
+        new = await cache.parse(second)
+        assert new.definition is not None
+        assert (new.definition.version, fetches(), notices) == ("2", 2, [])
+        place = second._replace(sequence=999).cursor
+        [missed] = await take(client.listen("orders", start=place), 1)
+        assert (missed.liveness, missed.event["version"]) == ("recovery", "1")
+        old = await cache.parse(missed)
+        assert old.definition is not None
+        assert (old.definition.version, fetches()) == ("1", 2)
+        assert notices == [Newer("shop", "order.placed", "1", "2")]
+        wrong = missed._replace(event={**missed.event, "attributes": {"n": "x"}})
+        with pytest.raises(TypeMismatch, match="version 1"):
+            await cache.parse(wrong)
 
 
 async def test_refusals_are_exceptions_of_their_own(zone: LiveZone) -> None:
