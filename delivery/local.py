@@ -126,5 +126,5 @@ def _wish(stream: str, start: Start, mask: int | list[str] | None, wanted: dict[
 
 def _start(start: Start) -> LogStart:
     if isinstance(start, Cursor):
-        return log_types.Cursor(*start)
+        return parse_start(f"{start.segment}:{start.sequence}")
     return parse_start(start.text if isinstance(start, At) else start)

@@ -21,6 +21,7 @@ from eventhub.doors.app import AsgiApp, Doors, House
 from eventhub.doors.http import Receive, Scope, Send
 from eventhub.doors.table import DOORS
 from eventhub.env import read_env
+from eventhub.eventlog.archive.reader import Archive
 from eventhub.eventlog.endless import endless
 from eventhub.hub import Hub, open_hub
 
@@ -65,7 +66,8 @@ class Application:
         keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
         sources = Sources(hub.log, hub.gate, hub.feed, SystemClock(), hub.book)
-        doors = (*DOORS, *listen_doors(sources, keeper))
+        archive = Archive(hub.env.archive_url) if hub.env.archive_url else None
+        doors = (*DOORS, *listen_doors(sources, keeper, archive))
         house = House(hub.log, hub.gate, hub.book, hub.env.redis_url)
         self._http = _with_cors(Doors(_django, doors, house), hub)
         self._websocket = SocketDoor(sources, keeper)

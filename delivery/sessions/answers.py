@@ -5,7 +5,13 @@ headers. Plain.
 import orjson
 
 from delivery.sessions import query
-from delivery.sessions.frames import DelimitedFrames, Form, ItemFrames, LineFrames
+from delivery.sessions.frames import (
+    CloudEventFrames,
+    DelimitedFrames,
+    Form,
+    ItemFrames,
+    LineFrames,
+)
 from delivery.sessions.query import Asked
 from delivery.sessions.wish import cursor_text
 from eventhub.doors.http import Answer, Headers
@@ -16,7 +22,7 @@ _FORMS: dict[bytes, Form[bytes]] = {
     query.JSON: ItemFrames(),
     query.LINES: LineFrames(),
     query.PROTOBUF: DelimitedFrames(),
-    query.CLOUDEVENTS: ItemFrames(),
+    query.CLOUDEVENTS: CloudEventFrames(),
 }
 
 

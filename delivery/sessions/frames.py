@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import orjson
 
-from eventhub.event import event_pb2
+from eventhub.event import cloudevents, event_pb2
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.stored import Stored
 
@@ -143,6 +143,13 @@ class ItemFrames:
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return orjson.dumps(fields)
+
+
+class CloudEventFrames(ItemFrames):
+    """The items of a page as CloudEvents; the cursor is the id of those that have none."""
+
+    def event(self, heading: Heading, stored: Stored) -> bytes:
+        return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
 
 
 class LineFrames(ItemFrames):

@@ -96,7 +96,7 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
     """The whole request but its credential. Raises BadRequest's kin with the parameter as field,
     NotAcceptable.
     """
-    kind = _kind(headers)
+    kind = accepted(headers, KINDS)
     timeout_s = _timeout(query)
     last_id = next((v for n, v in headers if n == b"last-event-id" and v and kind == SSE), None)
     start = query.get("from", "now").replace(" ", "+")  # of an offset, written as it is
@@ -122,18 +122,20 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
     return Asked(wish, kind, timeout_s, limit, backward)
 
 
-def _kind(headers: Headers) -> bytes:
-    """The first media type of `Accept` that is known, the most wanted first; JSON by default."""
+def accepted(headers: Headers, kinds: tuple[bytes, ...]) -> bytes:
+    """The first media type of `Accept` that is known, the most wanted first; the first of `kinds`
+    by default. Raises NotAcceptable.
+    """
     wanted: list[tuple[float, bytes]] = []
     for name, value in headers:
         if name == b"accept":
             wanted += [_range(item) for item in value.split(b",")]
     for weight, media in sorted(wanted, key=lambda item: -item[0]):
-        if weight > 0 and (media in KINDS or media in _ANY):
-            return JSON if media in _ANY else media
+        if weight > 0 and (media in kinds or media in _ANY):
+            return kinds[0] if media in _ANY else media
     if wanted:
-        raise NotAcceptable(field="accept", known=[kind.decode() for kind in KINDS])
-    return JSON
+        raise NotAcceptable(field="accept", known=[kind.decode() for kind in kinds])
+    return kinds[0]
 
 
 def _range(item: bytes) -> tuple[float, bytes]:

@@ -9,9 +9,11 @@ from delivery.sessions.door import ListenDoor
 from delivery.sessions.keeper import Keeper
 from delivery.sessions.listening import Sources
 from delivery.sessions.query import KINDS
+from delivery.sessions.raw import RAW_KINDS, RawDoor
 from eventhub import errors, limits
 from eventhub.doors.http import Answer
 from eventhub.doors.table import Call, Door, ref
+from eventhub.eventlog.archive.reader import Archive
 from registrations.errors import UnknownRegistration
 
 LISTEN_REFUSES: tuple[type[errors.EventHubError], ...] = (
@@ -31,6 +33,23 @@ LISTEN_REFUSES: tuple[type[errors.EventHubError], ...] = (
     UnknownRegistration,
     own.NotAcceptable,
     errors.SegmentMismatch,
+    errors.Gone,
+    errors.TooManyRequests,
+    errors.DatabaseUnavailable,
+    errors.Overloaded,
+)
+
+
+_SEGMENT_REFUSES: tuple[type[errors.EventHubError], ...] = (
+    errors.InvalidUtf8,
+    errors.Unauthenticated,
+    errors.InvalidCredentials,
+    errors.TokenExpired,
+    errors.Forbidden,
+    errors.UnknownStream,
+    own.UnknownSegment,
+    own.NotAcceptable,
+    own.SegmentOpen,
     errors.Gone,
     errors.TooManyRequests,
     errors.DatabaseUnavailable,
@@ -133,12 +152,36 @@ LISTEN_DOORS: tuple[Door, ...] = (
         refuses=LISTEN_REFUSES,
         run=_unbound,
     ),
+    Door(
+        method="GET",
+        path="/v1/streams/{stream}/segments/{segment}/raw",
+        summary="A sealed segment as it is stored",
+        description=(
+            "Everything in it, whoever it is for, so it takes the grant `manage`. The Parquet file"
+            " of an archived segment; else, or by `Accept`, its events as length-delimited"
+            " ServerFrame messages."
+        ),
+        answers={
+            "200": {
+                "description": "The segment, piece by piece.",
+                "content": {
+                    kind.decode(): {"schema": {"type": "string", "format": "binary"}}
+                    for kind in RAW_KINDS
+                },
+            }
+        },
+        refuses=_SEGMENT_REFUSES,
+        run=_unbound,
+    ),
 )
 
 LISTEN_SCHEMAS: dict[str, Any] = {"EventPage": _event_page()}
 
 
-def listen_doors(sources: Sources, keeper: Keeper) -> tuple[Door, ...]:
+def listen_doors(sources: Sources, keeper: Keeper, archive: Archive | None) -> tuple[Door, ...]:
     """The doors of the table, served."""
-    [listen] = LISTEN_DOORS
-    return (listen._replace(run=ListenDoor(sources, keeper)),)
+    listen, raw = LISTEN_DOORS
+    return (
+        listen._replace(run=ListenDoor(sources, keeper)),
+        raw._replace(run=RawDoor(sources, keeper, archive)),
+    )

@@ -21,6 +21,23 @@ class Ends(NamedTuple):
     first: int
 
 
+class Run(NamedTuple):
+    """A segment as it stands. `last` None: it is still written; `archive`: its path there."""
+
+    uuid: str
+    first: int
+    last: int | None
+    tier: str
+    archive: str | None
+
+
+async def find_segment(log: Log, stream: StreamInfo, uuid: str) -> Run | None:
+    """A segment of a stream; None if the database has none of that UUID."""
+    async with reading(log.pool) as connection:
+        row = await (await connection.execute(SQL["segment"], (stream.id, uuid))).fetchone()
+    return None if row is None else Run(*row)
+
+
 async def ends_of(log: Log, stream: StreamInfo) -> Ends:
     """As they are now. Raises DatabaseUnavailable, TransientUnavailable."""
     if stream.durability == "transient":

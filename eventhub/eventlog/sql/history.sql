@@ -13,3 +13,6 @@ SELECT uuid::text, GREATEST(first - 1, %(sequence)s - %(count)s)
  WHERE stream_id = %(stream_id)s AND tier <> 'dropped' AND first <= %(sequence)s
  ORDER BY first DESC, id DESC
  LIMIT 1
+
+-- name: segment
+SELECT uuid::text, first, last, tier, archive FROM segments WHERE stream_id = %s AND uuid = %s::uuid
