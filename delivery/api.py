@@ -88,7 +88,7 @@ class OneDelivery(ManagementView):
         if name is None:
             raise UnknownDelivery(field="delivery")
         row = selectors.find_delivery(actor=actor, delivery=name)
-        event = selectors.find_event(delivery=row.id)
+        event = selectors.find_event(actor=actor, delivery=row)
         return Response(one_delivery_json(row, event, selectors.list_tries(delivery=row.id)))
 
 

@@ -7,9 +7,12 @@ from delivery.errors import UnknownDelivery
 from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.system import raw_connection
+from eventhub.env import read_env
+from eventhub.errors import EventHubError
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import queries, streams
+from eventhub.eventlog.archive.reader import archive_of
 from registrations.errors import UnknownEndpoint
 from registrations.owners import heard, require_some_listen, scope
 
@@ -125,12 +128,25 @@ def find_delivery(*, actor: Actor, delivery: DeliveryId) -> DeliveryRow:
     return found[0]
 
 
-def find_event(*, delivery: DeliveryId) -> bytes | None:
-    """The event of a delivery that `find_delivery` gave, as JSON; None if it is not held any
-    more.
+def find_event(*, actor: Actor, delivery: DeliveryRow) -> bytes | None:
+    """The event of a delivery that `find_delivery` gave, as JSON, wherever it is held; None if it
+    is not any more, or not within reach.
     """
-    payload, _ = _first(SQL["event"], delivery._asdict())
+    payload, _ = _first(SQL["event"], delivery.id._asdict())
+    if payload is None and delivery.gap_first is None:
+        payload = _from_the_log(actor, delivery)
     return None if payload is None else event_json(decode(bytes(payload)))
+
+
+def _from_the_log(actor: Actor, delivery: DeliveryRow) -> bytes | None:
+    connection = raw_connection()
+    try:
+        stream = streams.get_stream(connection, actor.zone_id, delivery.stream)
+        archive = archive_of(read_env().archive_url)
+        stored = streams.read_event(connection, stream, delivery.id.sequence, archive)
+    except EventHubError:
+        return None
+    return stored.payload if stored.segment == delivery.segment else None
 
 
 def list_tries(*, delivery: DeliveryId) -> list[TryRow]:

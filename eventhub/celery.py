@@ -24,7 +24,7 @@ from delivery.forward import partitions
 from eventhub import limits, logs
 from eventhub.env import Env, read_env
 from eventhub.eventlog.archive.job import ArchiveJob
-from eventhub.eventlog.archive.reader import Archive
+from eventhub.eventlog.archive.reader import archive_of
 from eventhub.schedule import TIMETABLE
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.rows import disable
@@ -163,7 +163,7 @@ def open_waker() -> Waker:
 
 
 def _terms(env: Env) -> Terms:
-    archive = Archive(env.archive_url) if env.archive_url else None
+    archive = archive_of(env.archive_url)
     addresses = parse_allowed(env.callback_allow)
     return Terms(env.database_url, env.secret_key, addresses, disable, archive)
 

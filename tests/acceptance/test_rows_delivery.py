@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.test_rows_archive import archive, segments
 from tests.acceptance.wire import session
+from tests.integration.forward_world import eventually
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 
@@ -138,3 +140,40 @@ def test_an_endpoint_has_a_format(hub: LiveHub, orders: LiveZone, sink: Sink) ->
     orders.emit("orders", {**BILL, "body": {"total": 12}})
     native = sink.wait(2, path)[1]
     assert native.json["event"]["body"] == {"total": 12}
+
+
+def test_what_was_archived_while_it_was_owed_is_posted_all_the_same(
+    hub: LiveHub, zone: LiveZone, sink: Sink
+) -> None:
+    """The endpoint is off until the events have left the database."""
+    stream, path = f"orders-{zone.name}", f"/{zone.name}"
+    zone.create_stream(stream, segment_events_max=5, archive=True, retain_events=1)
+    endpoint = zone.endpoint(sink.url(path), ordered=True)["id"]
+    zone.register({"streams": [stream], "endpoint": endpoint})
+    switch = f"/v1/endpoints/{endpoint}"
+    assert hub.call("PATCH", switch, {"enabled": False}, key=zone.admin).status == 200
+    sent = [{**BILL, "attributes": {"n": n}} for n in range(1, 13)]
+    assert zone.emit(stream, sent).status == 200
+    listed = f"/v1/deliveries?endpoint={endpoint}&state=pending"
+
+    def pending() -> list[Any]:
+        items: list[Any] = hub.call("GET", listed, key=zone.admin).json["items"]
+        return items
+
+    eventually(lambda: len(pending()) == 12, "all of them are owed")
+    archive(zone, stream)
+    tiers = ["archived", "archived", "live"]
+    eventually(lambda: [each["tier"] for each in segments(zone, stream)] == tiers, "they left")
+    hub.sql(  # as when their partition is dropped
+        "DELETE FROM events e USING segments s JOIN streams t ON t.id = s.stream_id"
+        " WHERE e.segment_id = s.id AND s.tier = 'archived' AND t.name = %s RETURNING 1",
+        stream,
+    )
+    kept = "SELECT count(*) FROM deliveries WHERE endpoint_id = %s AND payload IS NULL"
+    assert hub.sql(kept, endpoint) == [(12,)]
+    shown = hub.call("GET", f"/v1/deliveries/{pending()[-1]['id']}", key=zone.admin).json
+    assert shown["event"]["attributes"] == {"n": 1}
+    assert hub.call("PATCH", switch, {"enabled": True}, key=zone.admin).status == 200
+    told = sink.wait(12, path)
+    assert [called.json["sequence"] for called in told] == list(range(1, 13))
+    assert [called.json["event"]["attributes"]["n"] for called in told] == list(range(1, 13))

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from delivery.forward.process import forward
 from eventhub.celery import open_waker
 from eventhub.env import Env, read_env
-from eventhub.eventlog.archive.reader import Archive
+from eventhub.eventlog.archive.reader import archive_of
 
 
 class Command(BaseCommand):
@@ -37,7 +37,7 @@ async def _until_told(env: Env) -> None:
         await forward(
             database_url=env.database_url,
             direct_url=env.database_direct_url,
-            archive=Archive(env.archive_url) if env.archive_url else None,
+            archive=archive_of(env.archive_url),
             woken=waker.wake,
             stop=stop,
         )
