@@ -17,6 +17,7 @@ from rest_framework import exceptions as drf_errors
 from rest_framework.response import Response
 
 from eventhub import errors
+from eventhub.eventlog.errors import StorageFull
 from eventhub.logs import get_logger
 
 CONTENT_TYPE = "application/problem+json"
@@ -79,6 +80,10 @@ def as_error(error: BaseException) -> errors.EventHubError:
     """
     if isinstance(error, errors.EventHubError):
         return error
+    if isinstance(error, psycopg.errors.DiskFull) or isinstance(
+        error.__cause__, psycopg.errors.DiskFull
+    ):
+        return StorageFull(retry_after_s=1)
     if isinstance(error, drf_errors.ValidationError):
         return validation_error(error)
     if isinstance(error, django_errors.DisallowedHost):

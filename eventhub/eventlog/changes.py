@@ -2,7 +2,7 @@
 (EMC-12). Sql module.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -29,15 +29,18 @@ Told = Sequence[tuple[Resource, Appended]]
 
 
 def record(connection: Connection, told: Told) -> None:
-    """Note which events told the changes, in their transaction, after the append. One statement."""
-    if told:
-        connection.execute(SQL["record"], _arrays(told))
+    """Note which events told the changes, in their transaction, after the append: the head of
+    `system` is held, so one statement for all of a kind, with parameters bound by the server.
+    """
+    cursor = psycopg.Cursor(connection)
+    for values in _by_kind(told):
+        cursor.execute(SQL["record"], values)
 
 
 async def record_in(connection: psycopg.AsyncConnection[Any], told: Told) -> None:
     """`record` on an asynchronous connection."""
-    if told:
-        await connection.execute(SQL["record"], _arrays(told))
+    for values in _by_kind(told):
+        await connection.execute(SQL["record"], values)
 
 
 def last_changes(
@@ -71,7 +74,11 @@ def position(connection: Connection) -> Cursor:
     return Cursor(*row)
 
 
-def _arrays(told: Told) -> tuple[list[Any], ...]:
-    last = dict(told)  # of several changes of one resource the last one
-    columns = [(*resource, place.segment, place.sequence) for resource, place in last.items()]
-    return tuple(list(column) for column in zip(*columns, strict=True))
+def _by_kind(told: Told) -> Iterator[tuple[Any, ...]]:
+    """The parameters of `record`; of several changes of one resource the last one counts."""
+    kinds: dict[tuple[str, int, str], dict[str, int]] = {}
+    for resource, place in told:
+        kind = (resource.kind, resource.zone_id, place.segment)
+        kinds.setdefault(kind, {})[resource.name] = place.sequence
+    for kind, found in kinds.items():
+        yield *kind, list(found), list(found.values())

@@ -192,8 +192,18 @@ def read_event(
         [stored] = archive.read(ArchivedSegment(uuid, path, first, last), sequence - 1, 1, 1)
         return stored
     if tier != "live":  # dropped before the read or during it
-        raise Gone(first_available=stream.first)
+        raise _gone(connection, stream)
     raise LogHole(stream=stream.name, sequence=sequence)
+
+
+def _gone(connection: Connection, stream: StreamRow) -> Gone:
+    """What can be read first, and the cursor from which it follows."""
+    first = stream.first or 1
+    [_, uuid, *_] = _one(connection, "segment_of_event", (stream.id, first)) or (0, "")
+    return Gone(
+        first_available={"segment": uuid, "sequence": first},
+        resume={"segment": uuid, "sequence": first - 1},
+    )
 
 
 def _one(connection: Connection, name: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:

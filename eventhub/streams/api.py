@@ -92,7 +92,8 @@ class OneStream(ManagementView):
             if_match=if_match(request),
         )
         resource = services.stream_resource(actor.zone_id, stream)
-        return tagged(stream_json(row), resource, 201 if new else 200)
+        [placed] = selectors.with_places([row])
+        return tagged(stream_json(placed), resource, 201 if new else 200)
 
 
 class Segments(ManagementView):

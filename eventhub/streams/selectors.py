@@ -9,13 +9,17 @@ from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
 from eventhub.access.system import raw_connection
-from eventhub.errors import Forbidden, UnknownEvent
+from eventhub.env import read_env
+from eventhub.errors import Forbidden, NotFound, UnknownEvent
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
+from eventhub.eventlog.archive.reader import archive_of
+from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.streams import SegmentRow, StreamRow
 from eventhub.eventlog.system import shown_to
+from eventhub.eventlog.transient import positions
 from eventhub.streams.forms import Placed
 
 
@@ -36,7 +40,8 @@ def find_stream(*, actor: Actor, name: str) -> StreamRow:
     """
     if not _sees(actor, name):
         raise Forbidden(f"No grant of this key names the stream {name}; ask an operator for one.")
-    return streams.get_stream(raw_connection(), actor.zone_id, name)
+    [found] = with_places([streams.get_stream(raw_connection(), actor.zone_id, name)])
+    return found
 
 
 def list_streams(*, actor: Actor, after: str, count: int) -> list[StreamRow]:
@@ -50,7 +55,7 @@ def list_streams(*, actor: Actor, after: str, count: int) -> list[StreamRow]:
         if len(rows) <= limits.PAGE_ITEMS_MAX:
             break
         after = rows[-1].name
-    return seen[:count]
+    return with_places(seen[:count])
 
 
 def list_segments(
@@ -64,6 +69,8 @@ def list_segments(
 def current_segment(*, actor: Actor, name: str) -> SegmentRow:
     """The segment being written (EMC-14)."""
     stream = find_stream(actor=actor, name=name)
+    if stream.policy.durability == "transient":
+        raise NotFound("A transient stream has one segment; GET /v1/streams/{stream} shows it.")
     return streams.current_segment(raw_connection(), stream.id)
 
 
@@ -71,7 +78,13 @@ def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
     """One event. Of `system` a manager sees those of the own zone; the others are not there."""
     actor.require_listen(name)
     stream = streams.get_stream(raw_connection(), actor.zone_id, name)
-    stored = streams.read_event(raw_connection(), stream, sequence)
+    if stream.policy.durability == "transient":
+        raise UnknownEvent(
+            "The events of a transient stream are in memory; GET …/events?from=oldest lists them.",
+            stream=name,
+        )
+    archive = archive_of(read_env().archive_url)
+    stored = streams.read_event(raw_connection(), stream, sequence, archive)
     if name == SYSTEM and actor.principal is not None and not shown_to(stored.event, actor.zone):
         raise UnknownEvent(stream=name)
     if not is_told(actor, stored.event):
@@ -92,6 +105,23 @@ def place_of(stream: StreamRow) -> Cursor | None:
     if stream.segment is None or stream.sequence is None:
         return None
     return Cursor(stream.segment, stream.sequence)
+
+
+def with_places(rows: list[StreamRow]) -> list[StreamRow]:
+    """The streams, with where the transient ones stand, unless their memory is away."""
+    ids = [row.id for row in rows if row.policy.durability == "transient"]
+    if not ids:
+        return rows
+    try:
+        found = positions(read_env().redis_url, ids)
+    except TransientUnavailable:
+        return rows
+    return [_at(row, found[row.id]) if row.id in found else row for row in rows]
+
+
+def _at(row: StreamRow, place: tuple[str, int, int]) -> StreamRow:
+    segment, first, last = place
+    return row._replace(segment=segment, segment_first=first, sequence=last, first=first)
 
 
 def _sees(actor: Actor, name: str) -> bool:

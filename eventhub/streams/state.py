@@ -25,6 +25,7 @@ from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.errors import NotKeyed, UnknownKey
 from eventhub.streams.selectors import is_told, place_of
+from eventhub.types import selectors as types
 
 _NEXT = re.compile(r"([0-9a-f-]{36})\.([0-9]{1,18})\.([0-9a-f]{64})")
 _NOWHERE = Cursor("", 0)  # a keyed stream has a place; this is never shown
@@ -80,6 +81,7 @@ def put_key(
     """Append the event, which is the key's state from now on, and whether the key is new.
 
     `expected`: Changed if the key has changed after that sequence, or is not there; 0: if it is.
+    Raises what the emit door raises, TypeViolation and UndeclaredType too.
     """
     row, client = _writable(actor, stream)
     if event.id is not None:
@@ -92,10 +94,14 @@ def put_key(
     event.key = key
     event.correlation = event.correlation or _action()
     mask = _mask(actor, event)
-    draft = Draft(row.id, mask, stored_bytes(event, client=client, mask=mask), key=key)
+    checker = types.checker(zone_id=actor.zone_id, event=event, undeclared=row.policy.undeclared)
+    payload = stored_bytes(event, client=client, mask=mask)
+    if checker is not None:
+        checker.check(event)
+    draft = Draft(row.id, mask, payload, key=key, expected=expected)
     with transaction.atomic():
         before = state.find_state_now(raw_connection(), row.id, key)
-        _append(draft._replace(expected=expected))
+        _append(draft)
         found = state.find_state_now(raw_connection(), row.id, key)
     if found is None:
         raise UnknownKey(field="key")

@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 from eventhub.access.system import raw_connection
+from eventhub.event.inbound import EventIn
 from eventhub.types import rows
-from eventhub.types.definitions import Definition, schemas_of
+from eventhub.types.book import ZoneTypes
+from eventhub.types.definitions import Checker, Definition, schemas_of
 from eventhub.types.errors import UnknownType
 from eventhub.types.rows import Declared
 from eventhub.types.schemas import immutable
@@ -30,6 +32,22 @@ def find_type(*, zone_id: int, domain: str, type: str, version: int | None) -> S
     if not 1 <= number <= len(found):
         raise UnknownType(field="version" if found else "type")
     return show(zone_id, found[number - 1], len(found))
+
+
+def checker(*, zone_id: int, event: EventIn, undeclared: str) -> Checker | None:
+    """What the event must satisfy, as the emit door asks it of its book. Raises TypeViolation,
+    UndeclaredType.
+    """
+    connection = raw_connection()
+    names = rows.lineage(connection, zone_id, event.domain, event.type)
+    known = ZoneTypes(
+        [
+            one.definition
+            for name in names
+            for one in rows.versions(connection, zone_id, event.domain, name)
+        ]
+    )
+    return known.checker(event, undeclared=undeclared)
 
 
 def show(zone_id: int, declared: Declared, latest: int) -> Shown:

@@ -421,3 +421,29 @@ def test_what_is_for_others_is_not_shown(zone: LiveZone) -> None:
     other = zone.key("listen:*", client="other")
     assert zone.hub.call("GET", "/v1/streams/apps/state/a", key=other).status == 200
     assert zone.hub.call("GET", "/v1/streams/apps/events/1", key=other).status == 200
+
+
+def test_the_state_of_a_key_satisfies_its_type(zone: LiveZone) -> None:
+    zone.create_stream("apps", keyed=True, undeclared="refuse")
+    schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    assert ask(zone, "PUT", "types/d/app.state", {"schema": schema}).status == 201
+    event = {"domain": "d", "type": "app.state", "attributes": {"n": 1}}
+    put = ask(zone, "PUT", "streams/apps/state/a", event)
+    assert (put.status, put.json["event"]["version"]) == (201, "1")
+    wrong = ask(zone, "PUT", "streams/apps/state/a", {**event, "attributes": {"n": "1"}})
+    wrong.refused(422, "type_violation")
+    other = ask(zone, "PUT", "streams/apps/state/a", {**event, "type": "other"})
+    assert other.refused(422, "undeclared_type")["position"] == {"field": "type"}
+
+
+def test_a_transient_stream_shows_where_it_stands(zone: LiveZone) -> None:
+    zone.create_stream("cpu", durability="transient")
+    emitted = zone.emit("cpu", [{"domain": "d", "type": "t"}] * 3)
+    assert emitted.status == 200, emitted
+    uuid = emitted.json["ranges"][0]["segment"]
+    shown = ask(zone, "GET", "streams/cpu").json
+    listed = {one["name"]: one for one in ask(zone, "GET", "streams").json["items"]}
+    for found in (shown, listed["cpu"]):
+        assert (found["first"], found["last"], found["segment"]["uuid"]) == (1, 3, uuid)
+    ask(zone, "GET", "streams/cpu/events/1").refused(404, "unknown_event")
+    ask(zone, "GET", "streams/cpu/segments/current").refused(404, "not_found")

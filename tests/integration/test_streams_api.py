@@ -206,7 +206,9 @@ def test_a_dropped_event_is_gone_and_says_what_is_left() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE segments SET tier = 'dropped' WHERE last = 2")
     problem = refused(manager.get("/v1/streams/orders/events/1"), 410, "gap")
-    assert problem["first_available"] == 3
+    left = manager.get("/v1/streams/orders/segments/current").json()["uuid"]
+    assert problem["first_available"] == {"segment": left, "sequence": 3}
+    assert problem["resume"] == {"segment": left, "sequence": 2}
     assert manager.get("/v1/streams/orders").json()["first"] == 3
 
 

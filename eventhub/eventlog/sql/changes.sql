@@ -1,9 +1,9 @@
 -- Which event of `system` told the last change of a resource, for conditions on changes (EMC-12).
 
 -- name: record
--- In the transaction of the change, after the append. A resource is named once.
+-- Of one kind, in the transaction of the change, after the append. A resource is named once.
 INSERT INTO resource_changes (kind, zone_id, name, segment, sequence)
-SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::uuid[], %s::bigint[])
+SELECT %s, %s, v.name, %s, v.sequence FROM unnest(%s::text[], %s::bigint[]) AS v (name, sequence)
     ON CONFLICT (kind, zone_id, name) DO UPDATE SET segment = EXCLUDED.segment, sequence = EXCLUDED.sequence
 
 -- name: last_changes
