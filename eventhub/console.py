@@ -73,8 +73,8 @@ def file_or_page(request: HttpRequest, path: str) -> HttpResponse:
     """A file of the console by its name, 404 for one that is not there; else the page, which knows
     its own paths.
     """
-    if not (path.startswith("assets/") or "." in path.rpartition("/")[2]):
-        return page(request)
+    if not (path.startswith("assets/") or ("." in path and "/" not in path)):
+        return page(request)  # whose own paths hold names with dots, such as those of streams
     found = _FILE.fullmatch(path)
     kind = _TYPES.get(found[1]) if found else None
     if kind is None or not (DIST / path).is_file():

@@ -6,6 +6,8 @@ import { packed } from "./build/packed.ts";
 // The hub that `npm run dev` talks to.
 const hub = process.env.HUB ?? "http://127.0.0.1:8000";
 
+const APART = /node_modules\/(?!uplot|@codemirror|@lezer|@marijn|style-mod|w3c-keyname|crelt)/;
+
 export default defineConfig({
   base: "/console/",
   plugins: [react(), packed()],
@@ -17,7 +19,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 800, // Mantine, React and the router, in one chunk that changes with them only
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: "packages", test: /node_modules\/(?!uplot)/ }] } },
+      // uPlot and CodeMirror come with the pages that need them
+      output: { codeSplitting: { groups: [{ name: "packages", test: APART }] } },
     },
   },
   server: { proxy: { "/v1": { target: hub, ws: true }, "/docs": { target: hub } } },

@@ -1,4 +1,4 @@
-import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from "@mantine/core";
+import { createTheme, type CSSVariablesResolver, Drawer, Fieldset, type MantineColorsTuple, Modal } from "@mantine/core";
 
 // the one accent
 const iris: MantineColorsTuple = [
@@ -12,6 +12,11 @@ const dark: MantineColorsTuple = [
 ];
 
 export const theme = createTheme({
+  components: {
+    Drawer: Drawer.extend({ styles: { title: { fontSize: "1.05rem", fontWeight: 650 } } }),
+    Modal: Modal.extend({ styles: { title: { fontWeight: 650 } } }),
+    Fieldset: Fieldset.extend({ styles: { legend: { fontWeight: 650 } } }),
+  },
   colors: { iris, dark },
   primaryColor: "iris",
   primaryShade: { light: 7, dark: 5 },

@@ -1,3 +1,5 @@
+import { exactAnswer } from "./exact";
+
 /** The token that every write carries; the login and `GET /v1/session` tell it. */
 let token = "";
 
@@ -5,9 +7,12 @@ export function keepToken(value: string): void {
   token = value;
 }
 
-/** fetch with the token; once again when another tab has logged in since. */
+/** fetch with the token; once again when another tab has logged in since. Numbers keep all digits. */
 export async function fetchWithToken(request: Request): Promise<Response> {
-  if (request.method === "GET") return fetch(request);
+  return exactAnswer(request.method === "GET" ? await fetch(request) : await written(request));
+}
+
+async function written(request: Request): Promise<Response> {
   const again = request.clone();
   const answer = await fetch(signed(request));
   if (answer.status !== 403 || !(await isStale(answer.clone()))) return answer;

@@ -1,6 +1,10 @@
 import type { components } from "./schema";
 
-export type ProblemBody = components["schemas"]["Problem"] & { first_available?: number };
+export type ProblemBody = components["schemas"]["Problem"] & {
+  first_available?: number | { sequence: number };
+  current?: number | { sequence: number };
+  breaks?: string[];
+};
 
 /** What the hub refused, as its problem document says it (RFC 9457). */
 export class Problem extends Error {
@@ -9,22 +13,31 @@ export class Problem extends Error {
   readonly index: number | undefined;
   readonly field: string | undefined;
   readonly firstHeld: number | undefined; // of a `gap`: the first sequence that can still be read
+  readonly current: number | undefined; // of `changed`: the sequence of the change that was faster
+
+  readonly breaks: readonly string[]; // of a new version: what would refuse old events, each with its place
 
   constructor(status: number, body: Partial<ProblemBody>) {
     super(body.detail ?? `The hub answered with status ${status}.`);
     this.name = "Problem";
     this.status = status;
     this.code = body.code ?? "unknown";
-    const { index, field } = (body.position ?? {});
+    const { index, field } = body.position ?? {};
     this.index = index;
     this.field = field;
-    this.firstHeld = body.first_available;
+    this.firstHeld = sequenceOf(body.first_available);
+    this.current = sequenceOf(body.current);
+    this.breaks = body.breaks ?? [];
   }
 
   /** The same of another field: a form may name it otherwise than the request did. */
   at(field: string): Problem {
     return new Problem(this.status, { detail: this.message, code: this.code, position: { field } });
   }
+}
+
+function sequenceOf(place: number | { sequence: number } | undefined): number | undefined {
+  return typeof place === "object" ? place.sequence : place;
 }
 
 /** The message for one field of a form, `attributes` for `attributes.total` too. */

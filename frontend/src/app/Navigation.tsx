@@ -4,34 +4,22 @@ import { Link, useLocation } from "react-router";
 
 import { pathIn } from "../api/zone";
 import classes from "./Navigation.module.css";
-import { PAGES } from "./pages";
+import { GROUPS, type Page } from "./pages";
 
 export function Navigation({ zone }: { zone: string }) {
-  const { pathname } = useLocation();
   return (
     <Stack component="nav" aria-label="Main" h="100%" gap={2} justify="space-between">
       <div>
-        {PAGES.map((page) => {
-          const to = pathIn(zone, page.path);
-          const here = pathname === to;
-          return (
-            <NavLink
-              key={page.path}
-              component={Link}
-              to={to}
-              label={page.label}
-              active={here}
-              aria-current={here ? "page" : undefined}
-              leftSection={<page.icon size={18} stroke={1.7} aria-hidden />}
-              rightSection={
-                <span className={classes.keys} aria-hidden>
-                  <Kbd size="xs">g</Kbd> <Kbd size="xs">{page.key}</Kbd>
-                </span>
-              }
-              className={classes.link}
-            />
-          );
-        })}
+        {GROUPS.map((group) => (
+          <div key={group.label} role="group" aria-label={group.label} className={classes.group}>
+            <div className={classes.title} aria-hidden>
+              {group.label}
+            </div>
+            {group.pages.map((page) => (
+              <PageLink key={page.path} page={page} zone={zone} />
+            ))}
+          </div>
+        ))}
       </div>
       <NavLink
         href="/docs/api"
@@ -42,5 +30,27 @@ export function Navigation({ zone }: { zone: string }) {
         className={classes.link}
       />
     </Stack>
+  );
+}
+
+function PageLink({ page, zone }: { page: Page; zone: string }) {
+  const { pathname } = useLocation();
+  const to = pathIn(zone, page.path);
+  const within = pathname === to || pathname.startsWith(`${to}/`);
+  return (
+    <NavLink
+      component={Link}
+      to={to}
+      label={page.label}
+      active={within}
+      aria-current={pathname === to ? "page" : within || undefined}
+      leftSection={<page.icon size={18} stroke={1.7} aria-hidden />}
+      rightSection={
+        <span className={classes.keys} aria-hidden>
+          <Kbd size="xs">g</Kbd> <Kbd size="xs">{page.key}</Kbd>
+        </span>
+      }
+      className={classes.link}
+    />
   );
 }

@@ -10,6 +10,13 @@ import { lastZone } from "./lastZone";
 const pages = [
   { path: "overview", lazy: async () => ({ Component: (await import("../overview/OverviewPage")).OverviewPage }) },
   { path: "live", lazy: async () => ({ Component: (await import("../live/LivePage")).LivePage }) },
+  { path: "streams", lazy: async () => ({ Component: (await import("../streams/StreamsPage")).StreamsPage }) },
+  { path: "streams/:stream/:tab?", lazy: async () => ({ Component: (await import("../streams/StreamPage")).StreamPage }) },
+  { path: "types", lazy: async () => ({ Component: (await import("../types/TypesPage")).TypesPage }) },
+  { path: "types/:domain/:type/:version?", lazy: async () => ({ Component: (await import("../types/TypePage")).TypePage }) },
+  { path: "channels", lazy: async () => ({ Component: (await import("../channels/ChannelsPage")).ChannelsPage }) },
+  { path: "clients", lazy: async () => ({ Component: (await import("../clients/ClientsPage")).ClientsPage }) },
+  { path: "storage", lazy: async () => ({ Component: (await import("../storage/StoragePage")).StoragePage }) },
   {
     path: "registrations",
     lazy: async () => ({ Component: (await import("../registrations/RegistrationsPage")).RegistrationsPage }),

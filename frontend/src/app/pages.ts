@@ -1,8 +1,13 @@
 import {
   IconActivity,
+  IconBraces,
   IconBroadcast,
+  IconDatabase,
+  IconKey,
   IconListSearch,
   IconSend,
+  IconStack2,
+  IconTags,
   IconWebhook,
   type TablerIcon,
 } from "@tabler/icons-react";
@@ -14,10 +19,33 @@ export interface Page {
   key: string; // after `g`
 }
 
-export const PAGES: readonly Page[] = [
-  { path: "overview", label: "Overview", icon: IconActivity, key: "o" },
-  { path: "live", label: "Live events", icon: IconBroadcast, key: "l" },
-  { path: "registrations", label: "Registrations", icon: IconListSearch, key: "r" },
-  { path: "endpoints", label: "Endpoints", icon: IconWebhook, key: "e" },
-  { path: "deliveries", label: "Deliveries", icon: IconSend, key: "d" },
+/** The console's pages, in groups. */
+export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
+  {
+    label: "Events",
+    pages: [
+      { path: "overview", label: "Overview", icon: IconActivity, key: "o" },
+      { path: "live", label: "Live events", icon: IconBroadcast, key: "l" },
+      { path: "streams", label: "Streams", icon: IconStack2, key: "s" },
+      { path: "types", label: "Types", icon: IconBraces, key: "t" },
+      { path: "channels", label: "Channels", icon: IconTags, key: "h" },
+    ],
+  },
+  {
+    label: "Callbacks",
+    pages: [
+      { path: "registrations", label: "Registrations", icon: IconListSearch, key: "r" },
+      { path: "endpoints", label: "Endpoints", icon: IconWebhook, key: "e" },
+      { path: "deliveries", label: "Deliveries", icon: IconSend, key: "d" },
+    ],
+  },
+  {
+    label: "Hub",
+    pages: [
+      { path: "clients", label: "Clients", icon: IconKey, key: "c" },
+      { path: "storage", label: "Storage", icon: IconDatabase, key: "q" },
+    ],
+  },
 ];
+
+export const PAGES: readonly Page[] = GROUPS.flatMap((group) => group.pages);

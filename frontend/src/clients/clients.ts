@@ -1,18 +1,72 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, done } from "../api/client";
+import { PAGING } from "../api/pages";
 import { Problem } from "../api/problem";
+import type { components } from "../api/schema";
+
+export type Client = components["schemas"]["Client"];
+export type Key = components["schemas"]["Key"];
+export type Grant = components["schemas"]["Grant"];
+export type NewKey = components["schemas"]["NewKey"];
+export type KeyChange = components["schemas"]["PatchedKeyChange"];
 
 /** The names of the zone's clients, at most the first thousand. */
-export function useClients(zone: string) {
+export function useClientNames(zone: string) {
   return useQuery({
-    queryKey: ["clients", zone],
+    queryKey: ["clients", zone, "names"],
     queryFn: async () => {
       const page = await done(api.GET("/v1/clients", { params: { query: { zone, limit: 1000 } } }));
       return page.items.map((client) => client.name);
     },
     staleTime: 10_000,
   });
+}
+
+export function useClients(zone: string) {
+  return useInfiniteQuery({
+    queryKey: ["clients", zone, "pages"],
+    queryFn: ({ pageParam }) => done(api.GET("/v1/clients", { params: { query: { zone, after: pageParam, limit: 100 } } })),
+    ...PAGING,
+  });
+}
+
+/** A client's keys, those that ended too. */
+export function useKeys(zone: string, client: string) {
+  return useInfiniteQuery({
+    queryKey: ["clients", zone, "keys", client],
+    queryFn: ({ pageParam }) =>
+      done(
+        api.GET("/v1/clients/{client}/keys", {
+          params: { path: { client }, query: { zone, after: pageParam, limit: 100 } },
+        }),
+      ),
+    ...PAGING,
+  });
+}
+
+export function useCreateClient(zone: string) {
+  return useWrite(zone, (name: string) => done(api.POST("/v1/clients", { params: { query: { zone } }, body: { name } })));
+}
+
+export function useDeleteClient(zone: string, client: string) {
+  return useWrite(zone, () => done(api.DELETE("/v1/clients/{client}", { params: { path: { client }, query: { zone } } })));
+}
+
+export function useCreateKey(zone: string, client: string) {
+  return useWrite(zone, (body: NewKey) =>
+    done(api.POST("/v1/clients/{client}/keys", { params: { path: { client }, query: { zone } }, body })),
+  );
+}
+
+export function useChangeKey(zone: string, id: string) {
+  return useWrite(zone, (body: KeyChange) =>
+    done(api.PATCH("/v1/keys/{public_id}", { params: { path: { public_id: id }, query: { zone } }, body })),
+  );
+}
+
+export function useRevokeKey(zone: string, id: string) {
+  return useWrite(zone, () => done(api.DELETE("/v1/keys/{public_id}", { params: { path: { public_id: id }, query: { zone } } })));
 }
 
 /** Makes a client that is not there yet. */
@@ -25,4 +79,9 @@ export async function ensureClient(zone: string, name: string, known: readonly s
     if (error instanceof Problem && error.field === "name") throw error.at("client");
     throw error;
   }
+}
+
+function useWrite<Body, Answer>(zone: string, mutationFn: (body: Body) => Promise<Answer>) {
+  const queries = useQueryClient();
+  return useMutation({ mutationFn, onSuccess: () => queries.invalidateQueries({ queryKey: ["clients", zone] }) });
 }

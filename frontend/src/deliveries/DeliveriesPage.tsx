@@ -5,8 +5,9 @@ import { useZone } from "../api/zone";
 import { useEndpointChoice } from "../endpoints/endpoints";
 import { FaultAlert } from "../parts/FaultAlert";
 import { PageHeader } from "../parts/PageHeader";
+import { Side } from "../parts/Side";
 import { type DeliveryFilter, isWhole } from "./deliveries";
-import { DeliveryDrawer } from "./DeliveryDrawer";
+import { DeliveryDetail } from "./DeliveryDetail";
 import { DeliveryFilters } from "./DeliveryFilters";
 import { DeliveryList } from "./DeliveryList";
 import { NoEndpoint } from "./NoEndpoint";
@@ -32,11 +33,14 @@ export function DeliveriesPage() {
       ) : (
         endpoints.isSuccess && <NoEndpoint zone={zone} />
       )}
-      <DeliveryDrawer
-        zone={zone}
-        delivery={search.get("delivery") ?? undefined}
+      <Side
+        of={search.get("delivery") ?? undefined}
+        title={() => "Delivery"}
+        size="xl"
         onClose={() => setSearch(opening(search, undefined), { replace: true })}
-      />
+      >
+        {(delivery) => <DeliveryDetail zone={zone} id={delivery} />}
+      </Side>
     </>
   );
 }

@@ -1,11 +1,9 @@
-import { Paper, Skeleton, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 
-import { itemsOf } from "../api/pages";
-import { type Column, DataTable } from "../parts/DataTable";
+import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
+import { Listed } from "../parts/Listed";
 import { Moment } from "../parts/Moment";
-import { More } from "../parts/More";
-import { ProblemAlert } from "../parts/ProblemAlert";
 import { State } from "../parts/State";
 import { whole } from "../parts/text";
 import { type Delivery, type DeliveryFilter, useDeliveries } from "./deliveries";
@@ -27,31 +25,22 @@ interface Props {
 }
 
 export function DeliveryList({ zone, filter, onOpen }: Props) {
-  const list = useDeliveries(zone, filter);
-  const items = itemsOf(list.data);
-  if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton h={240} aria-label="Loading" />;
-  if (items.length === 0) {
-    return (
-      <Empty
-        title={filter.state === undefined ? "No delivery yet" : `No delivery is ${filter.state}`}
-        about="Deliveries appear here as soon as an event matches a registration with a callback, the newest first."
-      />
-    );
-  }
   return (
-    <Paper withBorder bg="var(--card)">
-      <DataTable
-        label="Deliveries"
-        items={items}
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-        nameOf={({ stream, sequence }) => `Delivery of ${stream} ${whole(sequence)}`}
-        onOpen={({ id }) => onOpen(id)}
-        minWidth={820}
-      />
-      <More {...list} />
-    </Paper>
+    <Listed
+      list={useDeliveries(zone, filter)}
+      label="Deliveries"
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      nameOf={({ stream, sequence }) => `Delivery of ${stream} ${whole(sequence)}`}
+      onOpen={({ id }) => onOpen(id)}
+      minWidth={820}
+      empty={
+        <Empty
+          title={filter.state === undefined ? "No delivery yet" : `No delivery is ${filter.state}`}
+          about="Deliveries appear here as soon as an event matches a registration with a callback, the newest first."
+        />
+      }
+    />
   );
 }
 

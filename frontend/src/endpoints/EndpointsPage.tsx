@@ -1,41 +1,26 @@
-import { Button } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useZone } from "../api/zone";
+import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
-import { SecretOnce } from "../parts/SecretOnce";
-import { EndpointDrawer } from "./EndpointDrawer";
+import { Side } from "../parts/Side";
+import { EndpointDetail } from "./EndpointDetail";
 import { EndpointList } from "./EndpointList";
-import type { Endpoint } from "./endpoints";
-import { NewEndpointDrawer } from "./NewEndpointDrawer";
+import { NewEndpoint } from "./NewEndpoint";
 
 export function EndpointsPage() {
   const zone = useZone();
-  const [creating, { open, close }] = useDisclosure(false);
-  const [shown, setShown] = useState<Endpoint>();
-  const [secret, setSecret] = useState<string>();
-
+  const [shown, setShown] = useState<number>();
+  const close = () => setShown(undefined);
   return (
     <>
       <PageHeader title="Endpoints" about="Where the hub calls back, and whether it may.">
-        <Button leftSection={<IconPlus size={16} />} onClick={open}>
-          New endpoint
-        </Button>
+        <New label="New endpoint">{(made) => <NewEndpoint zone={zone} onMade={made} />}</New>
       </PageHeader>
       <EndpointList zone={zone} onOpen={setShown} />
-      <NewEndpointDrawer
-        zone={zone}
-        opened={creating}
-        onClose={close}
-        onMade={(made) => {
-          close();
-          setSecret(made);
-        }}
-      />
-      <EndpointDrawer zone={zone} endpoint={shown} onClose={() => setShown(undefined)} />
-      <SecretOnce secret={secret} onClose={() => setSecret(undefined)} />
+      <Side of={shown} title={(id) => `Endpoint ${id}`} size="md" onClose={close}>
+        {(id) => <EndpointDetail key={id} zone={zone} id={id} onEnded={close} />}
+      </Side>
     </>
   );
 }

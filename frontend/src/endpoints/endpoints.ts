@@ -1,13 +1,14 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
-import { api, done } from "../api/client";
+import { api, done, ifMatch, loaded } from "../api/client";
 import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
 import { ensureClient } from "../clients/clients";
+import type { Secret } from "../parts/SecretOnce";
 
 export type Endpoint = components["schemas"]["Endpoint"];
-export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: string };
 export type EndpointChange = components["schemas"]["PatchedEndpointChange"];
+export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: string };
 
 export function useEndpoints(zone: string) {
   return useInfiniteQuery({
@@ -28,6 +29,13 @@ export function useEndpointChoice(zone: string, client: string | undefined) {
   });
 }
 
+export function oneEndpoint(zone: string, id: number) {
+  return queryOptions({
+    queryKey: ["endpoints", zone, "one", id],
+    queryFn: () => loaded(api.GET("/v1/endpoints/{endpoint}", { params: at(zone, id) })),
+  });
+}
+
 export function useCreateEndpoint(zone: string, clients: readonly string[]) {
   const refresh = useRefresh(zone);
   return useMutation({
@@ -39,26 +47,41 @@ export function useCreateEndpoint(zone: string, clients: readonly string[]) {
   });
 }
 
-export function useChangeEndpoint(zone: string) {
+/** Fails with 412 when `etag` is given and somebody else has changed it since. */
+export function useChangeEndpoint(zone: string, id: number, etag?: string) {
   const refresh = useRefresh(zone);
   return useMutation({
-    mutationFn: ({ id, ...body }: EndpointChange & { id: number }) =>
-      done(api.PATCH("/v1/endpoints/{endpoint}", { params: { path: { endpoint: String(id) }, query: { zone } }, body })),
+    mutationFn: (body: EndpointChange) =>
+      done(api.PATCH("/v1/endpoints/{endpoint}", { params: at(zone, id), headers: ifMatch(etag), body })),
     onSuccess: refresh,
   });
 }
 
-export function useDeleteEndpoint(zone: string) {
+export function useDeleteEndpoint(zone: string, id: number) {
   const refresh = useRefresh(zone);
   return useMutation({
-    mutationFn: (id: number) =>
-      done(api.DELETE("/v1/endpoints/{endpoint}", { params: { path: { endpoint: String(id) }, query: { zone } } })),
+    mutationFn: () => done(api.DELETE("/v1/endpoints/{endpoint}", { params: at(zone, id) })),
     onSuccess: refresh,
   });
+}
+
+function at(zone: string, id: number) {
+  return { path: { endpoint: String(id) }, query: { zone } };
 }
 
 function useRefresh(zone: string) {
   const queries = useQueryClient();
   return () =>
     Promise.all(["endpoints", "clients"].map((kind) => queries.invalidateQueries({ queryKey: [kind, zone] })));
+}
+
+export const FORMATS = [
+  { value: "native", label: "EventHub's own JSON" },
+  { value: "cloudevents_structured", label: "CloudEvents 1.0, structured" },
+  { value: "cloudevents_binary", label: "CloudEvents 1.0, binary" },
+] as const;
+
+export function secretOf(text: string): Secret {
+  const about = "Receivers check the signature of every callback with it (Standard Webhooks).";
+  return { name: "endpoint's secret", about, text };
 }

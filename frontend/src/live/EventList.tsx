@@ -2,7 +2,7 @@ import { type UIEvent, useLayoutEffect, useRef, useState } from "react";
 
 import classes from "./EventList.module.css";
 import { EventRow } from "./EventRow";
-import type { EventFrame } from "./frames";
+import type { Told } from "./frames";
 import { GapRow } from "./GapRow";
 import type { Row } from "./rows";
 
@@ -12,7 +12,7 @@ const MARGIN_ROWS = 8; // drawn beyond what is seen
 
 interface Props {
   rows: readonly Row[]; // newest first
-  onOpen: (frame: EventFrame) => void;
+  onOpen: (frame: Told) => void;
 }
 
 /** Only what is seen is drawn. Who has scrolled down keeps the place while new rows come on top. */

@@ -4,11 +4,11 @@ import { memo } from "react";
 import { Moment } from "../parts/Moment";
 import { whole } from "../parts/text";
 import classes from "./EventRow.module.css";
-import type { EventFrame } from "./frames";
+import type { Told } from "./frames";
 
 interface Props {
-  frame: EventFrame;
-  onOpen: (frame: EventFrame) => void;
+  frame: Told;
+  onOpen: (frame: Told) => void;
 }
 
 export const EventRow = memo(function EventRow({ frame, onOpen }: Props) {
@@ -30,7 +30,7 @@ export const EventRow = memo(function EventRow({ frame, onOpen }: Props) {
   );
 });
 
-function summary(attributes: Record<string, unknown> = {}): string {
+export function summary(attributes: Record<string, unknown> = {}): string {
   return Object.entries(attributes)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join("  ");

@@ -2,14 +2,15 @@ import { Alert, Button, Group, Text } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useState, useSyncExternalStore } from "react";
 
+import { EventDetail } from "../events/EventDetail";
 import { Card } from "../parts/Card";
 import { Empty } from "../parts/Empty";
+import { Side } from "../parts/Side";
 import { State } from "../parts/State";
 import { whole } from "../parts/text";
-import { EventDrawer } from "./EventDrawer";
 import { EventList } from "./EventList";
 import type { Link } from "./feed";
-import type { EventFrame, Wish } from "./frames";
+import type { Told, Wish } from "./frames";
 import { LiveRows } from "./rows";
 
 const LABELS: Record<Link["kind"], string> = {
@@ -25,7 +26,7 @@ const LABELS: Record<Link["kind"], string> = {
 export function LiveView({ wish }: { wish: Wish }) {
   const [rows] = useState(() => new LiveRows(wish));
   const live = useSyncExternalStore(rows.subscribe, rows.read);
-  const [shown, setShown] = useState<EventFrame>();
+  const [shown, setShown] = useState<Told>();
   const { link } = live;
   const paused = link.kind === "paused";
 
@@ -63,7 +64,9 @@ export function LiveView({ wish }: { wish: Wish }) {
         <EventList rows={live.rows} onOpen={setShown} />
       </Card>
       {live.received === 0 && link.kind === "live" && <Waiting wish={wish} />}
-      <EventDrawer zone={wish.zone} stream={wish.stream} frame={shown} onClose={() => setShown(undefined)} />
+      <Side of={shown} title={({ sequence }) => `${wish.stream} ${whole(sequence)}`} onClose={() => setShown(undefined)}>
+        {(frame) => <EventDetail zone={wish.zone} stream={wish.stream} sequence={frame.sequence} frame={frame} />}
+      </Side>
     </>
   );
 }

@@ -1,6 +1,8 @@
+import { parseExactly } from "../api/exact";
+import { mintToken } from "../api/hot";
 import { Problem, textOf } from "../api/problem";
 import { type EventFrame, type Frame, type From, type Wish } from "./frames";
-import { mintToken, startOf } from "./start";
+import { startOf } from "./start";
 
 const LISTEN = "live";
 const PAUSE_MS_MIN = 300; // before the first new attempt; each next bound is twice as long
@@ -92,7 +94,7 @@ export class Feed {
     this.#socket = socket;
     socket.onopen = () => this.#listen();
     socket.onmessage = (message: MessageEvent<string>) => {
-      if (socket === this.#socket) this.#hear(JSON.parse(message.data) as Frame);
+      if (socket === this.#socket) this.#hear(parseExactly(message.data) as Frame);
     };
     socket.onclose = (closed) => {
       if (socket !== this.#socket) return;
@@ -102,10 +104,11 @@ export class Feed {
   }
 
   #listen(): void {
-    const { stream, domain, type, attributes } = this.#wish;
+    const { stream, domain, type, attributes, channels } = this.#wish;
     const pairs = Object.keys(attributes).length > 0 ? { attributes } : {};
+    const mask = channels.length > 0 ? channels : undefined;
     const from = this.#from;
-    this.#socket?.send(JSON.stringify({ op: "listen", listen: LISTEN, stream, from, domain, type, ...pairs }));
+    this.#socket?.send(JSON.stringify({ op: "listen", listen: LISTEN, stream, from, domain, type, mask, ...pairs }));
   }
 
   #hear(frame: Frame): void {

@@ -5,7 +5,7 @@ export interface Cursor {
   sequence: number;
 }
 
-export type From = "now" | "oldest" | Cursor;
+export type From = "now" | "oldest" | Cursor | { time: string };
 
 export interface EventBody {
   domain?: string;
@@ -15,12 +15,16 @@ export interface EventBody {
   [field: string]: unknown;
 }
 
-export interface EventFrame extends Cursor {
-  op: "event";
+/** One event as every door tells it. */
+export interface Told extends Cursor {
   prev: number;
-  liveness: "live" | "recovery";
+  liveness: "live" | "recovery" | "playback";
   appended_at: string;
   event: EventBody;
+}
+
+export interface EventFrame extends Told {
+  op: "event";
 }
 
 interface Refused {
@@ -56,7 +60,7 @@ export type Frame =
   | { op: "resume"; reason: string }
   | { op: "stopped"; cursor: Cursor };
 
-/** What is listened to. `from` as a number: with that sequence. */
+/** What is listened to or read. `from` as a number: with that sequence. */
 export interface Wish {
   zone: string;
   stream: string;
@@ -64,4 +68,5 @@ export interface Wish {
   domain?: string;
   type?: string;
   attributes: Record<string, unknown>;
+  channels: string[]; // by name; any if there is none
 }

@@ -1,9 +1,9 @@
-import type { EventFrame, Wish } from "./frames";
+import type { Told, Wish } from "./frames";
 import { Feed, type Link } from "./feed";
 
 export const SHOWN_MAX = 1_000;
 
-export type Row = { key: string; frame: EventFrame } | { key: string; gap: number | undefined };
+export type Row = { key: string; frame: Told } | { key: string; gap: number | undefined };
 
 /** What the page shows; a new object with every change. */
 export interface Live {

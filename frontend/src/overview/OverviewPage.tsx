@@ -2,11 +2,12 @@ import { SimpleGrid, Skeleton, Stack } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { useZone } from "../api/zone";
+import { Chart } from "../charts/Chart";
 import { Card } from "../parts/Card";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { rate, whole } from "../parts/text";
-import { Chart } from "./Chart";
+import { Boot } from "./Boot";
 import { FirstSteps } from "./FirstSteps";
 import { Figures } from "./Figures";
 import { Health } from "./Health";
@@ -41,6 +42,7 @@ export function OverviewPage() {
               </Card>
             </SimpleGrid>
             <StreamTable zone={zone} readings={data} />
+            <Boot zone={zone} />
             {data.now.streams.length < 2 && <FirstSteps />}
           </>
         )}

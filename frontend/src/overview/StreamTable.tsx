@@ -15,7 +15,7 @@ export function StreamTable({ zone, readings }: { zone: string; readings: Readin
     {
       title: "Stream",
       cell: ({ name }) => (
-        <Anchor component={Link} to={`${pathIn(zone, "live")}?stream=${encodeURIComponent(name)}`} size="sm" fw={600}>
+        <Anchor component={Link} to={pathIn(zone, `streams/${encodeURIComponent(name)}`)} size="sm" fw={600}>
           {name}
         </Anchor>
       ),

@@ -16,11 +16,12 @@ interface Props<T> {
   keyOf: (item: T) => string;
   nameOf?: (item: T) => string; // of the row's button, for who cannot see the row
   onOpen?: (item: T) => void; // the first column opens the item
+  markedOf?: (item: T) => boolean; // stands out
   minWidth?: number;
 }
 
 /** A table that scrolls by itself when it is wider than the page. */
-export function DataTable<T>({ label, items, columns, keyOf, nameOf, onOpen, minWidth = 640 }: Props<T>) {
+export function DataTable<T>({ label, items, columns, keyOf, nameOf, onOpen, markedOf, minWidth = 640 }: Props<T>) {
   return (
     <Table.ScrollContainer type="native" minWidth={minWidth} tabIndex={0} role="region" aria-label={`${label}, table`}>
       <Table className={classes.table} verticalSpacing={9} horizontalSpacing="md" aria-label={label}>
@@ -35,7 +36,7 @@ export function DataTable<T>({ label, items, columns, keyOf, nameOf, onOpen, min
         </Table.Thead>
         <Table.Tbody>
           {items.map((item) => (
-            <Table.Tr key={keyOf(item)} onClick={() => onOpen?.(item)} data-opens={onOpen !== undefined}>
+            <Table.Tr key={keyOf(item)} onClick={() => onOpen?.(item)} data-opens={onOpen !== undefined} data-marked={markedOf?.(item)}>
               {columns.map((column, index) => (
                 <Table.Td key={column.title} ta={column.right ? "right" : undefined}>
                   {index === 0 && onOpen !== undefined ? (

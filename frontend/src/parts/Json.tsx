@@ -1,4 +1,4 @@
-import { CopyIcon } from "./CopyIcon";
+import { Block } from "./Block";
 import classes from "./Json.module.css";
 import { visible } from "./text";
 
@@ -8,14 +8,9 @@ const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(
 export function Json({ value, label }: { value: unknown; label: string }) {
   const text = visible(JSON.stringify(value, null, 2));
   return (
-    <div className={classes.frame}>
-      <pre className={classes.text} tabIndex={0} aria-label={label}>
-        {coloured(text)}
-      </pre>
-      <div className={classes.copy}>
-        <CopyIcon text={text} label={`Copy ${label}`} />
-      </div>
-    </div>
+    <Block text={text} label={label} copy={`Copy ${label}`} wraps>
+      {coloured(text)}
+    </Block>
   );
 }
 
@@ -33,5 +28,6 @@ function coloured(text: string) {
     );
     end = found.index + (quoted ?? whole).length;
   }
-  return [...parts, text.slice(end)];
+  parts.push(text.slice(end));
+  return parts;
 }

@@ -1,34 +1,38 @@
 import { Button, Code, CopyButton, Group, Modal, Stack, Text } from "@mantine/core";
 
+/** What nothing can show again: `name` as in `the endpoint's secret`. */
+export interface Secret {
+  name: string;
+  about: string;
+  text: string;
+}
+
 interface Props {
-  secret: string | undefined;
+  secret: Secret | undefined;
   onClose: () => void;
 }
 
-/** The secret of a new endpoint: nothing can show it again. */
 export function SecretOnce({ secret, onClose }: Props) {
   return (
     <Modal
       opened={secret !== undefined}
       onClose={onClose}
-      title="The endpoint's secret"
+      title={`The ${secret?.name ?? "secret"}`}
       closeOnClickOutside={false}
       withCloseButton={false}
       size="lg"
       centered
     >
       <Stack gap="md">
-        <Text size="sm">
-          Receivers check the signature of every callback with it (Standard Webhooks). It is shown this once: keep it now.
-        </Text>
+        <Text size="sm">{secret?.about} It is shown this once: keep it now.</Text>
         <Code block aria-label="Secret">
-          {secret}
+          {secret?.text}
         </Code>
         <Group justify="end" gap="xs">
-          <CopyButton value={secret ?? ""}>
+          <CopyButton value={secret?.text ?? ""}>
             {({ copied, copy }) => (
               <Button onClick={copy} data-autofocus>
-                {copied ? "Copied" : "Copy the secret"}
+                {copied ? "Copied" : "Copy it"}
               </Button>
             )}
           </CopyButton>

@@ -2,6 +2,13 @@ import classes from "./State.module.css";
 
 const TONES: Record<string, string> = {
   ok: "good",
+  sync: "good",
+  archived: "busy",
+  async: "busy",
+  transient: "slow",
+  held: "slow",
+  low: "slow",
+  full: "bad",
   enabled: "good",
   delivered: "good",
   live: "good",

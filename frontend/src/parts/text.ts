@@ -1,5 +1,7 @@
 const WHOLE = new Intl.NumberFormat();
 const RATE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const DURATIONS: readonly (readonly [string, number])[] = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const COUNT_MAX = 100_000; // where the hub stops counting
 
@@ -9,6 +11,20 @@ export function whole(value: number): string {
 
 export function rate(perSecond: number): string {
   return perSecond >= 100 ? WHOLE.format(Math.round(perSecond)) : RATE.format(perSecond);
+}
+
+/** An amount of bytes in binary units, with three digits at most: `1.4 MiB`. */
+export function bytes(value: number): string {
+  const power = value < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(value) / 10));
+  const amount = value / 2 ** (10 * power);
+  return `${amount >= 100 || power === 0 ? WHOLE.format(Math.round(amount)) : RATE.format(amount)} ${BYTE_UNITS[power] ?? ""}`;
+}
+
+/** A duration in its largest whole unit: `2 days`, `90 minutes`. */
+export function duration(seconds: number): string {
+  const [unit, size] = DURATIONS.find(([, length]) => seconds % length === 0) ?? ["second", 1];
+  const amount = seconds / size;
+  return `${WHOLE.format(amount)} ${unit}${amount === 1 ? "" : "s"}`;
 }
 
 /** A count of the overview: bounded, and null when it took too long. */

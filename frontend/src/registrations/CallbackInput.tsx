@@ -17,12 +17,13 @@ interface Props {
   zone: string;
   client: string;
   choice: CallbackChoice;
+  urls: boolean; // may it be a new URL?
   onChange: (choice: CallbackChoice) => void;
   error?: string;
 }
 
 /** Where the hub calls back: nowhere, at an endpoint of the client, or at a new URL. */
-export function CallbackInput({ zone, client, choice, onChange, error }: Props) {
+export function CallbackInput({ zone, client, choice, urls, onChange, error }: Props) {
   const choose = (kind: string) => {
     if (kind === "endpoint") onChange({ kind, endpoint: undefined });
     else onChange(kind === "url" ? { kind, url: "" } : { kind: "none" });
@@ -32,7 +33,7 @@ export function CallbackInput({ zone, client, choice, onChange, error }: Props) 
       <Input.Label component="div">Callback</Input.Label>
       <Input.Description>Without one, the registration is for listens that name it.</Input.Description>
       <div>
-        <SegmentedControl aria-label="Callback" data={KINDS} value={choice.kind} onChange={choose} />
+        <SegmentedControl aria-label="Callback" data={urls ? KINDS : KINDS.slice(0, 2)} value={choice.kind} onChange={choose} />
       </div>
       {choice.kind === "endpoint" && (
         <EndpointSelect

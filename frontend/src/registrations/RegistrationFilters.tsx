@@ -1,9 +1,9 @@
 import { Group, Select } from "@mantine/core";
 
 import type { Faults } from "../api/address";
-import { useClients } from "../clients/clients";
+import { useClientNames } from "../clients/clients";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
-import { useStreams } from "../streams/useStreams";
+import { useStreamNames } from "../streams/streams";
 import type { RegistrationFilter } from "./registrations";
 
 interface Props {
@@ -14,8 +14,8 @@ interface Props {
 }
 
 export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
-  const clients = useClients(zone);
-  const streams = useStreams(zone);
+  const clients = useClientNames(zone);
+  const streams = useStreamNames(zone);
   return (
     <Group gap="sm" mb="md">
       <Select

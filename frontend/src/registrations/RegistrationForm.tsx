@@ -1,99 +1,108 @@
-import { Button, Group, MultiSelect, SimpleGrid, Stack, TextInput } from "@mantine/core";
-import { type SubmitEvent, useState } from "react";
+import { MultiSelect, SimpleGrid, TextInput } from "@mantine/core";
+import { type ReactNode, useState } from "react";
 
 import { errorAt, Problem } from "../api/problem";
-import { ClientInput } from "../clients/ClientInput";
-import { attributesOf, complaint, type Pair } from "../pairs/pairs";
+import { attributesOf, complaint, type Pair, pairsOf } from "../pairs/pairs";
 import { PairsInput } from "../pairs/PairsInput";
-import { ProblemAlert } from "../parts/ProblemAlert";
+import { Form } from "../parts/Form";
+import { useStreamNames } from "../streams/streams";
 import { CallbackInput, type CallbackChoice } from "./CallbackInput";
-import type { NewRegistration } from "./registrations";
+import type { Registration } from "./registrations";
 
-const FIELDS = ["client", "streams", "domain", "type", "attributes", "endpoint", "callback"];
+const FIELDS = ["client", "streams", "domain", "type", "application", "attributes", "endpoint", "callback"];
+
+export interface Asked {
+  streams: string[];
+  domain: string | null;
+  type: string | null;
+  application: string | null;
+  attributes: Record<string, unknown>;
+}
 
 interface Props {
   zone: string;
-  clients: string[];
-  streams: string[];
-  error: Error | null;
+  client: string;
+  registration?: Registration; // to change it
+  error: unknown;
   busy: boolean;
-  onSubmit: (body: NewRegistration) => void;
+  action: string;
+  onSubmit: (asked: Asked, callback: CallbackChoice) => void;
+  onReload?: () => void;
+  children?: ReactNode; // whose it is, of a new one
+  aside?: ReactNode;
 }
 
-/** The hub checks; what it refuses is shown at the field that its `position` names. */
-export function RegistrationForm({ zone, clients, streams, error, busy, onSubmit }: Props) {
-  const [client, setClient] = useState(clients[0] ?? "");
-  const [chosen, setChosen] = useState<string[]>([]);
-  const [domain, setDomain] = useState("");
-  const [type, setType] = useState("");
-  const [pairs, setPairs] = useState<Pair[]>([]);
-  const [callback, setCallback] = useState<CallbackChoice>({ kind: "none" });
+/** What a registration asks for, and where the hub calls back. */
+export function RegistrationForm({ zone, client, registration, error, onSubmit, children, ...form }: Props) {
+  const streams = useStreamNames(zone).data ?? [];
+  const [chosen, setChosen] = useState<string[]>(registration?.streams ?? []);
+  const [domain, setDomain] = useState(registration?.domain ?? "");
+  const [type, setType] = useState(registration?.type ?? "");
+  const [application, setApplication] = useState(registration?.application ?? "");
+  const [pairs, setPairs] = useState<Pair[]>(pairsOf(registration?.attributes ?? {}));
+  const [callback, setCallback] = useState<CallbackChoice>(choiceOf(registration));
   const [checked, setChecked] = useState(false);
-  const elsewhere = error !== null && !FIELDS.some((field) => errorAt(error, field) !== undefined);
 
   const pairError = (pair: Pair) => {
     if (checked && complaint(pair) !== undefined) return complaint(pair);
     return pair.name !== "" && error instanceof Problem && error.field === `attributes.${pair.name}` ? error.message : undefined;
   };
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setChecked(true);
     if (pairs.some((pair) => complaint(pair) !== undefined)) return;
-    onSubmit({
-      client,
-      streams: chosen,
-      domain: domain || null,
-      type: type || null,
-      attributes: attributesOf(pairs),
-      ...(callback.kind === "endpoint" ? { endpoint: callback.endpoint } : {}),
-      ...(callback.kind === "url" ? { callback: callback.url } : {}),
-    });
+    const asked = { domain: domain || null, type: type || null, application: application || null };
+    onSubmit({ streams: chosen, ...asked, attributes: attributesOf(pairs) }, callback);
   };
 
   return (
-    <form onSubmit={submit} noValidate>
-      <Stack gap="md">
-        {elsewhere && <ProblemAlert error={error} />}
-        <ClientInput names={clients} value={client} onChange={setClient} error={errorAt(error, "client")} />
-        <MultiSelect
-          label="Streams"
-          description="Events of these streams are looked at."
-          data={streams}
-          value={chosen}
-          onChange={setChosen}
-          searchable
-          error={errorAt(error, "streams")}
+    <Form {...form} error={error} fields={FIELDS} onSubmit={submit}>
+      {children}
+      <MultiSelect
+        label="Streams"
+        description="Events of these streams are looked at."
+        data={[...new Set([...streams, ...chosen])]}
+        value={chosen}
+        onChange={setChosen}
+        searchable
+        error={errorAt(error, "streams")}
+      />
+      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="sm">
+        <TextInput
+          label="Domain"
+          placeholder="any"
+          value={domain}
+          onChange={(event) => setDomain(event.currentTarget.value)}
+          error={errorAt(error, "domain")}
         />
-        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-          <TextInput
-            label="Domain"
-            placeholder="any"
-            value={domain}
-            onChange={(event) => setDomain(event.currentTarget.value)}
-            error={errorAt(error, "domain")}
-          />
-          <TextInput
-            label="Type"
-            placeholder="any"
-            value={type}
-            onChange={(event) => setType(event.currentTarget.value)}
-            error={errorAt(error, "type")}
-          />
-        </SimpleGrid>
-        <PairsInput pairs={pairs} onChange={setPairs} errorOf={pairError} />
-        <CallbackInput
-          zone={zone}
-          client={client}
-          choice={callback}
-          onChange={setCallback}
-          error={errorAt(error, "callback") ?? errorAt(error, "endpoint")}
+        <TextInput
+          label="Type"
+          placeholder="any"
+          value={type}
+          onChange={(event) => setType(event.currentTarget.value)}
+          error={errorAt(error, "type")}
         />
-        <Group justify="end">
-          <Button type="submit" loading={busy}>
-            Register
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+        <TextInput
+          label="Application"
+          placeholder="any"
+          value={application}
+          onChange={(event) => setApplication(event.currentTarget.value)}
+          error={errorAt(error, "application")}
+        />
+      </SimpleGrid>
+      <PairsInput pairs={pairs} onChange={setPairs} errorOf={pairError} />
+      <CallbackInput
+        zone={zone}
+        client={client}
+        choice={callback}
+        urls={registration === undefined}
+        onChange={setCallback}
+        error={errorAt(error, "callback") ?? errorAt(error, "endpoint")}
+      />
+    </Form>
   );
+}
+
+function choiceOf(registration: Registration | undefined): CallbackChoice {
+  if (registration === undefined || registration.endpoint === null) return { kind: "none" };
+  return { kind: "endpoint", endpoint: registration.endpoint };
 }

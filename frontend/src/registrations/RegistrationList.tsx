@@ -1,11 +1,9 @@
-import { Paper, Skeleton, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 
-import { itemsOf } from "../api/pages";
-import { type Column, DataTable } from "../parts/DataTable";
+import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
+import { Listed } from "../parts/Listed";
 import { Moment } from "../parts/Moment";
-import { More } from "../parts/More";
-import { ProblemAlert } from "../parts/ProblemAlert";
 import { type Registration, type RegistrationFilter, useRegistrations } from "./registrations";
 import { summary } from "./summary";
 
@@ -21,28 +19,21 @@ const COLUMNS: Column<Registration>[] = [
 interface Props {
   zone: string;
   filter: RegistrationFilter;
-  onOpen: (registration: Registration) => void;
+  onOpen: (id: number) => void;
 }
 
 export function RegistrationList({ zone, filter, onOpen }: Props) {
-  const list = useRegistrations(zone, filter);
-  const items = itemsOf(list.data);
-  if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton h={240} aria-label="Loading" />;
-  if (items.length === 0) return <Nothing filtered={Object.values(filter).some((value) => value !== undefined)} />;
   return (
-    <Paper withBorder bg="var(--card)">
-      <DataTable
-        label="Registrations"
-        items={items}
-        columns={COLUMNS}
-        keyOf={({ id }) => String(id)}
-        nameOf={({ id }) => `Registration ${id}`}
-        onOpen={onOpen}
-        minWidth={860}
-      />
-      <More {...list} />
-    </Paper>
+    <Listed
+      list={useRegistrations(zone, filter)}
+      label="Registrations"
+      columns={COLUMNS}
+      keyOf={({ id }) => String(id)}
+      nameOf={({ id }) => `Registration ${id}`}
+      onOpen={({ id }) => onOpen(id)}
+      minWidth={860}
+      empty={<Nothing filtered={Object.values(filter).some((value) => value !== undefined)} />}
+    />
   );
 }
 

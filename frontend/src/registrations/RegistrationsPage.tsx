@@ -1,35 +1,32 @@
-import { Button } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 import { useSearchParams } from "react-router";
 
 import { type Faults, isFaulty, numberAt } from "../api/address";
 import { useZone } from "../api/zone";
 import { FaultAlert } from "../parts/FaultAlert";
+import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
-import { SecretOnce } from "../parts/SecretOnce";
-import { NewRegistrationDrawer } from "./NewRegistrationDrawer";
-import { RegistrationDrawer } from "./RegistrationDrawer";
+import { Side } from "../parts/Side";
+import { NewRegistration } from "./NewRegistration";
+import { RegistrationDetail } from "./RegistrationDetail";
 import { RegistrationFilters } from "./RegistrationFilters";
 import { RegistrationList } from "./RegistrationList";
-import type { Registration, RegistrationFilter } from "./registrations";
+import type { RegistrationFilter } from "./registrations";
 
 export function RegistrationsPage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
-  const [creating, { open, close }] = useDisclosure(false);
-  const [shown, setShown] = useState<Registration>();
-  const [secret, setSecret] = useState<string>();
+  const [shown, setShown] = useState<number>();
+  const close = () => setShown(undefined);
   const faults: Faults = {};
   const filter = filterOf(search, faults);
 
   return (
     <>
       <PageHeader title="Registrations" about="Who wants which events, and where the hub calls back.">
-        <Button leftSection={<IconPlus size={16} />} onClick={open}>
-          New registration
-        </Button>
+        <New label="New registration" size="lg">
+          {(made) => <NewRegistration zone={zone} onMade={made} />}
+        </New>
       </PageHeader>
       <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
       {isFaulty(faults) ? (
@@ -37,17 +34,9 @@ export function RegistrationsPage() {
       ) : (
         <RegistrationList zone={zone} filter={filter} onOpen={setShown} />
       )}
-      <NewRegistrationDrawer
-        zone={zone}
-        opened={creating}
-        onClose={close}
-        onMade={(made) => {
-          close();
-          setSecret(made);
-        }}
-      />
-      <RegistrationDrawer zone={zone} registration={shown} onClose={() => setShown(undefined)} />
-      <SecretOnce secret={secret} onClose={() => setSecret(undefined)} />
+      <Side of={shown} title={(id) => `Registration ${id}`} onClose={close}>
+        {(id) => <RegistrationDetail key={id} zone={zone} id={id} onEnded={close} />}
+      </Side>
     </>
   );
 }

@@ -1,11 +1,12 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { api, done } from "../api/client";
+import { api, done, ifMatch, loaded } from "../api/client";
 import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
 import { ensureClient } from "../clients/clients";
 
 export type Registration = components["schemas"]["Registration"];
+export type RegistrationChange = components["schemas"]["PatchedRegistrationChange"];
 export type NewRegistration = components["schemas"]["NewRegistration"] & { client: string };
 
 export interface RegistrationFilter {
@@ -23,28 +24,53 @@ export function useRegistrations(zone: string, filter: RegistrationFilter) {
   });
 }
 
+export function oneRegistration(zone: string, id: number) {
+  return queryOptions({
+    queryKey: ["registrations", zone, "one", id],
+    queryFn: () => loaded(api.GET("/v1/registrations/{registration}", { params: at(zone, id) })),
+  });
+}
+
 /** Makes the client too when it is a new one; gives the secret of an endpoint that was made on the way. */
 export function useCreateRegistration(zone: string, clients: readonly string[]) {
-  const queries = useQueryClient();
+  const refresh = useRefresh(zone);
   return useMutation({
     mutationFn: async (body: NewRegistration) => {
       await ensureClient(zone, body.client, clients);
       const made = await done(api.POST("/v1/registrations", { params: { query: { zone } }, body }));
       return "secret" in made ? made.secret : undefined;
     },
-    onSuccess: () => {
-      for (const kind of ["registrations", "endpoints", "clients"]) {
-        void queries.invalidateQueries({ queryKey: [kind, zone] });
-      }
-    },
+    onSuccess: refresh,
   });
 }
 
-export function useDeleteRegistration(zone: string) {
-  const queries = useQueryClient();
+/** Fails with 412 when somebody else has changed it since it was loaded with `etag`. */
+export function useChangeRegistration(zone: string, id: number, etag: string | undefined) {
+  const refresh = useRefresh(zone);
   return useMutation({
-    mutationFn: (registration: number) =>
-      done(api.DELETE("/v1/registrations/{registration}", { params: { path: { registration: String(registration) }, query: { zone } } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["registrations", zone] }),
+    mutationFn: (body: RegistrationChange) =>
+      done(api.PATCH("/v1/registrations/{registration}", { params: at(zone, id), headers: ifMatch(etag), body })),
+    onSuccess: refresh,
   });
+}
+
+export function useDeleteRegistration(zone: string, id: number) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: () => done(api.DELETE("/v1/registrations/{registration}", { params: at(zone, id) })),
+    onSuccess: refresh,
+  });
+}
+
+function at(zone: string, id: number) {
+  return { path: { registration: String(id) }, query: { zone } };
+}
+
+function useRefresh(zone: string) {
+  const queries = useQueryClient();
+  return () => {
+    for (const kind of ["registrations", "endpoints", "clients"]) {
+      void queries.invalidateQueries({ queryKey: [kind, zone] });
+    }
+  };
 }

@@ -1,8 +1,8 @@
 import type { Registration } from "./registrations";
 
 /** What a registration asks for, in one line. */
-export function summary({ domain, type, attributes }: Registration): string {
+export function summary({ domain, type, application, attributes }: Registration): string {
   const pairs = Object.entries(attributes).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
-  const parts = [domain && `domain ${domain}`, type && `type ${type}`, ...pairs].filter(Boolean);
+  const parts = [domain && `domain ${domain}`, type && `type ${type}`, application && `application ${application}`, ...pairs].filter(Boolean);
   return parts.length > 0 ? parts.join(", ") : "every event";
 }

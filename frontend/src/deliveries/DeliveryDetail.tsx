@@ -1,4 +1,4 @@
-import { Drawer, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Skeleton, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
 import { Facts } from "../parts/Facts";
@@ -10,28 +10,8 @@ import { whole } from "../parts/text";
 import { type OneDelivery, useDelivery } from "./deliveries";
 import { Tries } from "./Tries";
 
-interface Props {
-  zone: string;
-  delivery: string | undefined;
-  onClose: () => void;
-}
-
-export function DeliveryDrawer({ zone, delivery, onClose }: Props) {
-  return (
-    <Drawer
-      opened={delivery !== undefined}
-      onClose={onClose}
-      position="right"
-      size="xl"
-      title="Delivery"
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
-      {delivery !== undefined && <Detail zone={zone} id={delivery} />}
-    </Drawer>
-  );
-}
-
-function Detail({ zone, id }: { zone: string; id: string }) {
+/** One delivery: what is owed, each attempt, and the event. */
+export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
   const { data, error, isError, refetch } = useDelivery(zone, id);
   if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton h={320} aria-label="Loading" />;

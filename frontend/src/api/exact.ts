@@ -1,0 +1,41 @@
+/** JSON whose numbers keep every digit: what a double would round stays the text that the hub sent. */
+
+declare global {
+  interface JSON {
+    rawJSON?(text: string): object;
+    parse(text: string, reviver: Reviver): unknown;
+  }
+}
+
+type Reviver = (this: unknown, name: string, value: unknown, context?: { source?: string }) => unknown;
+
+const LONG = /[0-9][0-9.]{15}|[0-9][eE][+-]?[0-9]{3}/; // without such a run of digits nothing can be rounded
+
+export function parseExactly(text: string): unknown {
+  if (!LONG.test(text)) return JSON.parse(text) as unknown;
+  return JSON.parse(text, (_name, value, context) =>
+    typeof value === "number" && context?.source !== undefined ? exactNumber(context.source) : value,
+  );
+}
+
+/** The number of a JSON text; one that a double would change is an object that JSON.stringify writes as it came. */
+export function exactNumber(text: string): unknown {
+  const value = Number(text);
+  return String(value) === text || JSON.rawJSON === undefined ? value : JSON.rawJSON(text);
+}
+
+/** Is it such an object? */
+export function isRaw(value: unknown): value is { rawJSON: string } {
+  return typeof value === "object" && value !== null && "rawJSON" in value && Object.getPrototypeOf(value) === null;
+}
+
+/** The answer, whose JSON is read exactly. */
+export async function exactAnswer(answer: Response): Promise<Response> {
+  if (!answer.ok || !(answer.headers.get("Content-Type") ?? "").includes("json")) return answer;
+  const text = await answer.text();
+  const headers = new Headers(answer.headers);
+  headers.set("Content-Length", String(text.length)); // makes openapi-fetch call json()
+  const exact = new Response(text, { status: answer.status, headers });
+  exact.json = () => Promise.resolve(parseExactly(text));
+  return exact;
+}

@@ -1,0 +1,54 @@
+/** The doors of events take no login but a connection token, which is minted by the login and dies with it. */
+
+import { api, done } from "./client";
+import { exactAnswer } from "./exact";
+import { Problem, type ProblemBody } from "./problem";
+
+const LIFE_S = 600;
+const REST_MS_MIN = 60_000; // of its life, for a token that is used once more
+
+interface Minted {
+  token: Promise<string>;
+  until: number; // performance.now()
+}
+
+const kept = new Map<string, Minted>();
+
+/** A fresh token for one connection: it may listen in the zone. */
+export async function mintToken(zone: string): Promise<string> {
+  const minted = await done(api.POST("/v1/connection-tokens", { params: { query: { zone } }, body: { lifetime_s: LIFE_S } }));
+  return minted.token;
+}
+
+/** A JSON answer of a door; numbers keep all digits. */
+export async function readHot<T>(zone: string, path: string, query: URLSearchParams): Promise<T> {
+  const answer = await asked(zone, path, query);
+  if (answer.status !== 401) return bodyOf<T>(answer);
+  kept.delete(zone); // another login since
+  return bodyOf<T>(await asked(zone, path, query));
+}
+
+/** The address of a door with a token in it, for what the browser fetches by itself, such as a download. */
+export async function addressWithToken(zone: string, path: string, query: Record<string, string>): Promise<string> {
+  return `${path}?${new URLSearchParams({ ...query, access_token: await keptToken(zone) }).toString()}`;
+}
+
+async function asked(zone: string, path: string, query: URLSearchParams): Promise<Response> {
+  const headers = { Authorization: `Bearer ${await keptToken(zone)}`, Accept: "application/json" };
+  return fetch(`${path}?${query.toString()}`, { headers, credentials: "omit" });
+}
+
+async function bodyOf<T>(answer: Response): Promise<T> {
+  if (answer.ok) return (await (await exactAnswer(answer)).json()) as T;
+  const problem = (await answer.json().catch(() => ({}))) as Partial<ProblemBody>;
+  throw new Problem(answer.status, problem);
+}
+
+function keptToken(zone: string): Promise<string> {
+  const found = kept.get(zone);
+  if (found !== undefined && found.until > performance.now()) return found.token;
+  const minted = { token: mintToken(zone), until: performance.now() + LIFE_S * 1000 - REST_MS_MIN };
+  minted.token.catch(() => kept.delete(zone));
+  kept.set(zone, minted);
+  return minted.token;
+}

@@ -1,0 +1,57 @@
+import { Anchor, Group, Stack, Title } from "@mantine/core";
+import { Link } from "react-router";
+
+import { pathIn } from "../api/zone";
+import { Empty } from "../parts/Empty";
+import { Listed } from "../parts/Listed";
+import { New } from "../parts/New";
+import { Removal } from "../parts/Removal";
+import { useDeleteClient, useKeys } from "./clients";
+import { KeyActions, KEY_COLUMNS } from "./KeyRow";
+import { NewKeyForm } from "./KeyForm";
+
+interface Props {
+  zone: string;
+  name: string;
+  onEnded: () => void;
+}
+
+/** A client with its keys. */
+export function ClientDetail({ zone, name, onEnded }: Props) {
+  const remove = useDeleteClient(zone, name);
+  const columns = [...KEY_COLUMNS, { title: "Actions", right: true, cell: KeyActions(zone) }];
+  return (
+    <Stack gap="lg">
+      <Group gap="md">
+        <Anchor component={Link} to={`${pathIn(zone, "registrations")}?client=${encodeURIComponent(name)}`} size="sm">
+          Its registrations
+        </Anchor>
+      </Group>
+      <section>
+        <Group justify="space-between" mb="xs">
+          <Title order={2}>Keys</Title>
+          <New label="New key" variant="default">
+            {(made) => <NewKeyForm zone={zone} client={name} onMade={made} />}
+          </New>
+        </Group>
+        <Listed
+          list={useKeys(zone, name)}
+          label="Keys"
+          columns={columns}
+          keyOf={(key) => key.public_id}
+          minWidth={620}
+          empty={<Empty title="It has no key yet" about="Without a key it can do nothing. A key says what it may do, and is shown once." />}
+        />
+      </section>
+      <div>
+        <Removal
+          title={`Delete the client ${name}?`}
+          about="Its keys, registrations and endpoints end with it. Events that it has emitted stay."
+          action="Delete the client"
+          removal={remove}
+          onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
+        />
+      </div>
+    </Stack>
+  );
+}

@@ -1,0 +1,50 @@
+import { Alert, Button, Stack, Text } from "@mantine/core";
+import { IconUsers } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+
+import type { Problem } from "../api/problem";
+import { useZone } from "../api/zone";
+import { oneEvent } from "../events/oneEvent";
+import { Json } from "./Json";
+import { Moment } from "./Moment";
+
+interface Props {
+  problem: Problem;
+  stream?: string; // where the change is told; `system` tells those of all resources
+  onReload: (() => void) | undefined;
+}
+
+/** Instead of a change that came second: what the first one was, and a way to go on from it. */
+export function Changed({ problem, stream = "system", onReload }: Props) {
+  const zone = useZone();
+  const { current } = problem;
+  const first = useQuery({ ...oneEvent(zone, stream, current ?? 0), enabled: current !== undefined, retry: false });
+  const event = first.data;
+  const by = event !== undefined && "source" in event ? String(event.source) : undefined;
+  return (
+    <Alert color="yellow" variant="light" icon={<IconUsers />} role="alert" title="Somebody was faster">
+      <Stack gap="sm" align="start">
+        <Text size="sm">
+          Nothing was changed here, because it has changed since it was loaded
+          {event !== undefined && (
+            <>
+              {" "}
+              (<b>{event.type}</b>
+              {by !== undefined && <> by {by}</>}, <Moment at={event.appended_at} />)
+            </>
+          )}
+          .
+        </Text>
+        {event !== undefined && <Json value={event.attributes} label="what was changed" />}
+        {onReload !== undefined && (
+          <Button size="compact-sm" variant="default" onClick={onReload}>
+            Load what it is now
+          </Button>
+        )}
+        <Text size="xs" c="dimmed" className="mono">
+          {problem.status} {problem.code}
+        </Text>
+      </Stack>
+    </Alert>
+  );
+}

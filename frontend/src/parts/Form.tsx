@@ -1,0 +1,48 @@
+import { Button, Group, Stack } from "@mantine/core";
+import type { ReactNode } from "react";
+
+import { errorAt, Problem } from "../api/problem";
+import { Changed } from "./Changed";
+import { ProblemAlert } from "./ProblemAlert";
+
+interface Props {
+  fields: readonly string[]; // that show their own errors
+  error: unknown;
+  busy: boolean;
+  action: string;
+  onSubmit: () => void;
+  onReload?: () => void; // when somebody else was faster
+  ready?: boolean; // is there anything to be sent?
+  children: ReactNode;
+  aside?: ReactNode; // beside the button
+}
+
+/** The hub checks what is sent; what it refuses is shown at the field that its `position` names, or on top. */
+export function Form({ fields, error, busy, action, onSubmit, onReload, ready = true, children, aside }: Props) {
+  const elsewhere = error != null && !fields.some((field) => errorAt(error, field) !== undefined);
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      <Stack gap="md">
+        {elsewhere &&
+          (error instanceof Problem && error.status === 412 ? (
+            <Changed problem={error} onReload={onReload} />
+          ) : (
+            <ProblemAlert error={error} />
+          ))}
+        {children}
+        <Group justify="end" gap="xs">
+          {aside}
+          <Button type="submit" loading={busy} disabled={!ready}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

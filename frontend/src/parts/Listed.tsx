@@ -1,0 +1,34 @@
+import { Paper, Skeleton } from "@mantine/core";
+import type { ComponentProps, ReactNode } from "react";
+
+import { itemsOf } from "../api/pages";
+import { DataTable } from "./DataTable";
+import { More } from "./More";
+import { ProblemAlert } from "./ProblemAlert";
+
+interface Pages<T> extends ComponentProps<typeof More> {
+  data: { pages: { items: T[]; next: string | null }[] } | undefined;
+  error: unknown;
+  isError: boolean;
+  isPending: boolean;
+  refetch: () => unknown;
+}
+
+type Props<T> = Omit<ComponentProps<typeof DataTable<T>>, "items"> & {
+  list: Pages<T>;
+  empty: ReactNode; // instead of a table without rows
+};
+
+/** A table of what the hub lists in pages, or what there is instead: an error, nothing yet, nothing at all. */
+export function Listed<T>({ list, empty, ...table }: Props<T>) {
+  if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isPending) return <Skeleton h={240} aria-label="Loading" />;
+  const items = itemsOf(list.data);
+  if (items.length === 0) return empty;
+  return (
+    <Paper withBorder bg="var(--card)">
+      <DataTable items={items} {...table} />
+      <More {...list} />
+    </Paper>
+  );
+}

@@ -1,0 +1,34 @@
+import { Button, type MantineSize } from "@mantine/core";
+import { IconPlus } from "@tabler/icons-react";
+import { type ReactNode, useState } from "react";
+
+import { type Secret, SecretOnce } from "./SecretOnce";
+import { Side } from "./Side";
+
+interface Props {
+  label: string; // `New endpoint`
+  size?: MantineSize;
+  variant?: "filled" | "default";
+  children: (onMade: (secret?: Secret) => void) => ReactNode; // the form
+}
+
+/** The button that opens a form at the side; the secret of what it makes is shown once. */
+export function New({ label, size = "md", variant = "filled", children }: Props) {
+  const [open, setOpen] = useState(false);
+  const [secret, setSecret] = useState<Secret>();
+  const made = (its?: Secret) => {
+    setOpen(false);
+    setSecret(its);
+  };
+  return (
+    <>
+      <Button variant={variant} leftSection={<IconPlus size={16} />} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      <Side of={open || undefined} title={() => label} size={size} onClose={() => setOpen(false)}>
+        {() => children(made)}
+      </Side>
+      <SecretOnce secret={secret} onClose={() => setSecret(undefined)} />
+    </>
+  );
+}

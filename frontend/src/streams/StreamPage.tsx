@@ -1,0 +1,88 @@
+import { Skeleton, Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useNavigate, useParams } from "react-router";
+
+import type { Loaded } from "../api/client";
+import { pathIn, useZone } from "../api/zone";
+import { Missing } from "../app/Missing";
+import { EventsTab } from "../events/EventsTab";
+import { Listening } from "../live/Listening";
+import { PageHeader } from "../parts/PageHeader";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { whole } from "../parts/text";
+import { SegmentsTab } from "../segments/SegmentsTab";
+import { StateTab } from "../state/StateTab";
+import { policyOf, retention } from "./policy";
+import { PolicyBadges } from "./PolicyBadges";
+import { StreamPolicy } from "./StreamPolicy";
+import { oneStream, type Stream } from "./streams";
+
+const TABS = ["events", "live", "segments", "state", "policy"] as const;
+type Tab = (typeof TABS)[number];
+const LABELS: Record<Tab, string> = { events: "Events", live: "Live", segments: "Segments", state: "State", policy: "Policy" };
+const INTERVAL_MS = 3_000;
+
+/** One stream; the tab is in the path, so that it can be kept and shared. */
+export function StreamPage() {
+  const zone = useZone();
+  const { stream = "", tab: asked = "events" } = useParams();
+  const tab = TABS.find((one) => one === asked);
+  const navigate = useNavigate();
+  // what is edited must not move below the hands
+  const found = useQuery({ ...oneStream(zone, stream), refetchInterval: tab === "policy" ? false : INTERVAL_MS });
+  const { data, error, isError, refetch } = found;
+
+  if (tab === undefined) return <Missing />;
+  return (
+    <>
+      <PageHeader
+        title={stream}
+        back={{ to: pathIn(zone, "streams"), label: "Streams" }}
+        about={data === undefined ? "…" : aboutOf(data.value)}
+        badges={data !== undefined && <PolicyBadges policy={policyOf(data.value)} />}
+      />
+      <Tabs value={tab} onChange={(next) => void navigate(pathIn(zone, `streams/${encodeURIComponent(stream)}/${next ?? ""}`))} keepMounted={false}>
+        <Tabs.List mb="md" aria-label="About the stream">
+          {TABS.filter((one) => one !== "state" || data?.value.keyed || tab === "state").map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {LABELS[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {data === undefined && !isError && <Skeleton h={420} aria-label="Loading" />}
+        {data !== undefined && (
+          <Tabs.Panel value={tab} tabIndex={-1}>
+            {panelOf(tab, zone, data, () => void refetch())}
+          </Tabs.Panel>
+        )}
+      </Tabs>
+    </>
+  );
+}
+
+function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, onReload: () => void): ReactNode {
+  const { name } = found.value;
+  switch (tab) {
+    case "events":
+      return <EventsTab key={name} stream={name} />;
+    case "live":
+      return <Listening key={name} stream={name} />;
+    case "segments":
+      return <SegmentsTab zone={zone} stream={found.value} />;
+    case "state":
+      return <StateTab zone={zone} stream={found.value} />;
+    case "policy":
+      return <StreamPolicy key={`${name} ${found.etag ?? ""}`} zone={zone} found={found} onReload={onReload} />;
+  }
+}
+
+function aboutOf(stream: Stream): string {
+  const { first, last } = stream;
+  const kept = retention(policyOf(stream));
+  const keeps = kept === "no limit" ? "Kept without a limit" : `Kept: ${kept}`;
+  if (last === null || first === null) return `${keeps}. Its memory is away.`;
+  if (last === 0) return `${keeps}. No event yet.`;
+  return `${keeps}. Sequences ${whole(first)} to ${whole(last)} are held.`;
+}
