@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+import orjson
+
 from eventhub.errors import InvalidField
 from eventhub.event.errors import ImmutableProperty
 
@@ -50,7 +52,7 @@ class Switch(NamedTuple):
         for step in steps:
             step(after)
         for path in immutable:
-            if _get(before, path) != _get(after, path):
+            if _text(_get(before, path)) != _text(_get(after, path)):
                 raise ImmutableProperty(field=f"attributes.{path}")
         return {**event, "attributes": after}
 
@@ -101,6 +103,11 @@ def _rename_all(attributes: Attributes, paths: Mapping[str, str]) -> None:
 def _remove_all(attributes: Attributes, paths: Collection[str]) -> None:
     for path in paths:
         _take(attributes, path)
+
+
+def _text(value: Any) -> bytes:
+    """Values compare as JSON: Python takes true for 1."""
+    return b"" if value is _MISSING else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def _set(attributes: Attributes, path: str, value: Any) -> None:

@@ -65,6 +65,11 @@ def test_an_immutable_property_may_not_be_made_on_the_way() -> None:
         Switch.of({"*": [{"set": {"origin": 1}}]}).apply(event(), ["origin"])
 
 
+def test_one_is_not_true() -> None:
+    with pytest.raises(ImmutableProperty):
+        Switch.of({"*": [{"set": {"flag": 1}}]}).apply(event(flag=True), ["flag"])
+
+
 def test_what_leaves_immutable_properties_alone_is_fine() -> None:
     switch = Switch.of({"*": [{"set": {"origin.city": "Basel"}}, {"remove": ["other"]}]})
     given = event(origin={"city": "Basel"}, other=1)
