@@ -228,6 +228,8 @@ DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished t
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
+# endpoints of one client that hang together hold no more, and leave the others a third
+CALLBACK_SLOTS_PER_CLIENT_MAX = 384
 CALLBACK_SLOTS_PER_ENDPOINT_MAX = 32  # so that no endpoint takes many of them
 # all endpoints that are new or in trouble hold so many, and the healthy always have the rest: new
 # ones that hang begin 64 requests in 2 s and keep each for 12 s
@@ -295,6 +297,7 @@ OUTBOX_TIMEOUT_S = 10.0  # FOX's T, twice what the hub may take: silence, then i
 CURSOR_FILE_S = 0.1  # a command's cursor is written so often; a crash repeats what came since
 PROGRAM_TIMEOUT_S = 60.0  # of a program that the command line runs for an event
 FORWARD_LOCAL_TIMEOUT_S = 12.0  # of a receiver; as long as the hub's own callbacks wait
+RELAY_RETRY_S = 3_600.0  # a relay waits so long for a hub that is away, then ends with a status
 CONSUMER_TRIES = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
 

@@ -105,9 +105,8 @@ class Outbox:
         self._file = await self._desk.open(self._path)
         await self._hub.__aenter__()
         found = await self._desk.disk(self._file.profile)
-        origin = found.origin or self._terms.clock.now_us()
         application = self._terms.application or found.application
-        self.profile = found._replace(origin=origin, application=application)
+        self.profile = found._replace(application=application)
         await self._next_incarnation()
         for stream in await self._desk.disk(self._file.streams):
             self._start(stream)
@@ -175,8 +174,9 @@ class Outbox:
         """On the disk before the first id is made with it."""
         self.profile = self.profile._replace(incarnation=self.profile.incarnation + 1)
         await self._desk.disk(self._file.keep, self.profile)
-        incarnation = self.profile.origin + self.profile.incarnation
-        self._issuer = IdIssuer(client="", clock=self._terms.clock, incarnation=incarnation)
+        self._issuer = IdIssuer(
+            client="", clock=self._terms.clock, incarnation=self.profile.incarnation
+        )
 
     def _complete(self, event: Event) -> tuple[EventId, bytes]:
         id = self._issuer.next()
@@ -187,9 +187,8 @@ class Outbox:
 
     async def _renumbered(self, queued: Queued) -> Queued:
         """Nobody knows whether the event was stored under its old id: under a new one it will be,
-        perhaps once more. A file that somebody copied gets here too, so the origin is new as well.
+        perhaps once more.
         """
-        self.profile = self.profile._replace(origin=self._terms.clock.now_us())
         await self._next_incarnation()
         event = orjson.loads(queued.event)
         _log.warning("event %s gets a new id: %s is below its window", queued.number, event["id"])

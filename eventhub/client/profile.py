@@ -15,7 +15,6 @@ class Profile(NamedTuple):
     application: tuple[str, ...] = ()  # given to events that name none (FOX-03)
     interests: tuple[dict[str, Any], ...] = ()  # the client's own words, such as its listens
     incarnation: int = 0  # starts and reconnections of this outbox so far (FOX-51)
-    origin: int = 0  # added to the incarnation in ids, so that two outboxes of one client differ
     node: str = ""  # the hub's URL, as it was last reached
     address: str = ""  # the address and port that the URL meant
     ip: str = ""  # our own address towards it

@@ -217,6 +217,87 @@ def test_streams_segments_and_state(zone: LiveZone, tmp_path: Path) -> None:
     assert raw.stat().st_size > 0
 
 
+@pytest.mark.req("FOX-03")
+def test_a_relay_transforms_by_application_and_stores_each_event_once(
+    zone: LiveZone, tmp_path: Path
+) -> None:
+    zone.create_stream("orders", segment_events_max=3)
+    zone.create_stream("partner")
+    switch = tmp_path / "switch.json"
+    rename = [{"rename": {"total": "amount"}}, {"set": {"currency": "CHF"}}]
+    switch.write_bytes(orjson.dumps({"billing": rename, "*": [{"remove": ["n"]}]}))
+
+    def event(n: int, *application: str) -> dict[str, Any]:
+        return {**EVENT, "attributes": {"n": n, "total": n}, "application": application}
+
+    zone.emit("orders", [event(1, "billing"), event(2, "till"), event(3, "till", "billing")])
+    zone.emit("orders", [event(4), event(5, "billing")])
+    shell = Shell(zone)
+    words = ("relay", "orders", "partner", "--switch", str(switch))
+    shell.ok(*words, "--count", "3")
+    shell.ok(*words, "--count", "5")  # from the beginning again
+    made = shell.ok("replay", "partner").lines
+    assert [line["event"]["attributes"] for line in made] == [
+        {"n": 1, "amount": 1, "currency": "CHF"},
+        {"total": 2},
+        {"n": 3, "amount": 3, "currency": "CHF"},
+        {"total": 4},
+        {"n": 5, "amount": 5, "currency": "CHF"},
+    ]
+    first = shell.ok("replay", "orders").lines[0]
+    place = f"{first['segment']}:{first['sequence']}"
+    assert made[0]["event"]["cause"] == f"orders:{place}"
+    billing = shell.ok("replay", "orders", "--application", "billing").lines
+    assert ns(billing) == [1, 3, 5], "chosen by application"
+
+
+@pytest.mark.req("FOX-03", "FOX-05")
+def test_a_relay_changes_no_immutable_property(zone: LiveZone, tmp_path: Path) -> None:
+    zone.create_stream("orders")
+    zone.create_stream("partner")
+    schema = {"properties": {"origin": {"type": "string", "readOnly": True}}}
+    path = "/v1/types/shop/order.placed"
+    assert zone.hub.call("PUT", path, {"schema": schema}, key=zone.admin).status == 201
+    while True:  # until the web process that we ask knows the type
+        zone.emit("orders", {**EVENT, "attributes": {"origin": "Basel"}})
+        shell = Shell(zone)
+        found = shell.ok("replay", "orders").lines
+        if "version" in found[-1]["event"]:
+            break
+    switch = tmp_path / "switch.json"
+    switch.write_bytes(orjson.dumps({"*": [{"set": {"origin": "Bern"}}]}))
+    last = f"{found[-1]['segment']}:{found[-1]['sequence'] - 1}"
+    words = ("relay", "orders", "partner", "--switch", str(switch), "--from", last)
+    refused = shell.run(*words)
+    assert refused.status == 1
+    assert "attributes.origin is immutable" in refused.err
+    skipped = shell.ok(*words, "--on-immutable", "skip", "--count", "1")
+    assert "left out" in skipped.err
+    assert shell.ok("replay", "partner").out == ""
+    switch.write_bytes(b'{"*": [{"turn": {}}]}')
+    wrong = shell.run(*words)
+    assert (wrong.status, "*[0]" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [
+        (
+            "cloudevents",
+            '{"specversion": "1.0", "id": "1", "source": "/till", "type": "paid", "n": 7}',
+        ),
+        ("oif", "type: paid; n: 7"),
+    ],
+)
+def test_events_of_other_forms_are_taken(zone: LiveZone, form: str, line: str) -> None:
+    zone.create_stream("orders")
+    shell = Shell(zone)
+    shell.ok("emit", "orders", "--format", form, stdin=line)
+    [found] = shell.ok("replay", "orders").lines
+    assert found["event"]["type"] == "paid"
+    assert str(found["event"]["attributes"]["n"]) == "7"
+
+
 def test_an_outbox_on_the_command_line(hub: LiveHub, zone: LiveZone, tmp_path: Path) -> None:
     zone.create_stream("orders")
     box = str(tmp_path / "box")
@@ -348,6 +429,7 @@ def test_every_command_has_help_with_an_example(zone: LiveZone) -> None:
         ("emit",),
         ("listen",),
         ("replay",),
+        ("relay",),
         ("streams",),
         ("segments",),
         ("state",),

@@ -11,6 +11,7 @@ from eventhub.client.commands.listen import listen, replay
 from eventhub.client.commands.manage import segments, state, streams, types
 from eventhub.client.commands.outbox import outbox
 from eventhub.client.commands.output import say
+from eventhub.client.commands.relay import relay
 from eventhub.client.commands.settings import Given, settings
 
 
@@ -71,5 +72,5 @@ def main(context: click.Context, /, **given: Any) -> None:
     context.obj = settings(Given(**given))
 
 
-for command in (emit, listen, replay, streams, segments, state, types, outbox):
+for command in (emit, listen, replay, relay, streams, segments, state, types, outbox):
     main.add_command(command)

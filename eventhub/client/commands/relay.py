@@ -1,0 +1,164 @@
+"""`eventhub relay`: a stream's events into another stream, transformed on the way. Plain; click."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import click
+import orjson
+
+from eventhub import limits
+from eventhub.client.commands.cursor_file import CursorFile
+from eventhub.client.commands.exits import USAGE, Failed, run
+from eventhub.client.commands.filters import StartType, filters, wanted
+from eventhub.client.commands.output import say
+from eventhub.client.commands.settings import Given, Settings, settings
+from eventhub.client.errors import NotThere, ProducerWindow
+from eventhub.client.remote import HubClient
+from eventhub.client.typecache import TypeCache
+from eventhub.client.types import Delivered
+from eventhub.errors import EventHubError
+from eventhub.event.errors import ImmutableProperty
+from eventhub.event.transform import Switch
+
+_INT63 = (1 << 63) - 1
+_NEW = ("source", "id")  # set by the hub that takes it, or made here
+
+
+class Passing(NamedTuple):
+    """What a relay needs of both sides."""
+
+    stream: str
+    to: str
+    here: HubClient
+    there: HubClient
+    switch: Switch
+    types: TypeCache
+
+
+@click.command()
+@click.argument("stream")
+@click.argument("to")
+@click.option("--to-url", default="", help="Another hub; without it the same.")
+@click.option("--to-key-file", default="", help="The key for the other side (chmod 600).")
+@click.option(
+    "--switch",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A JSON file: transformers by the application that issued the event.",
+)
+@click.option(
+    "--from",
+    "start",
+    type=StartType(),
+    default="oldest",
+    show_default=True,
+    help="Where to begin: now, oldest, boot, <segment>:<sequence> or a time.",
+)
+@click.option(
+    "--cursor-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Go on from where the last run with this file ended.",
+)
+@click.option(
+    "--on-immutable",
+    type=click.Choice(("stop", "skip")),
+    default="stop",
+    show_default=True,
+    help="When a transformer changes what its type declares immutable.",
+)
+@click.option("--count", type=click.IntRange(min=1), help="End after so many events.")
+@filters
+@click.pass_obj  # fmt: skip
+def relay(given: Settings, /, stream: str, to: str, **options: Any) -> None:
+    """Emit the events of STREAM into the stream TO, also of another hub, for as long as it runs.
+
+    Each event is stored there once, however often the command is ended and started. Domain, type,
+    body, key, channels and application stay; `cause` names the event it was made of. A switch
+    chooses a transformer by application:
+
+    \b
+    {"billing": [{"rename": {"total": "amount"}}, {"set": {"currency": "CHF"}}],
+     "*": [{"remove": ["internal"]}]}
+
+    \b
+    eventhub relay orders archive.orders --cursor-file relay.cursor
+    eventhub relay orders partner --switch switch.json --to-url https://hub.example --to-key-file k
+    """
+    run(_relay(given, (stream, to), options))
+
+
+async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any]) -> None:
+    stream, to = names
+    place = CursorFile(options["cursor_file"], stream) if options["cursor_file"] else None
+    start = (place.load() if place else None) or options["start"]
+    target = settings(Given(options["to_url"] or given.url, "", options["to_key_file"], ""))
+    there = target if options["to_key_file"] else given._replace(url=target.url)
+    async with given.hub() as here, there.hub() as other:
+        await here.call("GET", "/healthz")
+        passing = Passing(stream, to, here, other, _switch(options["switch"]), TypeCache(here))
+        events = here.listen(stream, start=start, **wanted(options))
+        try:
+            await _pass(passing, events, place, options)
+        finally:
+            if place:
+                place.save()
+
+
+async def _pass(
+    passing: Passing,
+    events: AsyncIterator[Delivered],
+    place: CursorFile | None,
+    options: dict[str, Any],
+) -> None:
+    count = 0
+    async with aclosing(events):  # type: ignore[type-var]
+        async for delivered in events:
+            try:
+                made = await transformed(passing, delivered)
+            except ImmutableProperty as error:
+                message = f"Event {delivered.cursor.text}: {error.field} is immutable"
+                if options["on_immutable"] == "stop":
+                    raise Failed(f"{message}. --on-immutable skip leaves it out.") from error
+                say(f"{message}; left out.")
+            else:
+                with suppress(ProducerWindow):  # later ones are there, so this one was, too
+                    await passing.there.emit(passing.to, made, retry_for_s=limits.RELAY_RETRY_S)
+            if place:
+                place.moved(delivered.cursor)
+            count += 1
+            if count == options["count"]:
+                return
+
+
+async def transformed(passing: Passing, delivered: Delivered) -> dict[str, Any]:
+    """The event to emit there. Its id follows from its place here, so that a repeat is found.
+
+    Raises ImmutableProperty.
+    """
+    try:
+        definition = (await passing.types.parse(delivered)).definition
+    except NotThere:
+        definition = None  # a version that nobody declared
+    immutable = definition.immutable if definition else ()
+    made = passing.switch.apply(delivered.event, immutable)
+    return {
+        **{name: value for name, value in made.items() if name not in _NEW},
+        "id": {
+            "incarnation": UUID(delivered.segment).int & _INT63,
+            "sequence": delivered.sequence,
+        },
+        "cause": f"{passing.stream}:{delivered.cursor.text}",
+    }
+
+
+def _switch(path: Path | None) -> Switch:
+    if path is None:
+        return Switch({})
+    try:
+        return Switch.of(orjson.loads(path.read_bytes()))
+    except orjson.JSONDecodeError as error:
+        raise Failed(f"{path} is not JSON: {error}", USAGE) from error
+    except EventHubError as error:
+        raise Failed(f"{path}: {error.message} ({error.field})", USAGE) from error
