@@ -214,7 +214,7 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
     start: Any = asked.start
     if start not in ("now", "oldest", "boot"):
         segment, _, sequence = start.partition(":")
-        start = Cursor(segment, int(sequence)) if len(segment) == 36 else At(start)
+        start = Cursor(segment, int(sequence)) if len(segment) == 36 else At.of(start)
     archive = archive_of(asked.hub.env["EVENTHUB_ARCHIVE_URL"])
     async with Log.open(database_url=asked.hub.database_url, archive=archive) as log:
         gate, feed = Gate(log, secret="of this process", clock=SystemClock()), Feed(log)
