@@ -32,7 +32,7 @@ def show(zone: LiveZone, accept: str, sequence: int = 1) -> Answer:
 def made(**more: Any) -> CloudEvent:
     attributes = {
         "id": "A-1",
-        "source": "/shop/till 7".replace(" ", "-"),
+        "source": "/shop/till-7",
         "type": "com.example.order.placed",
         "subject": "order 1",
         "datacontenttype": "application/json",
@@ -75,7 +75,8 @@ async def test_the_cloudevents_package_talks_to_the_hub(
 
 def test_a_batch_of_cloudevents_is_stored_whole_or_not_at_all(zone: LiveZone) -> None:
     zone.create_stream("quotes")
-    bodies = [to_structured_event(made(id=id)).body for id in ("1", "2", "")]
+    bodies = [to_structured_event(made(id=id)).body for id in ("1", "2")]
+    bodies.append(bodies[0].replace(b'"id": "1"', b'"id": ""').replace(b'"id":"1"', b'"id":""'))
     batch = "application/cloudevents-batch+json"
     problem = emit(zone, b"[" + b",".join(bodies) + b"]", batch).refused(400, "invalid_field")
     assert problem["position"] == {"index": 2, "field": "id"}
