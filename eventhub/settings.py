@@ -107,7 +107,12 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "EventHub",
-    "DESCRIPTION": "Emit events, listen from a cursor, manage zones, clients, keys and streams.",
+    "DESCRIPTION": (
+        "Emit events, listen from a cursor, read and put the state of keys; manage zones, clients,"
+        " keys, channels, streams, types, registrations, endpoints, deliveries and storage. Every"
+        " reply says by `EventHub-Sequence` and `EventHub-Segment` what it can know of; a change"
+        " says by `EventHub-Caused` what it caused, and takes `EventHub-Action` and `If-Match`."
+    ),
     "VERSION": "0.1.0",
     "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12
     "SERVE_INCLUDE_SCHEMA": False,

@@ -103,7 +103,12 @@ def test_what_is_for_good_does_not_change(
     "change",
     [
         {"keyed": True},
+        {"segment_events_max": 10},
+        {"segment_bytes_max": 10},
         {"segment_age_s_max": 60},
+        {"retain_age_s": 60},
+        {"retain_events": limits.TRANSIENT_EVENTS_MAX + 1},
+        {"retain_bytes": limits.TRANSIENT_BYTES_MAX + 1},
         {"on_lag": "drop"},
         {"hold": "case 17"},
         {"archive": True},
