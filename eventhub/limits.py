@@ -323,7 +323,7 @@ STATE_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same read
 
 # --- archive ---
 ARCHIVE_ROW_GROUP_EVENTS_MAX = 4_096  # what is decoded for the sake of one event: some 5 ms
-ARCHIVE_ROW_GROUP_BYTES_MAX = 16 * 1024 * 1024  # of stored bytes; bounds archiver's and reader's memory
+ARCHIVE_ROW_GROUP_BYTES_MAX = 16 * 1024 * 1024  # of stored bytes; bounds the memory of both sides
 ARCHIVE_ATTRIBUTES_MAX = 256  # names with a column of their own in one file; the JSON text has all
 ARCHIVE_NAMES_MAX = 10_000  # counted to find those; more distinct names are nobody's columns
 ARCHIVE_PRODUCERS_MAX = 10_000  # listed in a manifest; some 80 bytes each
