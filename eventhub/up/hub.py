@@ -24,7 +24,7 @@ from eventhub.up.listener import PortBusy
 from eventhub.up.output import Output
 from eventhub.up.postgres import Postgres
 from eventhub.up.redisserver import Redis
-from eventhub.up.supervisor import HubFailed, Part, Supervisor
+from eventhub.up.supervisor import HubFailed, Part, Patience, Supervisor
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
 CELERY = ("-m", "celery", "-q", "-A", "eventhub.celery")
@@ -173,8 +173,10 @@ def _run(
         place.identity,
         output,
         keep_fds=(place.lock,),
-        restarts_per_minute=options.restarts_per_minute,
-        excuse=lambda: "the disk is full" if ballast is not None and ballast.short else "",
+        patience=Patience(
+            options.restarts_per_minute,
+            lambda: "the disk is full" if ballast is not None and ballast.short else "",
+        ),
     )
     url = listener.local_url(hub)
     ready = banner.text(url, place.folder, servers.environment(), demo=options.demo)

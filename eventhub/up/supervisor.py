@@ -67,6 +67,18 @@ class _Exit(NamedTuple):
     status: int
 
 
+class Patience(NamedTuple):
+    """How often a part may end. `excuse` says why one that has just ended is not to blame, or
+    nothing: then it is started again however often.
+    """
+
+    restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX
+    excuse: Callable[[], str] = lambda: ""
+
+
+PATIENCE = Patience()
+
+
 class Supervisor:
     """Runs the parts until a signal, or until one of them fails for good."""
 
@@ -77,18 +89,13 @@ class Supervisor:
         output: Output,
         *,
         keep_fds: tuple[int, ...] = (),
-        restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX,
-        excuse: Callable[[], str] = lambda: "",
+        patience: Patience = PATIENCE,
     ) -> None:
-        """`excuse` says why a part that has just ended is not to blame, or nothing: then it is
-        started again however often.
-        """
-        self._excuse = excuse
         self._runs = [_Run(part) for part in parts]
         self._identity = identity
         self._output = output
         self._keep_fds = keep_fds
-        self._restarts_per_minute = restarts_per_minute
+        self._patience = patience
         self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
         self._stop_signals = 0
         self._complete = False  # all were ready once; from then on nothing is ended for being slow
@@ -177,7 +184,7 @@ class Supervisor:
         if run.part.once and event.status == 0:
             run.ready = True
             return
-        excuse = self._excuse()
+        excuse = self._patience.excuse()
         if excuse:
             self._plan(run, limits.DISK_FULL_RESTART_S)
             self._output.say(f"{run.name} ended with status {event.status}, {excuse}: trying again")
@@ -189,7 +196,7 @@ class Supervisor:
     def _plan_restart(self, run: _Run, status: int) -> None:
         now = time.monotonic()
         run.restarts_at = [at for at in run.restarts_at if now - at < WINDOW_S]
-        delay_s = decide(run.restarts_at, now, self._restarts_per_minute).delay_s
+        delay_s = decide(run.restarts_at, now, self._patience.restarts_per_minute).delay_s
         if delay_s is None:
             raise HubFailed(
                 f"{run.name} ended with status {status} and was restarted {len(run.restarts_at)} "

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [log|callbacks|exact]`: random faults; see docs/chaos.md."""
+"""`python -m tests.chaos [log|callbacks|exact|disk]`: random faults; see docs/chaos.md."""
 
 import argparse
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.chaos import report
+from tests.chaos import disk, report
 from tests.chaos.callbacks import run as callbacks
 from tests.chaos.exact import run as exact
 from tests.chaos.faults import FAULTS, choose
@@ -103,6 +103,7 @@ KINDS = {
     "log": Kind(add_arguments, log),
     "callbacks": Kind(callbacks.add_arguments, callbacks.run),
     "exact": Kind(exact.add_arguments, exact.run),
+    "disk": Kind(disk.add_arguments, disk.run),
     "quota": Kind(quota.add_arguments, quota.run),
 }
 

@@ -22,7 +22,7 @@ PERSISTENCE_S = 90.0  # a hub that does not take an event for so long has failed
 REQUEST_TIMEOUT_S = 30.0
 PACE_S = 0.004  # how finely the offered rate is cut
 PAUSE_S_MAX = 0.3  # between two attempts, unless the hub says otherwise
-STORED_NOTHING = ("database_unavailable", "overloaded", "unavailable")
+STORED_NOTHING = ("database_unavailable", "overloaded", "storage_full", "unavailable")
 
 
 class Habit(NamedTuple):
