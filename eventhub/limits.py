@@ -326,6 +326,7 @@ ARCHIVE_ROW_GROUP_EVENTS_MAX = 4_096  # what is decoded for the sake of one even
 ARCHIVE_ROW_GROUP_BYTES_MAX = 16 * 1024 * 1024  # of stored bytes; bounds the memory of both sides
 ARCHIVE_ATTRIBUTES_MAX = 256  # names with a column of their own in one file; the JSON text has all
 ARCHIVE_NAMES_MAX = 10_000  # counted to find those; more distinct names are nobody's columns
+ARCHIVE_SHAPES_MAX = 1_000  # sets of names and types told apart; a stream has a few
 ARCHIVE_PRODUCERS_MAX = 10_000  # listed in a manifest; some 80 bytes each
 ARCHIVE_STATEMENT_S_MAX = 30  # one page of rows; a disk at its limit still gives it
 ARCHIVE_LEASE_S = 60.0  # until another archiver takes over; longer than syncing a large file

@@ -7,11 +7,12 @@ connection leaves it one, and so does a request that is kept longer than CALLBAC
 is noticed before it times out. Those that are new and those in trouble have a share each, so that
 what is known to hang takes nothing from what was never tried, and both together leave the healthy
 their part. A new one that hangs is in trouble from then on, and its slots are free for other new
-ones, up to the bound of both.
+ones, up to the bound of both. No client holds more than its share, however good its endpoints were:
+those of one receiver hang together.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Literal
 
 from eventhub import limits
@@ -39,6 +40,7 @@ class Slots:
         self._clock = clock
         self._endpoints: dict[int, _Endpoint] = {}
         self._busy: dict[int, _Endpoint] = {}  # those that hold slots
+        self._clients: dict[int, int] = {}  # whose these are, and those that were granted some
         self.held = 0
         self._requests = 0
 
@@ -46,8 +48,9 @@ class Slots:
     def free(self) -> int:
         return limits.CALLBACK_SLOTS_MAX - self.held
 
-    def grant(self, endpoint_ids: Iterable[int]) -> dict[int, int]:
+    def grant(self, clients: Mapping[int, int]) -> dict[int, int]:
         """How many deliveries may be claimed for each endpoint; those with none are left out.
+        `clients`: whose they are, by endpoint.
 
         The slots are dealt in rounds and in the order given, so that a few endpoints get more than
         their share only of what the others do not need. One that is not proven gets one in a round.
@@ -55,7 +58,8 @@ class Slots:
         now_s = self._clock.monotonic_s()
         free = min(self.free, limits.CALLBACK_CLAIM_DELIVERIES_MAX)
         left = self._left(now_s)
-        room = {each: self._room(each, now_s) for each in endpoint_ids}
+        own = self._held_by_client()
+        room = {each: self._room(each, now_s) for each in clients}
         standings = {each: self._standing(each, now_s) for each in room}
         granted: dict[int, int] = {}
         while free > 0 and room:
@@ -63,14 +67,18 @@ class Slots:
             for each, wanted in list(room.items()):
                 standing = standings[each]
                 most = share if standing == "proven" else 1
-                count = max(0, min(wanted, most, free, left[standing]))
+                client_left = limits.CALLBACK_SLOTS_PER_CLIENT_MAX - own[clients[each]]
+                count = max(0, min(wanted, most, free, left[standing], client_left))
                 granted[each] = granted.get(each, 0) + count
+                own[clients[each]] += count
                 free -= count
                 left[standing] -= count
                 room[each] -= count
                 if not count or not room[each]:
                     del room[each]
-        return {each: count for each, count in granted.items() if count}
+        granted = {each: count for each, count in granted.items() if count}
+        self._clients.update({each: clients[each] for each in granted})
+        return granted
 
     def hold(self, endpoint_id: int) -> None:
         """A claimed delivery, or an ordered lane, takes a slot."""
@@ -85,8 +93,10 @@ class Slots:
         self.held -= 1
         if not endpoint.held:
             del self._busy[endpoint_id]
+            self._clients.pop(endpoint_id, None)
         if len(self._endpoints) > limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX:
             self._endpoints = dict(self._busy)
+            self._clients = {each: self._clients.get(each, 0) for each in self._busy}
 
     def began(self, endpoint_id: int) -> int:
         """A request is under way; `ended` takes the number."""
@@ -114,6 +124,12 @@ class Slots:
     def _standing(self, endpoint_id: int, now_s: float) -> Standing:
         endpoint = self._endpoints.get(endpoint_id)
         return "new" if endpoint is None else _standing(endpoint, now_s)
+
+    def _held_by_client(self) -> Counter[int]:
+        held: Counter[int] = Counter()
+        for endpoint_id, endpoint in self._busy.items():
+            held[self._clients.get(endpoint_id, 0)] += endpoint.held
+        return held
 
     def _left(self, now_s: float) -> dict[Standing, int]:
         """What may still be granted to endpoints of each standing."""

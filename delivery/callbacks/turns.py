@@ -37,8 +37,10 @@ class Turns:
                 due[place] = endpoint
         return due
 
-    def order(self, endpoints: Iterable[Endpoint]) -> list[int]:
-        """Endpoints' ids: of each client the one that has waited longest, then its next."""
+    def order(self, endpoints: Iterable[Endpoint]) -> dict[int, int]:
+        """Endpoints' ids with their clients', in order: of each client the one that has waited
+        longest, then its next.
+        """
         clients = {each.id: each.client_id for each in endpoints}
         waited = sorted(clients, key=lambda each: (self._granted.get(each, 0), each ^ self._start))
         before: Counter[int] = Counter()
@@ -46,7 +48,7 @@ class Turns:
         for each in waited:
             ranks[each] = before[clients[each]]
             before[clients[each]] += 1
-        return sorted(waited, key=ranks.__getitem__)
+        return {each: clients[each] for each in sorted(waited, key=ranks.__getitem__)}
 
     def grant(self, due: dict[Any, Endpoint], endpoint_ids: Iterable[int]) -> None:
         """These were granted slots now; the others of `due` wait."""

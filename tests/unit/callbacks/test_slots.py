@@ -1,5 +1,7 @@
 """Fair shares of the slots, and small ones for endpoints in trouble."""
 
+from collections.abc import Iterable
+
 from delivery.callbacks.slots import Slots
 from eventhub import limits
 from eventhub.clock import ManualClock
@@ -11,6 +13,11 @@ UNPROVEN = limits.CALLBACK_SLOTS_UNPROVEN_MAX
 NEW_SHARE = limits.CALLBACK_SLOTS_NEW_MAX
 TROUBLE_SHARE = limits.CALLBACK_SLOTS_TROUBLE_MAX
 SLOW_S = limits.CALLBACK_SLOW_S + 0.1
+
+
+def alone(endpoints: Iterable[int]) -> dict[int, int]:
+    """Each is of a client of its own."""
+    return {each: each for each in endpoints}
 
 
 def tried(slots: Slots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
@@ -33,7 +40,7 @@ def test_a_new_endpoint_begins_small_and_doubles_with_good_answers() -> None:
     slots = Slots(ManualClock())
     granted = []
     for _ in range(6):
-        granted.append(slots.grant([1])[1])
+        granted.append(slots.grant(alone([1]))[1])
         tried(slots, 1)
     assert granted == [NEW, 2 * NEW, 4 * NEW, 8 * NEW, CAP, CAP]
 
@@ -41,7 +48,7 @@ def test_a_new_endpoint_begins_small_and_doubles_with_good_answers() -> None:
 def test_an_error_that_comes_quickly_is_an_answer() -> None:
     slots = Slots(ManualClock())
     tried(slots, 1, "status", times=9)
-    assert slots.grant([1]) == {1: CAP}
+    assert slots.grant(alone([1])) == {1: CAP}
 
 
 def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
@@ -49,16 +56,16 @@ def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
         slots = Slots(ManualClock())
         tried(slots, 1, times=9)
         tried(slots, 1, outcome)
-        assert slots.grant([1]) == {1: 1}
+        assert slots.grant(alone([1])) == {1: 1}
         tried(slots, 1)
-        assert slots.grant([1]) == {1: 2}
+        assert slots.grant(alone([1])) == {1: 2}
 
 
 def test_slots_are_shared_equally_and_never_more_than_there_are() -> None:
     slots = Slots(ManualClock())
     for endpoint in range(1, 25):
         tried(slots, endpoint, times=9)
-    while granted := slots.grant(range(1, 25)):
+    while granted := slots.grant(alone(range(1, 25))):
         assert max(granted.values()) - min(granted.values()) <= 1
         assert sum(granted.values()) <= limits.CALLBACK_CLAIM_DELIVERIES_MAX
         take(slots, granted)
@@ -71,7 +78,7 @@ def test_what_some_do_not_need_others_get() -> None:
         tried(slots, endpoint, times=9)
     full = TOTAL // CAP - 1
     take(slots, dict.fromkeys(range(1, full + 1), CAP))
-    granted = slots.grant(range(1, 33))
+    granted = slots.grant(alone(range(1, 33)))
     assert sum(granted.values()) == TOTAL - full * CAP
     assert set(granted) <= set(range(full + 1, 33))
     assert max(granted.values()) - min(granted.values()) <= 1
@@ -82,10 +89,10 @@ def test_endpoints_that_are_not_proven_leave_the_healthy_their_part() -> None:
     for endpoint in range(1, 9):
         tried(slots, endpoint, times=9)
     unknown = range(100, 200)
-    take(slots, slots.grant(unknown))
+    take(slots, slots.grant(alone(unknown)))
     assert slots.held == NEW_SHARE
-    assert slots.grant(unknown) == {}
-    granted = slots.grant([*unknown, *range(1, 9)])
+    assert slots.grant(alone(unknown)) == {}
+    granted = slots.grant(alone([*unknown, *range(1, 9)]))
     assert granted == dict.fromkeys(range(1, 9), CAP)
 
 
@@ -95,13 +102,13 @@ def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() ->
     unknown = range(100, 1_100)
     seen: set[int] = set()
     for wave in range(1, UNPROVEN // NEW_SHARE + 1):
-        granted = slots.grant([each for each in unknown if each not in seen])
+        granted = slots.grant(alone([each for each in unknown if each not in seen]))
         assert set(granted.values()) == {1}  # many wait, so each gets one
         seen.update(granted)
         take(slots, granted)
         assert slots.held == wave * NEW_SHARE
         clock.advance_s(SLOW_S)
-    assert slots.grant(unknown) == {}
+    assert slots.grant(alone(unknown)) == {}
     assert slots.free == TOTAL - UNPROVEN
 
 
@@ -110,9 +117,9 @@ def test_those_in_trouble_take_nothing_from_those_that_were_never_tried() -> Non
     troubled, unknown = range(1, 500), range(1_000, 1_500)
     for endpoint in troubled:
         tried(slots, endpoint, "timeout")
-    take(slots, slots.grant(troubled))
+    take(slots, slots.grant(alone(troubled)))
     assert slots.held == TROUBLE_SHARE
-    granted = slots.grant([*troubled, *unknown])
+    granted = slots.grant(alone([*troubled, *unknown]))
     assert set(granted) <= set(unknown)
     assert sum(granted.values()) == NEW_SHARE
 
@@ -122,9 +129,9 @@ def test_an_endpoint_that_hangs_gets_no_more_before_it_times_out() -> None:
     slots = Slots(clock)
     tried(slots, 1, times=9)
     take(slots, {1: 5})
-    assert slots.grant([1]) == {1: CAP - 5}
+    assert slots.grant(alone([1])) == {1: CAP - 5}
     clock.advance_s(limits.CALLBACK_SLOW_S + 0.1)
-    assert slots.grant([1]) == {}
+    assert slots.grant(alone([1])) == {}
 
 
 def test_an_answer_that_takes_long_is_no_good_answer() -> None:
@@ -136,7 +143,7 @@ def test_an_answer_that_takes_long_is_no_good_answer() -> None:
     clock.advance_s(limits.CALLBACK_SLOW_S + 0.1)
     slots.ended(1, request, "delivered")
     slots.release(1)
-    assert slots.grant([1]) == {1: 1}
+    assert slots.grant(alone([1])) == {1: 1}
 
 
 def test_what_is_remembered_is_bounded() -> None:
@@ -149,3 +156,20 @@ def test_what_is_remembered_is_bounded() -> None:
     slots.release(-1)
     slots.release(-1)
     assert slots.held == 0
+
+
+def test_a_client_whose_good_endpoints_hang_together_leaves_the_others_a_third() -> None:
+    slots = Slots(ManualClock())
+    for endpoint in range(1, 41):
+        tried(slots, endpoint, times=9)
+    together = dict.fromkeys(range(1, 25), 7)  # 24 times 32 slots are more than there are
+    while granted := slots.grant(together):
+        taken = take(slots, granted)
+    assert slots.held == limits.CALLBACK_SLOTS_PER_CLIENT_MAX < TOTAL
+    assert slots.grant({30: 7}) == {}
+    others = slots.grant({30: 7, **dict.fromkeys(range(31, 41), 8)})
+    assert sum(others.values()) == TOTAL - limits.CALLBACK_SLOTS_PER_CLIENT_MAX
+    assert 30 not in others
+    for endpoint, _ in taken:
+        slots.release(endpoint)
+    assert sum(slots.grant({30: 7}).values()) == min(CAP, len(taken))
