@@ -4,7 +4,7 @@ caller decide what a gap means. Plain.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Literal
 
@@ -14,7 +14,7 @@ from eventhub import limits
 from eventhub.client.errors import RETRY, GapError, SegmentMismatchError
 from eventhub.client.http import Http
 from eventhub.client.place import Item, Place
-from eventhub.client.sources import SOURCES, Via
+from eventhub.client.sources import SOURCES, Message, Via
 from eventhub.client.types import HubProblem, Start
 
 Lost = GapError | SegmentMismatchError
@@ -38,12 +38,10 @@ async def listening(
     attempt = 0
     while True:
         try:
-            async with aclosing(source(http, place)) as messages:  # type: ignore[type-var]
-                async for message in messages:
-                    item = place.take(message)
-                    if item is not None:
-                        attempt = 0
-                        yield item
+            async with aclosing(_once(source(http, place), place)) as items:
+                async for item in items:
+                    attempt = 0
+                    yield item
         except UNREACHABLE:
             pass
         except (GapError, SegmentMismatchError) as error:
@@ -56,6 +54,15 @@ async def listening(
                 raise
         await asyncio.sleep(pause_s(attempt))
         attempt += 1
+
+
+async def _once(source: AsyncIterator[Message], place: Place) -> AsyncGenerator[Item, None]:
+    """The items of one connection."""
+    async with aclosing(source) as messages:  # type: ignore[type-var]
+        async for message in messages:
+            item = place.take(message)
+            if item is not None:
+                yield item
 
 
 def pause_s(attempt: int, retry_after_s: float | None = None) -> float:

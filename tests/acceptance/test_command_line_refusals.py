@@ -1,0 +1,115 @@
+"""The command line when something is wrong: statuses, messages that say what to do, where the key
+comes from.
+"""
+
+from pathlib import Path
+
+import orjson
+
+from tests.acceptance.shell import Shell
+from tests.acceptance.wire import EVENT
+from tests.live import LiveZone
+
+
+class TestWhatGoesWrong:
+    """Each with its status, and a message that says what to do."""
+
+    def test_no_hub(self, zone: LiveZone) -> None:
+        done = Shell(zone, url="http://127.0.0.1:9").run("listen", "orders")
+        assert done.status == 3
+        assert "cannot be reached" in done.err
+
+    def test_a_wrong_key(self, zone: LiveZone) -> None:
+        done = Shell(zone, key="ehk_wrong").run("replay", "orders")
+        assert done.status == 4
+        assert "Check the key" in done.err
+
+    def test_no_key(self, zone: LiveZone) -> None:
+        shell = Shell(zone)
+        del shell.env["EVENTHUB_KEY"]
+        done = shell.run("replay", "orders")
+        assert done.status == 2
+        assert "EVENTHUB_KEY" in done.err
+
+    def test_a_stream_that_is_not_there(self, zone: LiveZone) -> None:
+        done = Shell(zone).run("listen", "orders")
+        assert done.status == 1
+        assert "unknown_stream" in done.err
+
+    def test_a_wrong_event_is_named_by_its_place(self, zone: LiveZone) -> None:
+        zone.create_stream("orders")
+        lines = orjson.dumps(EVENT).decode() + '\n{"domain": "shop"}'
+        done = Shell(zone).run("emit", "orders", stdin=lines)
+        assert done.status == 1
+        assert "index 1" in done.err
+
+    def test_wrong_use(self, zone: LiveZone) -> None:
+        shell = Shell(zone)
+        for words in (
+            ("listen",),
+            ("listen", "orders", "--from", "yesterday"),
+            ("listen", "orders", "--from", "2026-11-21T08:00:00"),
+            ("listen", "orders", "--attribute", "n"),
+            ("listen", "orders", "--mask", "1", "--channel", "a"),
+            ("emit", "orders", "{}", "--domain", "d"),
+        ):
+            assert shell.run(*words).status == 2, words
+
+    def test_a_log_that_is_another_one(self, zone: LiveZone) -> None:
+        zone.create_stream("orders")
+        other = "00000000-0000-4000-8000-000000000000:5"
+        done = Shell(zone).run("listen", "orders", "--from", other)
+        assert done.status == 5
+        assert "--from oldest" in done.err
+
+
+class TestKeys:
+    """Where the key comes from, and who else may see it."""
+
+    def test_from_a_file_that_only_its_owner_reads(self, zone: LiveZone, tmp_path: Path) -> None:
+        zone.create_stream("orders")
+        shell = Shell(zone)
+        del shell.env["EVENTHUB_KEY"]
+        file = tmp_path / "key"
+        file.write_text(zone.admin + "\n")
+        file.chmod(0o644)
+        refused = shell.run("--key-file", str(file), "streams", "list")
+        assert refused.status == 2
+        assert f"chmod 600 {file}" in refused.err
+        file.chmod(0o600)
+        assert "orders" in shell.ok("--key-file", str(file), "streams", "list").out
+
+    def test_from_a_configuration_file(self, zone: LiveZone, tmp_path: Path) -> None:
+        zone.create_stream("orders")
+        shell = Shell(zone)
+        del shell.env["EVENTHUB_KEY"], shell.env["EVENTHUB_URL"]
+        config = tmp_path / "config.toml"
+        config.write_text(f'url = "{zone.hub.url}"\nkey = "{zone.admin}"\n')
+        config.chmod(0o600)
+        assert "orders" in shell.ok("--config", str(config), "streams", "list").out
+        config.write_text("url = 1\n")
+        assert shell.run("--config", str(config), "streams", "list").status == 2
+
+    def test_as_an_option_with_a_warning(self, zone: LiveZone) -> None:
+        shell = Shell(zone)
+        assert shell.ok("streams", "list").err == ""
+        del shell.env["EVENTHUB_KEY"]
+        done = shell.ok("--key", zone.admin, "streams", "list")
+        assert "list of processes" in done.err
+
+
+def test_every_command_has_help_with_an_example(zone: LiveZone) -> None:
+    shell = Shell(zone)
+    for words in (
+        ("emit",),
+        ("listen",),
+        ("replay",),
+        ("relay",),
+        ("streams",),
+        ("segments",),
+        ("state",),
+        ("types",),
+        ("outbox",),
+    ):
+        text = shell.ok(*words, "--help").out
+        assert f"  eventhub {words[0]}" in text, text
