@@ -16,6 +16,7 @@ from eventhub.doors.operations import health_door, metrics_door, ready_door
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.errors import InvalidXml, MalformedXml
 from eventhub.event.inbound import JSON, NDJSON, EventIn
+from eventhub.eventlog.errors import StorageFull, TransientUnavailable
 from eventhub.eventlog.log import Log
 from eventhub.types.book import Book
 from eventhub.types.errors import TypeViolation, UndeclaredType
@@ -145,6 +146,8 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.DatabaseUnavailable,
     errors.OutcomeUnknown,
     errors.Overloaded,
+    TransientUnavailable,
+    StorageFull,
 )
 
 _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
