@@ -31,6 +31,7 @@ from eventhub.types.book import Book
 from registrations.feed import Feed
 
 _PAGE = Page(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
+_NEVER_LIVE = 1 << 63  # above every sequence
 _STORED_BYTES = 400  # about what an event of a page costs in memory beside its stored bytes
 
 
@@ -130,7 +131,10 @@ class Listening:
 
     def began(self) -> dict[str, Any]:
         """The message that the listen has begun, and where."""
-        return self.listen.began(self._follower.position)
+        message = self.listen.began(self._follower.position)
+        if self._wish.history:
+            self.listen.started_head = _NEVER_LIVE
+        return message
 
     @property
     def head(self) -> int:
@@ -280,7 +284,7 @@ class Listening:
         await old.aclose()
         position = self._follower.position
         self.cursor = position.cursor
-        self.listen.began(position)
+        self.began()
 
     async def _pass(self, error: Gone) -> None:
         """Say what is missing and go on behind it, if that is wanted. Raises the error if not."""

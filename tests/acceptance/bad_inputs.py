@@ -96,6 +96,8 @@ class World:
         )
         page = zone.hub.call("GET", "/v1/streams/old/segments", key=zone.admin).json
         self.segments = [item["uuid"] for item in page["items"]]
+        [opened] = zone.hub.call("GET", "/v1/streams/orders/segments", key=zone.admin).json["items"]
+        self.open_segment = str(opened["uuid"])
 
     def _interest(self, zone: LiveZone) -> None:
         """Registrations and endpoints: of the zone's admin, of another client, of another zone."""
@@ -134,6 +136,10 @@ class World:
             "<theirs>": self.keys["other"].split("_")[1],
             "<revoked>": self.keys["revoked"].split("_")[1],
             "<other>": self.other.name,
+            "<keytext>": self.keys["admin"],
+            "<dropped>": self.segments[0],
+            "<held>": self.segments[2],
+            "<open>": self.open_segment,
             **self.marks,
         }
         return re.sub("<[a-z]+>", lambda found: marks[found[0]], path)

@@ -8,6 +8,7 @@ from eventhub import errors
 from eventhub.openapi import all_errors
 from tests.acceptance import (
     test_bad_inputs_emit,
+    test_bad_inputs_listen,
     test_bad_inputs_management,
     test_bad_inputs_open,
     test_bad_inputs_registrations,
@@ -18,6 +19,7 @@ from tests.acceptance.bad_inputs import EVENT, World, routes
 
 CASES = (
     *test_bad_inputs_emit.CASES,
+    *test_bad_inputs_listen.CASES,
     *test_bad_inputs_management.CASES,
     *test_bad_inputs_open.CASES,
     *test_bad_inputs_registrations.CASES,
