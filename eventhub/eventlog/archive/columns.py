@@ -19,11 +19,12 @@ from eventhub.eventlog.archive.errors import SegmentUnreadable
 
 TIME = pa.timestamp("us", tz="UTC")
 KINDS = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_()}
-_KIND_OF = {int: "int", float: "float", str: "text", bool: "bool"}
+_KIND_OF: dict[type, str] = {int: "int", float: "float", str: "text", bool: "bool"}
 _INT_MAX = (1 << 63) - 1
-_TOO_LARGE = "large int"  # the kind of an integer that has 64 unsigned bits
 
 Names = dict[str, list[str]]  # of attributes, by kind, in order
+_Values = dict[tuple[str | None, str], list[Any]]  # by kind and name
+_Shape = tuple[tuple[str, ...], tuple[type, ...]]  # names of an event's attributes, and their types
 
 
 class Producer(NamedTuple):
@@ -41,11 +42,26 @@ class Decoded(NamedTuple):
     producers: list[Producer]
 
 
+class _Count:
+    """How many events have a shape, and which of its names are integers."""
+
+    __slots__ = ("events", "integers")
+
+    def __init__(self, integers: list[str]) -> None:
+        self.events = 0
+        self.integers = integers
+
+
 class NameCount:
-    """Counts the names of attributes by kind, to choose those that get a column."""
+    """Counts the names of attributes by kind, to choose those that get a column.
+
+    Events are counted by shape first: most of a stream's have one of a few.
+    """
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._shapes: dict[_Shape, _Count] = {}
+        self._counts: Counter[tuple[str | None, str]] = Counter()  # of (kind, name)
+        self._large: set[str] = set()  # names with an integer that no column can hold
 
     def add(self, payloads: Iterable[bytes]) -> None:
         """Raises SegmentUnreadable."""
@@ -54,22 +70,36 @@ class NameCount:
                 self._add(_attributes(payload))
 
     def _add(self, attributes: dict[str, Any]) -> None:
-        counts = self._counts
-        for name, value in attributes.items():
-            kind = _kind(value)
-            if (kind, name) in counts:
-                counts[kind, name] += 1
-            elif kind and len(counts) < limits.ARCHIVE_NAMES_MAX:
-                counts[kind, name] = 1
+        shape = _shape(attributes)
+        count = self._shapes.get(shape)
+        if count is None:
+            if len(self._shapes) == limits.ARCHIVE_SHAPES_MAX:
+                self._fold()
+            integers = [name for name, kind in zip(*shape, strict=True) if kind is int]
+            count = self._shapes[shape] = _Count(integers)
+        count.events += 1
+        for name in count.integers:
+            if attributes[name] > _INT_MAX:
+                self._large.add(name)
+
+    def _fold(self) -> None:
+        """Turn shapes into names; beyond the bound, names that are new are nobody's columns."""
+        for (names, kinds), count in self._shapes.items():
+            for key in zip(map(_KIND_OF.get, kinds), names, strict=True):
+                if key[0] and (key in self._counts or len(self._counts) < limits.ARCHIVE_NAMES_MAX):
+                    self._counts[key] += count.events
+        self._shapes.clear()
+        self._large.intersection_update(name for kind, name in self._counts if kind == "int")
 
     def chosen(self) -> Names:
         """The most frequent names, the same for the same events; of names that differ in case only,
         one, because many readers take them for the same.
         """
-        ranked = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
+        self._fold()
+        counted = [(-count, kind, name) for (kind, name), count in self._counts.items() if kind]
         seen: set[tuple[str, str]] = set()
         names: Names = {kind: [] for kind in KINDS}
-        for (kind, name), _ in ranked:
+        for _, kind, name in sorted(counted):
             if len(seen) == limits.ARCHIVE_ATTRIBUTES_MAX:
                 break
             if self._fits(kind, name) and (kind, name.casefold()) not in seen:
@@ -79,7 +109,7 @@ class NameCount:
 
     def _fits(self, kind: str, name: str) -> bool:
         """A column must hold every value of its kind, or who filters by it misses events."""
-        if kind == _TOO_LARGE or (kind == "int" and (_TOO_LARGE, name) in self._counts):
+        if kind == "int" and name in self._large:
             return False
         return name.isprintable() and 0 < len(name) <= limits.NAME_CHARS_MAX
 
@@ -134,14 +164,21 @@ def decoded(page: pa.Table, names: Names) -> Decoded:
     return Decoded(pa.RecordBatch.from_arrays(arrays, schema=made), producers)
 
 
-def columns_of(texts: Sequence[bytes], names: Names) -> dict[tuple[str, str], list[Any]]:
+def columns_of(texts: Sequence[bytes], names: Names) -> _Values:
     """The values of the named attributes, null where an event has none of that kind."""
-    columns = {(kind, name): [None] * len(texts) for kind, found in names.items() for name in found}
+    columns: _Values = {
+        (kind, name): [None] * len(texts) for kind, found in names.items() for name in found
+    }
+    plans: dict[_Shape, list[tuple[str, list[Any]]]] = {}  # where the values of a shape go
     for at, text in enumerate(texts):
-        for name, value in orjson.loads(text).items():
-            column = columns.get((_kind(value), name))
-            if column is not None:
-                column[at] = value
+        attributes = orjson.loads(text)
+        shape = _shape(attributes)
+        plan = plans.get(shape)
+        if plan is None:
+            keys = zip(map(_KIND_OF.get, shape[1]), shape[0], strict=True)
+            plan = plans[shape] = [(key[1], columns[key]) for key in keys if key in columns]
+        for name, column in plan:
+            column[at] = attributes[name]
     return columns
 
 
@@ -175,7 +212,7 @@ def _rows(payloads: Sequence[bytes]) -> tuple[list[tuple[Any, ...]], list[Produc
     return rows, producers
 
 
-def _typed(values: dict[tuple[str, str], list[Any]], names: Names) -> dict[str, pa.StructArray]:
+def _typed(values: _Values, names: Names) -> dict[str, pa.StructArray]:
     return {
         f"attributes_{kind}": pa.StructArray.from_arrays(
             [pa.array(values[kind, name], KINDS[kind]) for name in found], names=found
@@ -197,10 +234,8 @@ def _attributes(payload: bytes) -> dict[str, Any]:
     return found
 
 
-def _kind(value: Any) -> str:
-    """The kind of a value; "" for what has no column."""
-    kind = _KIND_OF.get(type(value), "")
-    return _TOO_LARGE if kind == "int" and value > _INT_MAX else kind
+def _shape(attributes: dict[str, Any]) -> _Shape:
+    return tuple(attributes), tuple(map(type, attributes.values()))
 
 
 @contextmanager

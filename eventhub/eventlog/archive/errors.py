@@ -1,4 +1,4 @@
-"""Errors of the archive, part of the one tree of eventhub/errors.py; damage is the log's error."""
+"""Errors of the archive beside eventhub/eventlog/errors.py, which has ArchiveDamaged."""
 
 from eventhub.errors import EventHubError
 
