@@ -122,17 +122,20 @@ class Book:
         """Follow `system` until cancelled, through every absence of the database."""
         while True:
             try:
-                async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
-                    await self._renew_all()  # what happened before `now` is not followed
-                    self._system = follower
-                    async for stored in follower:
-                        if stored.event.type == "type.declared":
-                            await self._renew(stored.event.attributes.get("zone"))
+                await self._follow()
             except EventHubError as error:
                 log.warning("types_not_followed", error=error.code)
             finally:
                 self._system = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def _follow(self) -> None:
+        async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
+            await self._renew_all()  # what happened before `now` is not followed
+            self._system = follower
+            async for stored in follower:
+                if stored.event.type == "type.declared":
+                    await self._renew(stored.event.attributes.get("zone"))
 
     async def _renew_all(self) -> None:
         self._changes += 1
