@@ -18,11 +18,13 @@ class Background:
 
     def run(self, awaitable: Awaitable[T]) -> T:
         """Raises what the awaitable raises."""
-        future = asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._loop)
+        running: list[asyncio.Task[T]] = []
+        future = asyncio.run_coroutine_threadsafe(_awaited(awaitable, running), self._loop)
         try:
             return future.result()
         except BaseException:
-            future.cancel()
+            if future.cancel():  # Ctrl-C: what was waited for has ended before the caller goes on
+                asyncio.run_coroutine_threadsafe(_ended(running), self._loop).result()
             raise
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
@@ -36,7 +38,8 @@ class Background:
                     return
                 yield item
         finally:
-            self.run(generator.aclose())
+            if not self._loop.is_closed():  # else it was closed with the loop
+                self.run(generator.aclose())
 
     def close(self) -> None:
         self.run(self._loop.shutdown_asyncgens())
@@ -45,5 +48,13 @@ class Background:
         self._loop.close()
 
 
-async def _awaited(awaitable: Awaitable[T]) -> T:
+async def _awaited(awaitable: Awaitable[T], running: list[asyncio.Task[T]]) -> T:
+    task = asyncio.current_task()
+    if task is not None:
+        running.append(cast("asyncio.Task[T]", task))
     return await awaitable
+
+
+async def _ended(running: list[asyncio.Task[T]]) -> None:
+    if running:
+        await asyncio.wait(running)

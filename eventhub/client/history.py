@@ -10,7 +10,7 @@ import aiohttp
 import orjson
 
 from eventhub import limits
-from eventhub.client.errors import RETRY, refusal
+from eventhub.client.errors import RETRY, GapError, refusal
 from eventhub.client.http import Http, Request, refuse, stream_path
 from eventhub.client.listening import UNREACHABLE, pause_s
 from eventhub.client.place import from_text, query_of
@@ -60,6 +60,10 @@ class Walk:
             except UNREACHABLE:
                 if self.cursor is None and attempt == limits.CLIENT_TRIES_MAX:
                     raise
+            except GapError as error:
+                start = self._wanted.start
+                known = {"known": start.sequence} if isinstance(start, Cursor) else {}
+                raise GapError({**error.problem, **known}) from error
             except HubProblem as error:
                 if error.status not in RETRY:
                     raise

@@ -21,6 +21,8 @@ from eventhub.client.remote import Event, HubClient
 from eventhub.client.types import HubProblem
 from eventhub.event.identity import EventId, IdIssuer
 
+__all__ = ["Dead", "Outbox", "Status", "Terms"]
+
 _log = logging.getLogger(__name__)
 
 

@@ -14,9 +14,7 @@ from typing import Any
 from eventhub import limits
 from eventhub.client.background import Background
 from eventhub.client.history import Wanted
-from eventhub.client.lane import Terms
-from eventhub.client.outbox import Outbox, Status
-from eventhub.client.outbox_file import Dead
+from eventhub.client.outbox import Dead, Outbox, Status, Terms
 from eventhub.client.profile import Profile
 from eventhub.client.remote import Event, HubClient
 from eventhub.client.state import State

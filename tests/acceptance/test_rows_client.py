@@ -3,6 +3,9 @@ without async.
 """
 
 import asyncio
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -322,3 +325,27 @@ def test_the_same_calls_without_async(zone: LiveZone) -> None:
         assert hub.segments("prices")[0]["first"] == 1
         with pytest.raises(NotThere):
             next(hub.listen("other"))
+
+
+INTERRUPTED = """
+import sys
+from eventhub.client.sync import SyncHubClient
+with SyncHubClient(*sys.argv[1:3]) as hub:
+    try:
+        for event in hub.listen("orders", start="oldest"):
+            print(event.sequence, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", len(hub.streams()), flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_listen_without_async_and_the_client_goes_on(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    zone.emit("orders", numbered(1, 1))
+    argv = [sys.executable, "-c", INTERRUPTED, zone.hub.url, zone.admin]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "1\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, out, err) == (0, "interrupted 2\n", "")

@@ -2,15 +2,16 @@
 until the hub has it; ids and incarnations.
 """
 
+import asyncio
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eventhub.client.lane import Terms
-from eventhub.client.outbox import Outbox
+from eventhub.client.outbox import Outbox, Terms
 from eventhub.client.outbox_file import OutboxBusy
+from eventhub.client.sync import SyncOutbox
 from eventhub.client.types import Delivered
 from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, until
@@ -217,6 +218,27 @@ async def test_two_outboxes_on_one_file_are_refused(zone: LiveZone, tmp_path: Pa
         with pytest.raises(OutboxBusy, match="in use by process"):
             async with Outbox(tmp_path / "box", zone.hub.url, zone.admin):
                 pass
+
+
+def test_the_same_outbox_without_async(hub: LiveHub, zone: LiveZone, tmp_path: Path) -> None:
+    zone.create_stream("fox")
+    with SyncOutbox(tmp_path / "box", hub.url, zone.admin, QUICK) as outbox:
+        [id] = outbox.emit("fox", numbered(1)[0])
+        outbox.emit("fox", {"domain": "shop"})
+        status = outbox.flush(WAIT_S)
+        assert (status.waiting, status.dead) == (0, 1)
+        [dead] = outbox.dead()
+        outbox.requeue(dead.number, numbered(2)[0])
+        assert outbox.flush(WAIT_S) == outbox.status()
+        assert outbox.drop(dead.number) is None
+        assert outbox.keep(interests=({"stream": "fox"},)).incarnation == 1
+    with SyncOutbox(tmp_path / "box", hub.url, zone.admin) as outbox:
+        assert outbox.profile.interests == ({"stream": "fox"},)
+        with pytest.raises(OutboxBusy):
+            SyncOutbox(tmp_path / "box", hub.url, zone.admin).__enter__()
+    found = asyncio.run(stored(zone, "fox", 2))
+    assert values(found) == [1, 2]
+    assert found[0].event["id"] == {"client": "tester", **id.wire()}
 
 
 async def test_an_event_with_an_id_is_refused_before_it_is_queued(
