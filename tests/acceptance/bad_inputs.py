@@ -189,7 +189,7 @@ def routes() -> frozenset[str]:
 
 def _django_routes(patterns: Any, prefix: str) -> Iterator[str]:
     for pattern in patterns:
-        path = prefix + re.sub(r"<str:(\w+)>", r"{\1}", str(pattern.pattern))
+        path = prefix + re.sub(r"<(?:str|path):(\w+)>", r"{\1}", str(pattern.pattern))
         if not isinstance(pattern, URLPattern):
             yield from _django_routes(pattern.url_patterns, path)
             continue
