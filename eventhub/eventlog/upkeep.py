@@ -122,10 +122,11 @@ class Upkeep:
         return False
 
     async def _measure(self, connection: Connection, leads: bool) -> bool:
-        """What there is. Without a quota only who leads has to know what is used."""
+        """What there is. Without a quota and a disk to watch only the metrics want to know."""
         row = await (await connection.execute(SQL["quota"])).fetchone()
         quota = (row and row[0]) or self._quota_bytes
-        used = await used_bytes(connection) if leads or quota else 0
+        wanted = leads or quota or self._disk is not None
+        used = await used_bytes(connection) if wanted else 0
         space = self._disk.space if self._disk is not None else None
         self.room = Room(used, quota)
         if space is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eventhub.up import datafolder
 from eventhub.up.datafolder import (
     Folder,
     FolderUnusable,
@@ -156,3 +157,17 @@ def test_lock_that_cannot_be_made_has_path_and_reason(tmp_path: Path) -> None:
     (tmp_path / "lock").mkdir()
     with pytest.raises(FolderUnusable, match=r"lock: Is a directory"):
         acquire_lock(Folder(tmp_path))
+
+
+def test_new_folder_gets_the_format_and_one_of_another_is_refused(tmp_path: Path) -> None:
+    folder = datafolder.open_folder(tmp_path / "data")
+    datafolder.check_format(folder)
+    assert folder.format.read_text() == f"{datafolder.FORMAT}\n"
+    folder.postgres.mkdir()
+    datafolder.check_format(folder)
+    folder.format.write_text("0\n")
+    with pytest.raises(FolderUnusable, match=r"format 0, and this hub reads and writes format"):
+        datafolder.check_format(folder)
+    folder.format.unlink()  # as development versions made them
+    with pytest.raises(FolderUnusable, match=r"format none.*nothing was touched"):
+        datafolder.check_format(folder)

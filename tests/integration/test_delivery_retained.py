@@ -1,0 +1,176 @@
+"""Deliveries and the log's retention: what forwarders need is said, and what is pending outlives
+the events it is owed for.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import NamedTuple
+
+import pytest
+
+from delivery import retained
+from delivery.callbacks import claims
+from delivery.forward.partitions import make_partitions
+from eventhub.eventlog.clean import Fence, clean, forget_groups
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.quota import Room
+from eventhub.eventlog.retention import Rooms
+from tests.integration.forward_world import World, world_database
+from tests.integration.retention_world import connected, next_group
+
+database = pytest.fixture(scope="module")(world_database)
+ROOMS = Rooms(needs=retained.needs, release=retained.release, shed=retained.shed)
+TABLES = (
+    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_g' || %s,"
+    " 'deliveries_g' || %s)"
+)
+
+
+@pytest.fixture
+def world(database: World) -> Iterator[World]:
+    yield database
+
+
+@pytest.fixture
+async def connection(database: World) -> AsyncIterator[Connection]:
+    connection = await claims.open_connection(database.url, "test")
+    yield connection
+    await connection.close()
+
+
+async def new_group(world: World) -> int:
+    group = await next_group(world.url)
+    async with connected(world.url) as connection:
+        assert await make_partitions(connection)
+    return group
+
+
+def owe(world: World, stream_id: int, sequence: int, state: str = "pending") -> None:
+    """A delivery of an event that is there."""
+    world.sql(
+        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+        " registrations, state) SELECT s.group_id, 7, s.id, %s, s.stream_id, '{1}', %s"
+        " FROM segments s WHERE s.stream_id = %s AND s.first <= %s ORDER BY s.first DESC LIMIT 1",
+        *(sequence, state, stream_id, sequence),
+    )
+
+
+def drop(world: World, stream_id: int) -> None:
+    world.sql(
+        "UPDATE segments SET tier = 'dropped' WHERE stream_id = %s AND last IS NOT NULL", stream_id
+    )
+
+
+async def clean_all(connection: Connection, *, pressed: bool = False) -> None:
+    """Clean and shed until nothing is left to do, as the upkeep does."""
+    fence = Fence()
+    while await clean(connection, ROOMS, Room(0), fence) or await retained.shed(
+        connection, pressed
+    ):
+        await forget_groups(connection)
+
+
+class Due(NamedTuple):
+    """A pending delivery."""
+
+    group: int
+    sequence: int
+    payload: bytes | None
+
+
+def due(world: World, stream_id: int) -> list[Due]:
+    rows = world.sql(
+        "SELECT group_id, sequence, payload FROM deliveries WHERE stream_id = %s"
+        " AND state = 'pending' ORDER BY sequence",
+        stream_id,
+    )
+    return [Due(*row) for row in rows]
+
+
+async def test_forwarders_need_what_they_have_not_passed(
+    world: World, connection: Connection
+) -> None:
+    stream_id, other = world.stream(), world.stream()
+    [appended] = world.emit(stream_id, "a")
+    for stream, sequence in ((stream_id, 41), (other, 7)):
+        world.sql("INSERT INTO forwarding (stream_id, segment, sequence) VALUES (%s, %s, %s)",
+                  *(stream, appended.segment, sequence))  # fmt: skip
+    world.sql(
+        "INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints,"
+        " registrations, ends, total) VALUES (1, %s, 1, 30, '{1}', '{1}', '{1}', 1)",
+        stream_id,
+    )
+    try:
+        needed = await retained.needs(connection)
+        assert (needed[stream_id], needed[other]) == (30, 8)
+    finally:
+        world.sql("DELETE FROM fanouts")
+        world.sql("DELETE FROM forwarding")
+
+
+async def test_a_pending_delivery_gets_its_events_bytes_before_they_go(
+    world: World, connection: Connection
+) -> None:
+    group = await new_group(world)
+    stream_id = world.stream(segment_events_max=5)
+    for appended in world.emit(stream_id, *["a"] * 5):
+        state = "delivered" if appended.sequence == 2 else "pending"
+        owe(world, stream_id, appended.sequence, state)
+    rows = world.sql(
+        "SELECT sequence, payload FROM events WHERE group_id = %s AND segment_id = (SELECT id FROM"
+        " segments WHERE stream_id = %s AND first = 1)",
+        *(group, stream_id),
+    )
+    await new_group(world)
+    drop(world, stream_id)
+    await clean_all(connection)
+    assert [row[0] for row in world.sql(TABLES, group, group)] == [
+        f"deliveries_g{group}"
+    ]  # its history
+    assert {one.sequence: one.payload for one in due(world, stream_id)} == (
+        {at: payload for at, payload in rows if at != 2}
+    )
+    await clean_all(connection, pressed=True)  # space is short: what is pending moves on
+    assert world.sql(TABLES, group, group) == []
+    assert world.sql("SELECT count(*) FROM groups WHERE id = %s", group) == [(0,)]
+    assert [one.sequence for one in due(world, stream_id)] == [1, 3, 4, 5]
+    assert {one.group for one in due(world, stream_id)} != {group}
+    assert all(one.payload for one in due(world, stream_id))
+
+
+async def test_the_event_of_a_delivery_is_found_where_its_segment_moved(
+    world: World, connection: Connection
+) -> None:
+    group = await new_group(world)
+    gone, kept = world.stream(segment_events_max=50), world.stream(segment_events_max=2)
+    world.emit(gone, *["a"] * 100)
+    world.emit(kept, "a", "a")
+    owe(world, kept, 1)
+    later = await new_group(world)
+    drop(world, gone)
+    await clean_all(connection)
+    assert world.sql("SELECT group_id FROM segments WHERE stream_id = %s AND first = 1", kept) == (
+        [(later,)]
+    )
+    assert due(world, kept) == [Due(group, 1, None)]
+    [claimed] = [one for one in await claims.claim_parallel(connection, {7: 100})
+                 if one.stream_id == kept]  # fmt: skip
+    found = await claims.load_events(connection, [claimed])
+    [[payload]] = world.sql(
+        "SELECT payload FROM events WHERE group_id = %s AND segment_id = %s AND sequence = 1",
+        *(later, claimed.segment_id),
+    )
+    assert found[(claimed.segment_id, 1)][1] == payload
+
+
+async def test_deliveries_partitions_that_nothing_is_in_go_with_their_events(
+    world: World, connection: Connection
+) -> None:
+    group = await new_group(world)
+    stream_id = world.stream(segment_events_max=5)
+    world.emit(stream_id, *["a"] * 5)
+    await new_group(world)
+    drop(world, stream_id)
+    await clean_all(connection)
+    assert world.sql(TABLES, group, group) == []
+    assert await make_partitions(connection)
+    assert world.sql(TABLES, group, group) == []  # and is not made again
