@@ -184,6 +184,8 @@ def read_event(
     if tier == "live":
         row = _one(connection, "event_at", (group_id, segment_id, sequence))
         found = _one(connection, "segment_of_event", (stream.id, sequence)) or found
+        if row is None and found[3] == "live":  # moved to another group meanwhile
+            row = _one(connection, "event_at", (found[2], segment_id, sequence))
     if row is not None:
         appended_at_us, mask, payload = row
         return Stored(uuid, sequence, mask % (1 << 64), appended_at_us, bytes(payload))

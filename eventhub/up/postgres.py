@@ -25,6 +25,7 @@ DATABASE = "eventhub"
 SOCKET = ".s.PGSQL.5432"
 CONNECT_TIMEOUT_S = 2
 LEFTOVER_STOP_S = 5.0
+WAL_BYTES_KEPT = 80 * 1024 * 1024  # PostgreSQL's own default of min_wal_size
 
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
@@ -94,7 +95,8 @@ class Postgres(NamedTuple):
     def _wal(self) -> dict[str, str]:
         """How much of its log PostgreSQL keeps, by the size of the disk."""
         size = wal_bytes(_disk_bytes(self.folder.parent))
-        return {"max_wal_size": f"{size >> 20}MB", "min_wal_size": f"{size >> 22}MB"}
+        least = min(size // 4, WAL_BYTES_KEPT)
+        return {"max_wal_size": f"{size >> 20}MB", "min_wal_size": f"{least >> 20}MB"}
 
     def _wal_files(self) -> list[str]:
         """Small files on a small disk, where one of the usual size is a large part."""
