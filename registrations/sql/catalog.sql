@@ -41,7 +41,7 @@ SELECT s.id, first.segment::text, first.sequence
      ORDER BY 2
      LIMIT 1
  ) AS first
- WHERE s.id <> ALL (%(known)s)
+ WHERE s.id <> ALL (%(known)s) AND s.durability <> 'transient'
  ORDER BY s.id
 
 -- name: live_registrations
