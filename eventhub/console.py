@@ -28,6 +28,7 @@ _TYPES = {
     "svg": "image/svg+xml",
     "woff2": "font/woff2",
 }
+_PAGES = "zones/"  # the page's own paths, which hold names with dots, such as those of streams
 _FOR_EVER = "public, max-age=31536000, immutable"  # names of assets hold a hash of their content
 _NOT_BUILT = format_html(
     "<!doctype html><html lang=en><meta charset=utf-8><title>EventHub</title>"
@@ -73,8 +74,9 @@ def file_or_page(request: HttpRequest, path: str) -> HttpResponse:
     """A file of the console by its name, 404 for one that is not there; else the page, which knows
     its own paths.
     """
-    if not (path.startswith("assets/") or ("." in path and "/" not in path)):
-        return page(request)  # whose own paths hold names with dots, such as those of streams
+    named = "." in path.rpartition("/")[2] and not path.startswith(_PAGES)
+    if not (path.startswith("assets/") or named):
+        return page(request)
     found = _FILE.fullmatch(path)
     kind = _TYPES.get(found[1]) if found else None
     if kind is None or not (DIST / path).is_file():

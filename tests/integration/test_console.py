@@ -40,7 +40,9 @@ def test_the_hubs_own_address_leads_to_the_console(browser: Client, path: str) -
     assert (answer.status_code, answer["Location"]) == (302, "/console/")
 
 
-@pytest.mark.parametrize("path", ["/console/", "/console/live", "/console/registrations/7"])
+@pytest.mark.parametrize(
+    "path", ["/console/", "/console/live", "/console/zones/a/streams/shop.orders"]
+)
 def test_every_path_of_the_console_is_its_page(browser: Client, built: Path, path: str) -> None:
     answer = browser.get(path)
     assert answer.status_code == 200

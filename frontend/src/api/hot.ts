@@ -28,14 +28,16 @@ export async function readHot<T>(zone: string, path: string, query: URLSearchPar
   return bodyOf<T>(await asked(zone, path, query));
 }
 
-/** The address of a door with a token in it, for what the browser fetches by itself, such as a download. */
-export async function addressWithToken(zone: string, path: string, query: Record<string, string>): Promise<string> {
-  return `${path}?${new URLSearchParams({ ...query, access_token: await keptToken(zone) }).toString()}`;
+/** What a door answers, as a file. */
+export async function readFile(zone: string, path: string): Promise<Blob> {
+  const answer = await asked(zone, path, new URLSearchParams(), "*/*");
+  return answer.ok ? answer.blob() : bodyOf<never>(answer);
 }
 
-async function asked(zone: string, path: string, query: URLSearchParams): Promise<Response> {
-  const headers = { Authorization: `Bearer ${await keptToken(zone)}`, Accept: "application/json" };
-  return fetch(`${path}?${query.toString()}`, { headers, credentials: "omit" });
+async function asked(zone: string, path: string, query: URLSearchParams, accept = "application/json"): Promise<Response> {
+  const headers = { Authorization: `Bearer ${await keptToken(zone)}`, Accept: accept };
+  const text = query.toString();
+  return fetch(text === "" ? path : `${path}?${text}`, { headers, credentials: "omit" });
 }
 
 async function bodyOf<T>(answer: Response): Promise<T> {

@@ -20,7 +20,6 @@ export function Changed({ problem, stream = "system", onReload }: Props) {
   const { current } = problem;
   const first = useQuery({ ...oneEvent(zone, stream, current ?? 0), enabled: current !== undefined, retry: false });
   const event = first.data;
-  const by = event !== undefined && "source" in event ? String(event.source) : undefined;
   return (
     <Alert color="yellow" variant="light" icon={<IconUsers />} role="alert" title="Somebody was faster">
       <Stack gap="sm" align="start">
@@ -29,8 +28,7 @@ export function Changed({ problem, stream = "system", onReload }: Props) {
           {event !== undefined && (
             <>
               {" "}
-              (<b>{event.type}</b>
-              {by !== undefined && <> by {by}</>}, <Moment at={event.appended_at} />)
+              (<b>{event.type}</b>, <Moment at={event.appended_at} />)
             </>
           )}
           .

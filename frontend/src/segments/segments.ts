@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 
 import { api, done } from "../api/client";
-import { addressWithToken } from "../api/hot";
+import { readFile } from "../api/hot";
 import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
 
@@ -9,6 +9,7 @@ export type Segment = components["schemas"]["Segment"];
 
 const PAGE = 1_000;
 const INTERVAL_MS = 5_000;
+const KEPT_MS = 60_000;
 
 /** The oldest first, as the hub lists them. */
 export function useSegments(zone: string, stream: string) {
@@ -38,11 +39,13 @@ export function canDownload({ state, tier }: Segment): boolean {
   return state === "sealed" && tier !== "dropped";
 }
 
-/** Starts the download of a sealed segment as it is stored. */
+/** Downloads a sealed segment as it is stored. */
 export async function download(zone: string, stream: string, segment: Segment): Promise<void> {
   const path = `/v1/streams/${encodeURIComponent(stream)}/segments/${segment.uuid}/raw`;
+  const file = URL.createObjectURL(await readFile(zone, path));
   const link = document.createElement("a");
-  link.href = await addressWithToken(zone, path, {});
+  link.href = file;
   link.download = `${stream}-${segment.first}-${segment.last}.${segment.tier === "archived" ? "parquet" : "pb"}`;
   link.click();
+  setTimeout(() => URL.revokeObjectURL(file), KEPT_MS); // the browser reads it by itself
 }

@@ -29,7 +29,7 @@ export function TypePage() {
         {last !== undefined && (
           <Select
             aria-label="Version"
-            w={170}
+            w={200}
             data={versionsTo(last).map((one) => ({
               value: one,
               label: one === last ? `Version ${one}, newest` : `Version ${one}`,
