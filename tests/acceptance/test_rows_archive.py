@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 import pyarrow.parquet as pq
 import pytest
 
+from eventhub.celery import app
 from eventhub.event import event_pb2
 from tests.acceptance import doors
 from tests.acceptance.doors import Asked, Door, Refused
 from tests.acceptance.test_doors_contract import refusal, take
 from tests.acceptance.wire import EVENT
 from tests.live import Answer, LiveHub, LiveZone
+from tests.sink import Sink
 
 LEFT_TIMEOUT_S = 30.0
 POLL_S = 0.1
@@ -124,6 +126,16 @@ def test_an_archived_segment_is_sent_as_the_file_it_is(archived: Archived) -> No
     assert table.column("sequence").to_pylist() == list(range(1, 11))
     bodies = [event_pb2.Event.FromString(payload.as_py()).body for payload in table["payload"]]
     assert bodies[6] == '["üüüüüüü"]'.encode()
+
+
+def test_a_worker_archives_what_is_sealed(zone: LiveZone, sink: Sink) -> None:
+    stream = zone.create_stream(f"worked-{zone.name}", segment_events_max=10, archive=True)
+    assert zone.emit(stream, [EVENT] * 20).status == 200
+    app.send_task("eventlog.archive")  # as the timetable does
+    until_s = time.monotonic() + LEFT_TIMEOUT_S
+    while not all(segment["archived"] for segment in segments(zone, stream)[:-1]):
+        assert time.monotonic() < until_s, segments(zone, stream)
+        time.sleep(POLL_S)
 
 
 @pytest.mark.req("EMC-32")

@@ -284,6 +284,30 @@ def test_an_archiver_that_slept_too_long_ends_and_does_no_harm(
     assert len(archived(database, stream)) == 3
 
 
+def test_what_a_try_left_over_that_did_not_finish_is_removed(database: str, tmp_path: Path) -> None:
+    stream = archived_stream(database, "orders", events_max=10)
+    fill(database, stream, 20)
+    [[uuid], [other]] = _segments(database, stream)
+    execute(
+        database,
+        "INSERT INTO archive_tries SELECT id, 1, 'unfinished', '', now(), now() FROM segments"
+        " WHERE uuid::text = %s",
+        uuid,
+    )
+    folder = tmp_path / "zone=1" / "stream=orders"
+    folder.mkdir(parents=True)
+    left = folder / f"{1:020d}-{uuid}-{'0' * 16}.parquet"
+    kept = folder / f"{11:020d}-{other}-{'0' * 16}.parquet"  # perhaps another archiver's, just now
+    left.write_bytes(b"of a version that wrote other bytes")
+    kept.write_bytes(b"")
+    unfinished = tmp_path / "_unfinished" / "0123-some.parquet"
+    unfinished.parent.mkdir()
+    unfinished.write_bytes(b"half")
+    assert [done.reason for done in archive(database, tmp_path)] == ["", ""]
+    assert not left.exists() and not unfinished.exists()
+    assert kept.exists() and len(files(tmp_path)) == 5
+
+
 def test_the_archive_may_be_any_filesystem(database: str) -> None:
     place = f"memory://archive-{os.getpid()}-{next(_numbers)}"
     stream = archived_stream(database, "orders", events_max=10)
