@@ -3,16 +3,20 @@ is told exactly what was dropped.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
 import pytest
 
+from eventhub import limits
 from eventhub.clock import SystemClock
 from eventhub.errors import EventHubError, Gone
+from eventhub.eventlog.disk import Disk
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.log import Log
@@ -20,12 +24,14 @@ from eventhub.eventlog.retention import Rooms
 from eventhub.eventlog.storage import read_storage
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.upkeep import Upkeep
+from tests.chaos.disk import MountRefused, fill, mounted
 from tests.integration.eventlog_world import draft, execute, log_database, new_stream
 from tests.integration.retention_world import announced, ask
 
 url = pytest.fixture(log_database)
 MIB = 1024 * 1024
 QUOTA = 48 * MIB
+GONE = "SELECT count(*) FROM segments WHERE tier = 'dropped'"
 
 
 class World(NamedTuple):
@@ -34,9 +40,11 @@ class World(NamedTuple):
 
 
 @asynccontextmanager
-async def running(url: str, quota_bytes: int | None) -> AsyncIterator[World]:
+async def running(
+    url: str, quota_bytes: int | None, disk: Disk | None = None
+) -> AsyncIterator[World]:
     async with Log.open(database_url=url) as log:
-        upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=quota_bytes, disk=None)
+        upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=quota_bytes, disk=disk)
         log.refusal = upkeep.refusal
         task = asyncio.create_task(endless("upkeep", upkeep.run))
         try:
@@ -164,3 +172,32 @@ async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str
         await until(lambda: ask(url, oldest, stream) == [(1_001,)])
         refusal: EventHubError | None = world.upkeep.refusal()
         assert refusal is None
+
+
+@pytest.mark.timeout(180)
+async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused_until_it_is_back(
+    url: str, tmp_path: Path
+) -> None:
+    """A disk of 300 MiB of which something else fills the most. The newest eighth stays."""
+    stream = new_stream(url, segment_events_max=200)
+    folder, filler = tmp_path / "disk", tmp_path / "disk" / "filler"
+    try:
+        with mounted(folder, 300):
+            async with running(url, None, Disk(folder)) as world:
+                await emit(world.log, stream, 20_000)
+                assert ask(url, GONE) == [(0,)]
+                await asyncio.to_thread(fill, filler)
+                await until(lambda: world.upkeep.refusal() is not None)
+                with pytest.raises(StorageFull):
+                    await world.log.append([draft(stream, 1)])
+                os.truncate(filler, 240 * MIB)  # low, and no longer full
+                await until(lambda: world.upkeep.refusal() is None)
+                await world.log.append([draft(stream, 1)])
+                await until(lambda: bool(ask(url, GONE)[0][0]))
+                await until(lambda: not world.upkeep.room.pressed)
+                assert used(url) > 300 * MIB * limits.DISK_FLOOR_SHARE / 2
+                await until(lambda: bool(announced(url, "storage.disk_full")))
+    except MountRefused as refused:
+        pytest.skip(f"this machine lets us mount nothing: {refused}")
+    assert ask(url, "SELECT DISTINCT left_why FROM segments WHERE tier = 'dropped'") == [("disk",)]
+    assert [one["level"] for one in announced(url, "storage.disk_full")] == ["warning"]
