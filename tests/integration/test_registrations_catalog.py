@@ -150,7 +150,7 @@ async def test_a_disabled_endpoint_is_announced_once(
     told = call(zone, "GET", f"/v1/streams/system/events/{last}")
     assert told["type"] == "endpoint.changed"
     assert told["attributes"] == {"zone": zone.name, "client": "tester", "endpoint": endpoint,
-                                  "ordered": False, "enabled": False,
+                                  "ordered": False, "format": "native", "enabled": False,
                                   "reason": "gone"}  # fmt: skip
     assert not await rows.disable(connection, endpoint, "gone")
     shown = call(zone, "GET", f"/v1/endpoints/{endpoint}")
