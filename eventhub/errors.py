@@ -148,7 +148,9 @@ class InvalidMask(BadRequest):
 
 
 class InvalidCursor(BadRequest):
-    """A cursor is `now`, `oldest`, or {"segment": UUID, "sequence": number}."""
+    """A start is `now`, `oldest`, `boot`, a cursor (`<segment>:<sequence>`, or an object of both),
+    or a time with its offset.
+    """
 
     code = "invalid_cursor"
 

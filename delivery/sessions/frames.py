@@ -15,7 +15,6 @@ JSON_SUBPROTOCOL = "eventhub.v1.json"
 PROTOBUF_SUBPROTOCOL = "eventhub.v1.protobuf"
 SUBPROTOCOLS = (JSON_SUBPROTOCOL, PROTOBUF_SUBPROTOCOL)
 
-_header = event_pb2.EventFrame
 _server_frame = event_pb2.ServerFrame
 _EVENT_BYTES_TAG = b"\x7a"  # field 15, length-delimited: the last of EventFrame
 _FRAME_EVENT_TAG = b"\x0a"  # field 1, length-delimited: ServerFrame.event
@@ -70,23 +69,33 @@ class JsonFrames:
 
 
 class ProtobufFrames:
-    """Binary frames: ServerFrame messages."""
+    """Binary frames: ServerFrame messages. The header of the last event serves the next one of its
+    segment: only numbers change in it, so it takes no more memory.
+    """
+
+    def __init__(self) -> None:
+        self._header = event_pb2.EventFrame()
+        self._of = ("", "")  # the listen and segment in it
 
     def event(self, heading: Heading, stored: Stored) -> bytes:
-        header = _header(
-            listen=orjson.loads(heading.listen) if heading.listen else "",
-            segment=stored.segment,
-            sequence=stored.sequence,
-            prev=heading.prev,
-            liveness=_LIVENESS[heading.liveness],
-            appended_at_us=stored.appended_at_us,
-            registrations=heading.registrations,
-            latest_version=heading.latest_version,
-        ).SerializeToString()
-        payload = stored.payload
+        listen, prev, liveness, registrations, latest_version = heading
+        header = self._header
+        if self._of != (listen, stored.segment):
+            name = orjson.loads(listen) if listen else ""
+            header = event_pb2.EventFrame(listen=name, segment=stored.segment)
+            self._header, self._of = header, (listen, stored.segment)
+        header.sequence = stored.sequence
+        header.prev = prev
+        header.liveness = _LIVENESS[liveness]
+        header.appended_at_us = stored.appended_at_us
+        if registrations or latest_version:
+            header = event_pb2.EventFrame.FromString(header.SerializeToString())
+            header.registrations.extend(registrations)
+            header.latest_version = latest_version
+        head, payload = header.SerializeToString(), stored.payload
         size = varint(len(payload))
-        whole = len(header) + 1 + len(size) + len(payload)
-        return b"".join((_FRAME_EVENT_TAG, varint(whole), header, _EVENT_BYTES_TAG, size, payload))
+        whole = varint(len(head) + 1 + len(size) + len(payload))
+        return b"".join((_FRAME_EVENT_TAG, whole, head, _EVENT_BYTES_TAG, size, payload))
 
     def state(self, listen: str, key: str, stored: Stored) -> bytes:
         made: bytes = _server_frame(message=_json.state(listen, key, stored)).SerializeToString()
@@ -101,16 +110,13 @@ class DelimitedFrames(ProtobufFrames):
     """Binary frames in one stream of bytes, each behind its length as a varint."""
 
     def event(self, heading: Heading, stored: Stored) -> bytes:
-        frame = super().event(heading, stored)
-        return varint(len(frame)) + frame
+        return _delimited(super().event(heading, stored))
 
     def state(self, listen: str, key: str, stored: Stored) -> bytes:
-        frame = super().state(listen, key, stored)
-        return varint(len(frame)) + frame
+        return _delimited(super().state(listen, key, stored))
 
     def message(self, fields: dict[str, Any]) -> bytes:
-        frame = super().message(fields)
-        return varint(len(frame)) + frame
+        return _delimited(super().message(fields))
 
 
 class SseFrames:
@@ -202,9 +208,15 @@ def shared_json(stored: Stored) -> str:
 
 def varint(number: int) -> bytes:
     """A number as protobuf writes lengths."""
+    if 0x80 <= number < 0x4000:  # most frames
+        return bytes((number & 0x7F | 0x80, number >> 7))
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+def _delimited(frame: bytes) -> bytes:
+    return varint(len(frame)) + frame

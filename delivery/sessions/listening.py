@@ -12,7 +12,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from delivery.sessions.frames import Form, T
+from delivery.sessions.frames import Form, Heading, T
+from delivery.sessions.glance import may_be_restricted
 from delivery.sessions.interest import Interest, require_own
 from delivery.sessions.protocol import Filter, Listen, refusal
 from delivery.sessions.wish import Wish
@@ -223,28 +224,39 @@ class Listening:
         if self._keys:
             self._tell_state(form, turn, told, now_us)
             return told
+        types = self._sources.book.evolved(self.info.zone_id)
+        listen, page, at = self.listen, self._page, self._at
+        end = min(len(page), at + limits.LISTEN_LOOKS_PER_TURN_MAX)
+        if listen.filter.plain and listen.window is None and not (self._interest or types):
+            at = _tell_plain(listen, form, (page[at:end], at, now_us), turn, told)
+        else:
+            at = self._tell_wanted(form, (end, now_us), turn, told)
+        if at > self._at:
+            self.cursor = page[at - 1].cursor
+        self._looked(at)
+        return told
+
+    def _tell_wanted(
+        self, form: Form[T], bounds: tuple[int, int], turn: Turn, told: list[T]
+    ) -> int:
+        """What is wanted of the page up to an end, at a time; how far it was looked at."""
+        end, now_us = bounds
         listen, interest, page = self.listen, self._interest, self._page
-        wanted = listen.filter
-        plain = wanted.plain and interest is None
         types = self._sources.book.evolved(self.info.zone_id)
         size, at = 0, self._at
-        end = min(len(page), at + limits.LISTEN_LOOKS_PER_TURN_MAX)
         while at < end and len(told) < turn.events_max and size <= turn.bytes_max:
             if listen.full:
                 break
             stored = page[at]
             at += 1
-            if not wanted.wants(stored, now_us, plain=plain):
+            if not listen.filter.wants(stored, now_us):
                 continue
             named = () if interest is None else interest.matching(stored)
             if interest is None or named:
                 latest = types.newest_for(stored.event) if types else ""
                 told.append(listen.event(stored, form, named, latest))
                 size += len(stored.payload)
-        if at > self._at:
-            self.cursor = page[at - 1].cursor
-        self._looked(at)
-        return told
+        return at
 
     def _tell_state(self, form: Form[T], turn: Turn, told: list[T], now_us: int) -> None:
         size = 0
@@ -315,6 +327,33 @@ class Listening:
         """The messages alone that come before what follows."""
         news, self._news = self._news, []
         return [form.message(message) for message in news]
+
+
+def _tell_plain(
+    listen: Listen, form: Form[T], run: tuple[list[Stored], int, int], turn: Turn, told: list[T]
+) -> int:
+    """The hot loop of a listen whose mask alone decides: an event is not decoded unless something
+    in it may restrict who is told. `run`: events, where they begin in the page, the time.
+    """
+    events, at, now_us = run
+    wanted, named, missed = listen.filter, listen.name_json, listen.missed
+    mask, head, prev = wanted.mask, listen.started_head, listen.told
+    size = 0
+    for stored in events:
+        if len(told) >= turn.events_max or size > turn.bytes_max:
+            break
+        at += 1
+        payload = stored.payload
+        if not stored.mask & mask:
+            continue
+        if may_be_restricted(payload) and not wanted.wants(stored, now_us):
+            continue
+        sequence = stored.sequence
+        told.append(form.event(Heading(named, prev, "live" if sequence > head else missed), stored))
+        prev = sequence
+        size += len(payload)
+    listen.told = prev
+    return at
 
 
 async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from delivery.sessions.frames import Form, Heading, Liveness, T
-from delivery.sessions.glance import may_be_restricted
 from eventhub import limits, metrics
 from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
 from eventhub.event.envelope import ALL_MASK
@@ -38,15 +37,10 @@ class Filter(NamedTuple):
         """True if the mask alone decides, as far as nothing in an event restricts it."""
         return self.zone is None and self.pairs is None
 
-    def wants(self, stored: Stored, now_us: int, *, plain: bool = False) -> bool:
-        """True if the event goes to the reader; an expired one is skipped and counted.
-
-        `plain` is the property, asked once for many events: then most need not be decoded.
-        """
+    def wants(self, stored: Stored, now_us: int) -> bool:
+        """True if the event goes to the reader; an expired one is skipped and counted."""
         if not stored.mask & self.mask:
             return False
-        if plain and not may_be_restricted(stored.payload):
-            return True
         event = stored.event
         if self.zone is not None and not shown_to(event, self.zone):
             return False
