@@ -17,6 +17,7 @@ from eventhub.doors.table import DOORS
 from tests.live import Answer, LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
+DECLARED: dict[str, Any] = {"domain": "shop", "type": "measured", "attributes": {"n": 1}}
 # Written by a refused login on purpose: attempts are counted. There are no leases and heartbeats.
 NOT_DIGESTED = frozenset({"login_attempts"})
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -57,6 +58,7 @@ class World:
         self.keys = self._keys(zone)
         self._fill(zone)
         self._interest(zone)
+        self._declare(zone)
         self._settle()
 
     def _keys(self, zone: LiveZone) -> dict[str, str]:
@@ -99,6 +101,14 @@ class World:
         [opened] = zone.hub.call("GET", "/v1/streams/orders/segments", key=zone.admin).json["items"]
         self.open_segment = str(opened["uuid"])
 
+    def _declare(self, zone: LiveZone) -> None:
+        """A type whose events have a number, and a stream of declared types alone."""
+        zone.create_stream("strict", undeclared="refuse")
+        schema = {"required": ["n"], "properties": {"n": {"type": "integer"}}}
+        path = "/v1/types/shop/measured"
+        answer = zone.hub.call("PUT", path, {"schema": schema}, key=zone.admin)
+        assert answer.status == 201, answer
+
     def _interest(self, zone: LiveZone) -> None:
         """Registrations and endpoints: of the zone's admin, of another client, of another zone."""
         wanted = {"streams": ["orders"], "attributes": {"never": True}}
@@ -119,6 +129,12 @@ class World:
         """Until what is to be expired is, and the maintainer has made its partition."""
         until = time.monotonic() + 10
         while self.hub.sql("SELECT count(*) FROM groups") < [(2,)]:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        while self.zone.emit("strict", [{**DECLARED, "version": "2"}, EVENT]).json["position"] != {
+            "index": 0,
+            "field": "version",
+        }:
             assert time.monotonic() < until
             time.sleep(0.05)
         while self.hub.call("GET", "/v1/streams", key=self.keys["expired"]).status != 401:

@@ -73,7 +73,6 @@ WHERE = (
 HOW = (
     *(bad(f"method {m}", 405, "method_not_allowed", method=m) for m in ("PUT", "PATCH", "DELETE")),
     *(bad(f"method {m}", 405, "method_not_allowed", method=m) for m in ("OPTIONS", "TRACE")),
-    bad("method GET", 405, "method_not_allowed", method="GET", body=None),
     bad("method in lower case", 405, "method_not_allowed", method="PROPFIND"),
     bad("no content type", 415, "unsupported_media_type", headers={"Content-Type": ""}),
     bad("a form", 415, "unsupported_media_type", headers={"Content-Type": "text/plain"}),
