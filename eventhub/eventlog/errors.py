@@ -1,6 +1,6 @@
 """Errors of the log, part of the one tree of eventhub/errors.py."""
 
-from eventhub.errors import BadRequest, EventHubError
+from eventhub.errors import EventHubError
 
 
 class Changed(EventHubError):
@@ -40,12 +40,3 @@ class DurabilityFixed(EventHubError):
 
     code = "durability_fixed"
     status = 409
-
-
-class TransientStream(BadRequest):
-    """A transient stream is kept in memory for a while only, so no callback can be promised on it;
-    listen to it, or register on a stream that is stored.
-    """
-
-    code = "transient_stream"
-    status = 422
