@@ -251,7 +251,8 @@ def test_a_segment_that_lost_an_event_at_its_edge_is_not_archived(
 def test_an_altered_row_is_not_archived(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 10)
-    execute(database, "UPDATE events SET payload = payload || '\\x0a'::bytea WHERE sequence = 5")
+    more = "\\x7802"  # a priority: it can be decoded
+    execute(database, "UPDATE events SET payload = payload || %s::bytea WHERE sequence = 5", more)
     assert [done.reason for done in archive(database, tmp_path)] == ["segment_unreadable"]
 
 
