@@ -72,7 +72,7 @@ async def test_a_group_that_is_mostly_live_stays(url: str, connection: Connectio
     await next_group(url)
     drop_where(url, f"stream_id = {stream} AND first <= 150")
     assert await clean_all(connection) == 0
-    pressed = Room(used=90, quota=100)
+    pressed = Room(used=850 << 20, quota=1000 << 20)
     assert pressed.pressed
     assert await clean_all(connection, room=pressed) == 1
 
