@@ -29,14 +29,14 @@ def door_requests(door: str, status: int) -> Counter:
 
 
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
-SOCKETS = Gauge("eventhub_sockets", "Open websockets.", multiprocess_mode="livesum")
+SOCKETS = Gauge("eventhub_sockets", "Open websockets and answers of the listen doors.", multiprocess_mode="livesum")
 LISTENS = Gauge("eventhub_listens", "Open listens.", multiprocess_mode="livesum")
 SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
 SENT_BYTES = Counter(
     "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."
 )
 EXPIRED = Counter("eventhub_expired_events", "Events skipped at delivery because they had expired.")
-SLOW_READERS = Counter("eventhub_slow_readers", "Sockets told to resume because they took nothing.")
+SLOW_READERS = Counter("eventhub_slow_readers", "Readers told to resume because they took nothing.")
 GAPS = Counter("eventhub_gaps", "Listens answered with gap or segment_mismatch.", ["code"])
 RING_READS = Counter(
     "eventhub_ring_reads", "Batches served to listeners, by where they came from.", ["tier"]

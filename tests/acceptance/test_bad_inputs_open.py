@@ -15,7 +15,7 @@ CONSOLE = {
     "GET /": "/",
     "GET /console": "/console",
     "GET /console/": "/console/",
-    "GET /console/<path:path>": "/console/live",
+    "GET /console/{path}": "/console/live",
 }
 NO_FILES = ("assets/none.js", "assets/../index.html", "index.html", "..%2f..%2fmanage.py", "a.php")
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -40,7 +40,7 @@ def _console_cases() -> Iterator[Bad]:
         large = {"Content-Length": "99999999"}
         yield Bad("large body", route, path, 413, "body_too_large", key="", headers=large)
     for file in NO_FILES:
-        route = "GET /console/<path:path>"
+        route = "GET /console/{path}"
         yield Bad(f"no file {file}", route, f"/console/{file}", 404, "not_found", key="")
 
 
