@@ -12,7 +12,7 @@ import orjson
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
-from eventhub.doors.http import Answer, Head, Headers, Receive, Scope, read_body, read_head
+from eventhub.doors.http import Answer, Headers, Receive, Scope, read_body, read_head
 from eventhub.errors import EventHubError, FieldTooLong, Forbidden, InvalidField, UnknownChannel
 from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.requests import Request, read_events
@@ -160,37 +160,38 @@ def _emitted(stream: str, appended: list[Appended]) -> Emitted:
 
 async def emit_door(desk: Desk, scope: Scope, receive: Receive, stream: str) -> Answer:
     """The door: credentials before the body, so that strangers cannot make the hub read."""
-    head = read_head(scope["headers"])
+    headers = scope["headers"]
+    head = read_head(headers)
     principal = await desk.gate.authorise(head.credential)
     principal.require("emit", stream)
-    sender = Sender(principal, idempotency_key(scope["headers"]))
+    key, ce_headers = _own_headers(headers)
     body = await read_body(receive, head.content_length)
-    events = read_events(_request(head, scope["headers"], body), stream, principal.client)
-    emitted = await emit(desk, sender, stream, events)
+    # the data of a CloudEvent keep the whole of their media type
+    whole = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
+    request = Request(body, head.content_type, ce_headers, whole)
+    events = read_events(request, stream, principal.client)
+    emitted = await emit(desk, Sender(principal, key), stream, events)
     return Answer(200, orjson.dumps(emitted.json()), emitted.headers())
 
 
-def _request(head: Head, headers: Headers, body: bytes) -> Request:
-    """The request as the codecs read it. A body that is a CloudEvent's data keeps the whole of its
-    media type.
+def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
+    """The request's Idempotency-Key, empty without one, and the headers of a binary CloudEvent, by
+    their names without `ce-`.
     """
-    own = {
-        name[3:].decode("latin-1"): value.decode("latin-1")
-        for name, value in headers
-        if name[:3] == b"ce-"
-    }
-    whole = dict(headers).get(b"content-type", b"").decode("latin-1") if own else ""
-    return Request(body, head.content_type, own, whole)
-
-
-def idempotency_key(headers: Headers) -> str:
-    """The request's Idempotency-Key, with or without quotes; "" if there is none."""
+    key = ""
+    ce_headers: dict[str, str] = {}
     for name, value in headers:
         if name == b"idempotency-key":
-            text = value.decode("latin-1").strip().strip('"')
-            if not text or not text.isascii() or not text.isprintable():
-                raise InvalidField("Give printable ASCII.", field="Idempotency-Key")
-            if len(text) > limits.NAME_CHARS_MAX:
-                raise FieldTooLong(field="Idempotency-Key", chars_max=limits.NAME_CHARS_MAX)
-            return text
-    return ""
+            key = _key(value.decode("latin-1"))
+        elif name.startswith(b"ce-"):
+            ce_headers[name[3:].decode("latin-1")] = value.decode("latin-1")
+    return key, ce_headers
+
+
+def _key(text: str) -> str:
+    text = text.strip().strip('"')
+    if not text or not text.isascii() or not text.isprintable():
+        raise InvalidField("Give printable ASCII.", field="Idempotency-Key")
+    if len(text) > limits.NAME_CHARS_MAX:
+        raise FieldTooLong(field="Idempotency-Key", chars_max=limits.NAME_CHARS_MAX)
+    return text
