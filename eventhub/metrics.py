@@ -29,7 +29,11 @@ def door_requests(door: str, status: int) -> Counter:
 
 
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
-SOCKETS = Gauge("eventhub_sockets", "Open websockets and answers of the listen doors.", multiprocess_mode="livesum")
+SOCKETS = Gauge(
+    "eventhub_sockets",
+    "Open websockets and answers of the listen doors.",
+    multiprocess_mode="livesum",
+)
 LISTENS = Gauge("eventhub_listens", "Open listens.", multiprocess_mode="livesum")
 SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
 SENT_BYTES = Counter(

@@ -17,7 +17,7 @@ from delivery.sessions.glance import may_be_restricted
 from delivery.sessions.interest import Interest, require_own
 from delivery.sessions.protocol import Filter, Listen, refusal
 from delivery.sessions.wish import Wish
-from eventhub import limits
+from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.clock import Clock
@@ -103,6 +103,7 @@ class Listening:
             await sources.book.zone(info.zone_id)
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
+        metrics.LISTENS.inc()
         try:
             await made._begin(principal)
         except BaseException:
@@ -127,6 +128,7 @@ class Listening:
     async def close(self) -> None:
         """Let go of everything; call `unwatch` before if it was watched."""
         self._drop_page()
+        metrics.LISTENS.dec()
         await self._following.aclose()
         await self._interested.aclose()
 

@@ -97,7 +97,6 @@ class Pump(Reader):
         self._running[message.listen] = listening
         self.session.listens[message.listen] = listen
         listening.watch(self.waker)
-        metrics.LISTENS.inc()
         self.waker.set()
 
     async def _stop(self, name: str) -> None:
@@ -109,7 +108,6 @@ class Pump(Reader):
     async def _end(self, name: str) -> None:
         listening = self._running.pop(name)
         del self.session.listens[name]
-        metrics.LISTENS.dec()
         listening.unwatch()
         for other in self._running.values():
             other.watch(self.waker)  # it may be on the same stream
