@@ -131,9 +131,9 @@ READERS_PER_PROCESS_MAX = 4  # database connections that serve catch-up reads in
 
 # --- transient streams ---
 TRANSIENT_EVENTS_DEFAULT = 1_000  # kept in Redis for those who come later, per stream
-TRANSIENT_EVENTS_MAX = 100_000
-TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024
-TRANSIENT_BYTES_MAX = 256 * 1024 * 1024
+TRANSIENT_EVENTS_MAX = 100_000  # all of it stays in the memory of Redis
+TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024  # 1,000 events of 8 KiB
+TRANSIENT_BYTES_MAX = 256 * 1024 * 1024  # a few such streams fit into a small machine
 TRANSIENT_TIMEOUT_S_MAX = 3  # one call of Redis
 # repeats are found as long as this after a producer's last event, and at least while it is held
 TRANSIENT_PRODUCER_S = 24 * 3600
