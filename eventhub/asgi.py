@@ -21,7 +21,7 @@ from eventhub.doors.app import AsgiApp, Doors, House
 from eventhub.doors.http import Receive, Scope, Send
 from eventhub.doors.table import DOORS
 from eventhub.env import read_env
-from eventhub.eventlog.archive.reader import Archive
+from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.endless import endless
 from eventhub.hub import Hub, open_hub
 
@@ -66,7 +66,7 @@ class Application:
         keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
         sources = Sources(hub.log, hub.gate, hub.feed, SystemClock(), hub.book)
-        archive = Archive(hub.env.archive_url) if hub.env.archive_url else None
+        archive = archive_of(hub.env.archive_url)
         doors = (*DOORS, *listen_doors(sources, keeper, archive))
         house = House(hub.log, hub.gate, hub.book, hub.env.redis_url)
         self._http = _with_cors(Doors(_django, doors, house), hub)

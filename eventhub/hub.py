@@ -13,7 +13,7 @@ from eventhub.access.gate import Gate
 from eventhub.access.zone_names import zone_names
 from eventhub.clock import SystemClock
 from eventhub.env import Env
-from eventhub.eventlog.archive.reader import Archive
+from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.disk import Disk
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
@@ -42,7 +42,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         database_url=env.database_url,
         direct_url=env.database_direct_url,
         redis_url=env.redis_url,
-        archive=Archive(env.archive_url) if env.archive_url else None,
+        archive=archive_of(env.archive_url),
     )
     async with opened as log:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
