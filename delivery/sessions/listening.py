@@ -139,11 +139,6 @@ class Listening:
             self.listen.started_head = _NEVER_LIVE
         return message
 
-    @property
-    def head(self) -> int:
-        """The stream's last sequence as far as this process knows it."""
-        return max(self._follower.position.head, self._follower.ring.next - 1)
-
     def watch(self, waker: asyncio.Event) -> None:
         """Have it set when the stream goes on."""
         self._waker = waker

@@ -283,6 +283,18 @@ def test_curl_reads_pages_and_resumes_server_sent_events(zone: LiveZone) -> None
     assert cut_off("-H", f"Last-Event-ID: {last}")[0] == [6, 7]
 
 
+def test_a_page_comes_as_a_batch_of_cloudevents(zone: LiveZone) -> None:
+    """The cursor is in a header, and the id of an event that has none of its own."""
+    zone.create_stream("orders")
+    [run] = zone.emit("orders", [{**EVENT, "id": "own", "body": {"n": 1}}, EVENT]).json["ranges"]
+    media = "application/cloudevents-batch+json"
+    answer = listen(zone, "from=oldest", Accept=media)
+    assert (answer.status, answer.headers["content-type"]) == (200, media)
+    first, second = answer.json
+    assert (first["id"], first["type"], first["data"]) == ("own", "order.placed", {"n": 1})
+    assert second["id"] == f"{run['segment']}:2" == answer.headers["eventhub-cursor"]
+
+
 def curl(url: str, key: str, *options: str, code: int = 0) -> str:
     command = ["curl", "-s", "-H", f"Authorization: Bearer {key}", *options, url]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
