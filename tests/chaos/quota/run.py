@@ -51,6 +51,15 @@ class Samples(NamedTuple):
     dropped: list[int]
 
 
+class Course(NamedTuple):
+    """What a run did."""
+
+    seconds: float
+    flows: list[Flow]
+    readers: list[Reader]
+    samples: Samples
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--rate", type=float, default=600.0, help="events a second, all streams")
@@ -114,9 +123,8 @@ async def quota(
         )
         for one in readers
     }
-    return _summary(
-        time.monotonic() - began, list(flows.values()), readers, verdicts, samples, problems
-    )
+    course = Course(time.monotonic() - began, list(flows.values()), readers, samples)
+    return _summary(course, verdicts, problems)
 
 
 def _readers(dice: random.Random) -> list[Reader]:
@@ -159,14 +167,8 @@ async def _sample(hub: HubUnderTest, samples: Samples) -> None:
         await asyncio.sleep(SAMPLE_S)
 
 
-def _summary(
-    seconds: float,
-    flows: list[Flow],
-    readers: list[Reader],
-    verdicts: dict[str, Verdict],
-    samples: Samples,
-    problems: list[str],
-) -> dict[str, Any]:
+def _summary(course: Course, verdicts: dict[str, Verdict], problems: list[str]) -> dict[str, Any]:
+    seconds, flows, readers, samples = course
     wanted = sum(verdict.wanted for verdict in verdicts.values())
     seen = sum(verdict.seen for verdict in verdicts.values())
     peak = max(samples.used_bytes, default=0)
