@@ -18,6 +18,7 @@ from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.continuity import prove
 from eventhub.eventlog.database import AWAY, Connection, answered_within, broken, connect
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
+from eventhub.eventlog.errors import StorageFull
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -129,7 +130,7 @@ class Appender:
             return
         try:
             batch = await self._transaction(taken)
-        except (DatabaseUnavailable, OutcomeUnknown) as error:
+        except (DatabaseUnavailable, OutcomeUnknown, StorageFull) as error:
             _answer_all(taken, error)
         except psycopg.Error as error:
             log.warning("append_refused_by_sql", error=str(error), requests=len(taken))
@@ -151,7 +152,9 @@ class Appender:
             await self._append_some([waiting])
 
     async def _transaction(self, taken: list[_Waiting]) -> Batch:
-        """Raises DatabaseUnavailable when nothing was stored, OutcomeUnknown when nobody knows."""
+        """Raises DatabaseUnavailable or StorageFull when nothing was stored, OutcomeUnknown when
+        nobody knows.
+        """
         connection = await self._connected()
         requests = [waiting.request for waiting in taken]
         try:
@@ -160,6 +163,8 @@ class Appender:
         except BaseException as error:
             server_said_no = isinstance(error, psycopg.Error) and not connection.closed
             self._drop(connection)
+            if isinstance(error, psycopg.errors.DiskFull):
+                raise StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S) from error
             if not isinstance(error, AWAY):
                 raise
             if server_said_no:
