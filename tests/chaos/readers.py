@@ -208,7 +208,8 @@ def _cut(socket: aiohttp.ClientWebSocketResponse) -> None:
 async def read_by_client(client: HubClient, seen: Seen) -> None:
     """Read with the client library's own resuming, until cancelled."""
     interest = seen.interest
-    pairs = {} if interest.color is None else {"attributes": {"color": interest.color}}
+    color = interest.color
+    pairs: dict[str, Any] = {} if color is None else {"attributes": {"color": color}}
     try:
         async for delivered in client.listen(
             seen.stream, start="oldest", mask=interest.mask, **pairs
