@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.live import Answer, LiveZone
@@ -80,6 +81,26 @@ def test_what_a_reply_shows_and_its_sequence_are_of_one_moment(zone: LiveZone) -
         shown = told[behind[-1]] if behind else 1
         assert read.json["retain_events"] == shown
         assert read.json["changed"] == (behind[-1] if behind else read.json["changed"])
+
+
+@pytest.mark.req("EMC-09")
+def test_a_reply_that_has_to_wait_is_still_of_one_moment(zone: LiveZone) -> None:
+    """What is committed between its sequence and its content is not in it."""
+    zone.create_stream("orders", retain_events=1)
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'streams'::regclass"
+    with psycopg.connect(zone.hub.database_url) as held, ThreadPoolExecutor(1) as pool:
+        held.execute("LOCK TABLE streams IN ACCESS EXCLUSIVE MODE")
+        reading = pool.submit(ask, zone, "GET", "streams/orders")
+        while zone.hub.sql(waiting) == [(0,)]:
+            assert not reading.done()
+        held.execute(
+            "UPDATE streams SET retain_events = 2 WHERE name = 'orders'"
+            " AND zone_id = (SELECT id FROM zones WHERE name = %s)",
+            (zone.name,),
+        )
+        held.commit()
+        assert reading.result().json["retain_events"] == 1
+    assert ask(zone, "GET", "streams/orders").json["retain_events"] == 2
 
 
 @pytest.mark.req("EMC-09")
