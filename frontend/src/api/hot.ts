@@ -3,6 +3,7 @@
 import { api, done } from "./client";
 import { exactAnswer } from "./exact";
 import { Problem, type ProblemBody } from "./problem";
+import type { components } from "./schema";
 
 const LIFE_S = 600;
 const REST_MS_MIN = 60_000; // of its life, for a token that is used once more
@@ -14,9 +15,10 @@ interface Minted {
 
 const kept = new Map<string, Minted>();
 
-/** A fresh token for one connection: it may listen in the zone. */
-export async function mintToken(zone: string): Promise<string> {
-  const minted = await done(api.POST("/v1/connection-tokens", { params: { query: { zone } }, body: { lifetime_s: LIFE_S } }));
+/** A fresh token for one connection: it may listen in the zone, or do what is granted instead. */
+export async function mintToken(zone: string, grants?: components["schemas"]["Grant"][]): Promise<string> {
+  const body = { lifetime_s: LIFE_S, ...(grants === undefined ? {} : { grants }) };
+  const minted = await done(api.POST("/v1/connection-tokens", { params: { query: { zone } }, body }));
   return minted.token;
 }
 
@@ -28,16 +30,17 @@ export async function readHot<T>(zone: string, path: string, query: URLSearchPar
   return bodyOf<T>(await asked(zone, path, query));
 }
 
-/** What a door answers, as a file. */
-export async function readFile(zone: string, path: string): Promise<Blob> {
-  const answer = await asked(zone, path, new URLSearchParams(), "*/*");
+/** A sealed segment as it is stored: with all that others may not see, so it takes the right to manage the stream. */
+export async function readRaw(zone: string, stream: string, segment: string): Promise<Blob> {
+  const token = await mintToken(zone, [{ action: "manage", streams: stream }]);
+  const path = `/v1/streams/${encodeURIComponent(stream)}/segments/${segment}/raw`;
+  const answer = await fetch(path, { headers: { Authorization: `Bearer ${token}` }, credentials: "omit" });
   return answer.ok ? answer.blob() : bodyOf<never>(answer);
 }
 
-async function asked(zone: string, path: string, query: URLSearchParams, accept = "application/json"): Promise<Response> {
-  const headers = { Authorization: `Bearer ${await keptToken(zone)}`, Accept: accept };
-  const text = query.toString();
-  return fetch(text === "" ? path : `${path}?${text}`, { headers, credentials: "omit" });
+async function asked(zone: string, path: string, query: URLSearchParams): Promise<Response> {
+  const headers = { Authorization: `Bearer ${await keptToken(zone)}`, Accept: "application/json" };
+  return fetch(`${path}?${query.toString()}`, { headers, credentials: "omit" });
 }
 
 async function bodyOf<T>(answer: Response): Promise<T> {

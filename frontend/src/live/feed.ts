@@ -108,7 +108,8 @@ export class Feed {
     const pairs = Object.keys(attributes).length > 0 ? { attributes } : {};
     const mask = channels.length > 0 ? channels : undefined;
     const from = this.#from;
-    this.#socket?.send(JSON.stringify({ op: "listen", listen: LISTEN, stream, from, domain, type, mask, ...pairs }));
+    const wish = { stream, from, domain, type, mask, ...pairs, state: "never" }; // events alone: the state has a page
+    this.#socket?.send(JSON.stringify({ op: "listen", listen: LISTEN, ...wish }));
   }
 
   #hear(frame: Frame): void {

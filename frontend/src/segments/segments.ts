@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 
 import { api, done } from "../api/client";
-import { readFile } from "../api/hot";
+import { readRaw } from "../api/hot";
 import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
 
@@ -41,8 +41,7 @@ export function canDownload({ state, tier }: Segment): boolean {
 
 /** Downloads a sealed segment as it is stored. */
 export async function download(zone: string, stream: string, segment: Segment): Promise<void> {
-  const path = `/v1/streams/${encodeURIComponent(stream)}/segments/${segment.uuid}/raw`;
-  const file = URL.createObjectURL(await readFile(zone, path));
+  const file = URL.createObjectURL(await readRaw(zone, stream, segment.uuid));
   const link = document.createElement("a");
   link.href = file;
   link.download = `${stream}-${segment.first}-${segment.last}.${segment.tier === "archived" ? "parquet" : "pb"}`;

@@ -82,7 +82,7 @@ function aboutOf(stream: Stream): string {
   const { first, last } = stream;
   const kept = retention(policyOf(stream));
   const keeps = kept === "no limit" ? "Kept without a limit" : `Kept: ${kept}`;
-  if (last === null || first === null) return `${keeps}. Its memory is away.`;
+  if (last === null || first === null) return `${keeps}. Nothing is in memory now.`;
   if (last === 0) return `${keeps}. No event yet.`;
   return `${keeps}. Sequences ${whole(first)} to ${whole(last)} are held.`;
 }
