@@ -12,8 +12,8 @@ from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
 from eventhub.clock import Clock
 
-# What a token of an operator may: listen everywhere in its zone, also to `system`, and take a sealed
-# segment as it is stored.
+# What a token of an operator may: listen everywhere in its zone, also to `system`, and take a
+# sealed segment as it is stored.
 OPERATOR_GRANTS = (Grant("listen", "*"), Grant("manage", "*"))
 
 # Parameters: user, zone, login. Sessions are found through the index `operator_sessions`
