@@ -122,6 +122,7 @@ DISK_FULL_RESTART_S = 1.0  # a part that ended on a full disk is started again a
 # --- tail and read ---
 RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
 RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally; in memory
+RING_KEPT_S = 10.0  # after its last reader has left: one that polls comes again
 HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 READ_EVENTS_MAX = 512  # one read from the database
 READ_BYTES_MAX = 4 * 1024 * 1024  # one read from the database

@@ -25,6 +25,9 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
 Text = Annotated[str, Meta(max_length=limits.TEXT_CHARS_MAX)]
+Key = Annotated[
+    str, Meta(max_length=limits.TEXT_CHARS_MAX, pattern=r"^[^\0]*$")
+]  # for the database
 Named = Annotated[str, Meta(min_length=1, max_length=limits.TEXT_CHARS_MAX)]
 Counted = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # tuples: an empty default that is not made anew for every event
@@ -66,7 +69,7 @@ class EventIn(Struct, forbid_unknown_fields=True, gc=False):
     priority: Priority = 0
     expires_at: Moment | None = None
     time: Moment | None = None
-    key: Text = ""
+    key: Key = ""
     bundle: Text = ""
     depends: Texts = ()
     correlation: Text = ""

@@ -39,6 +39,7 @@ class Tail:
         self._pool = pool
         self._rings: dict[int, Ring] = {}
         self._watchers: dict[int, int] = {}
+        self._left_at_s: dict[int, float] = {}  # of streams that nobody watches any more
         self._heard: dict[int, int] = {}  # stream -> head that somebody spoke of
         self._some_heard = asyncio.Event()
         self._dirty: dict[int, int] = {}
@@ -48,20 +49,22 @@ class Tail:
 
     @asynccontextmanager
     async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
-        """The stream's ring, kept full as long as somebody watches. Raises DatabaseUnavailable."""
+        """The stream's ring, kept full as long as somebody watches and a little longer: a reader
+        that polls comes again. Raises DatabaseUnavailable.
+        """
         if stream_id not in self._rings:
             async with reading(self._pool) as connection:
                 now = (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
             self._rings.setdefault(stream_id, Ring(now, bytes_max=limits.RING_BYTES_TOTAL_MAX))
             self._share_bytes()
         self._watchers[stream_id] = self._watchers.get(stream_id, 0) + 1
+        self._left_at_s.pop(stream_id, None)
         try:
             yield self._rings[stream_id]
         finally:
             self._watchers[stream_id] -= 1
             if not self._watchers[stream_id]:
-                del self._watchers[stream_id], self._rings[stream_id]
-                self._share_bytes()
+                self._left_at_s[stream_id] = asyncio.get_running_loop().time()
 
     def committed(self, rows: list[NewRow]) -> None:
         """Rows that this process has just committed, in order: into their rings, and on to the
@@ -125,9 +128,10 @@ class Tail:
             await self._fill(connection, stream_id, head)
 
     async def _look(self, connection: Connection) -> None:
+        began_s = asyncio.get_running_loop().time()
+        self._let_go(began_s - limits.RING_KEPT_S)
         if not self._rings:
             return
-        began_s = asyncio.get_running_loop().time()
         lives = {stream_id: ring.life for stream_id, ring in self._rings.items()}
         with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
             now = await heads(connection, list(lives))
@@ -206,6 +210,13 @@ class Tail:
                 await _drop(connection)
                 connection = None  # whoever misses this notice looks at the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)
+
+    def _let_go(self, before_s: float) -> None:
+        """Forget the rings of streams that nobody has watched since."""
+        for stream_id, left_at_s in list(self._left_at_s.items()):
+            if left_at_s < before_s:
+                del self._left_at_s[stream_id], self._watchers[stream_id], self._rings[stream_id]
+                self._share_bytes()
 
     def _share_bytes(self) -> None:
         for ring in self._rings.values():

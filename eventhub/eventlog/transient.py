@@ -43,6 +43,7 @@ class Transient:
         self._redis = _client(url) if url else None
         self._rings: dict[int, Ring] = {}
         self._watchers: dict[int, int] = {}
+        self._left_at_s: dict[int, float] = {}  # of streams that nobody watches any more
         self._heard: set[int] = set()
         self._some_heard = asyncio.Event()
 
@@ -78,17 +79,20 @@ class Transient:
 
     @asynccontextmanager
     async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
-        """The stream's ring in this process, kept full as long as somebody watches."""
+        """The stream's ring in this process, kept full as long as somebody watches and a little
+        longer.
+        """
         if stream_id not in self._rings:
             head = (await self._read(stream_id, 1, 0))[0]
             self._rings.setdefault(stream_id, Ring(head, bytes_max=limits.RING_BYTES_TOTAL_MAX))
         self._watchers[stream_id] = self._watchers.get(stream_id, 0) + 1
+        self._left_at_s.pop(stream_id, None)
         try:
             yield self._rings[stream_id]
         finally:
             self._watchers[stream_id] -= 1
             if not self._watchers[stream_id]:
-                del self._watchers[stream_id], self._rings[stream_id]
+                self._left_at_s[stream_id] = asyncio.get_running_loop().time()
 
     async def resolve(self, stream_id: int, start: Start) -> Position:
         """What a start means now; a transient stream begins anew with Redis, so `boot` is the
@@ -151,6 +155,7 @@ class Transient:
             heard, self._heard = self._heard, set()
             if clock() >= look_at_s:
                 look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
+                self._let_go(clock() - limits.RING_KEPT_S)
                 heard |= set(self._rings)
             try:
                 for stream_id in heard:
@@ -160,6 +165,12 @@ class Transient:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._some_heard.wait(), max(0.0, look_at_s - clock()))
+
+    def _let_go(self, before_s: float) -> None:
+        """Forget the rings of streams that nobody has watched since."""
+        for stream_id, left_at_s in list(self._left_at_s.items()):
+            if left_at_s < before_s:
+                del self._left_at_s[stream_id], self._watchers[stream_id], self._rings[stream_id]
 
     async def _fill(self, stream_id: int) -> None:
         while (ring := self._rings.get(stream_id)) is not None:
