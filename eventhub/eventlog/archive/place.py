@@ -15,6 +15,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from eventhub.errors import EventHubError
+from eventhub.eventlog import disk
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.layout import UNFINISHED
 
@@ -40,6 +41,7 @@ class Place:
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
         """A new temporary file to write, and its path. It is removed when the block fails."""
         path = f"{UNFINISHED}/{secrets.token_hex(8)}-{name}"
+        self._require_room()
         with _explained(path):
             self._files.makedirs(self._at(UNFINISHED), exist_ok=True)
             file = self._files.open(self._at(path), "wb")
@@ -52,6 +54,14 @@ class Place:
                 file.close()
                 self.remove(path)
             raise
+
+    def _require_room(self) -> None:
+        """An archive beside the hub's data does not take the room that the hub lives on."""
+        root = Path(self._root)
+        if self._local and root.is_dir() and disk.look(root).state != "ok":
+            raise ArchiveUnavailable(
+                f"The disk of {root} is low on space: nothing more is archived until there is room."
+            )
 
     def publish(self, temporary: str, path: str) -> None:
         """Give a finished file its name, in place of what had it."""
