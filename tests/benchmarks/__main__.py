@@ -6,7 +6,19 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.benchmarks import append, archive, callbacks, emit, match, push, report
+from tests.benchmarks import (
+    append,
+    archive,
+    callbacks,
+    cursors,
+    durability,
+    emit,
+    listen,
+    match,
+    push,
+    replay,
+    report,
+)
 from tests.benchmarks.baselines.rows import make_table
 from tests.benchmarks.load.start import LoadFailed
 from tests.benchmarks.machine import fsync_rate
@@ -17,7 +29,11 @@ from tests.benchmarks.world import World, world
 BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
     "append": append.cases,
     "emit": emit.cases,
+    "durability": durability.cases,
     "push": push.cases,
+    "listen": listen.cases,
+    "replay": replay.cases,
+    "cursors": cursors.cases,
     "match": match.cases,
     "callbacks": callbacks.cases,
     "archive": archive.cases,
@@ -33,6 +49,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; all if none is given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as JSON")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw `cursors` there as SVG")
     parser.add_argument("--only", metavar="CASE", action="append", help="only such cases")
     parser.add_argument("--seconds", type=float, help=f"of one reading ({standard.seconds})")
     parser.add_argument("--repeat", type=int, help=f"readings of each side ({standard.repeat})")
@@ -71,6 +88,9 @@ def run(options: argparse.Namespace) -> None:
     if options.json is not None:
         text = json.dumps(report.as_json(results, machine), indent=2)
         options.json.write_text(text + "\n")
+    drawn = [result for result in results if result.case.name.startswith("cursor_")]
+    if options.plot is not None and drawn:
+        options.plot.write_text(cursors.plot(drawn, pace.streams[-1]))
     if failures:
         sys.exit("\n".join(failures))
 

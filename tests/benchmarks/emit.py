@@ -10,6 +10,7 @@ from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
 BATCH = 100
+Find = Callable[[], Target]
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
@@ -17,9 +18,9 @@ def cases(world: World, pace: Pace) -> list[Case]:
         Case(
             name="emit_64",
             unit="requests/s",
-            product=_post(world, pace, lambda: world.emit_target("emit"), 64),
+            product=posted(world, pace, lambda: world.emit_target("emit"), 64),
             baselines={
-                "django_async_view": _post(world, pace, lambda: _django(world), 64),
+                "django_async_view": posted(world, pace, lambda: _django(world), 64),
                 "plain_asgi_noop": noop(world, pace),
             },
             floor=8.0,
@@ -36,10 +37,10 @@ def cases(world: World, pace: Pace) -> list[Case]:
         Case(
             name="emit_1",
             unit="ms",
-            product=_latency(world, pace, lambda: world.emit_target("emit.one")),
+            product=latency(world, pace, lambda: world.emit_target("emit.one")),
             baselines={
-                "django_async_view": _latency(world, pace, lambda: _django(world)),
-                "plain_asgi_noop": _latency(world, pace, lambda: _noop(world)),
+                "django_async_view": latency(world, pace, lambda: _django(world)),
+                "plain_asgi_noop": latency(world, pace, lambda: _noop(world)),
             },
             lower_is_better=True,
         ),
@@ -49,7 +50,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 def noop(world: World, pace: Pace) -> Measure:
     """Requests per second of the same server with an application that does nothing."""
-    return _post(world, pace, lambda: _noop(world), 64)
+    return posted(world, pace, lambda: _noop(world), 64)
 
 
 def _django(world: World) -> Target:
@@ -64,7 +65,9 @@ def _job(target: Target, pace: Pace, body: bytes, connections: int) -> HttpJob:
     return HttpJob(target, body.decode(), connections, pace.seconds, pace.warmup_s)
 
 
-def _post(world: World, pace: Pace, target: Callable[[], Target], connections: int) -> Measure:
+def posted(world: World, pace: Pace, target: Find, connections: int) -> Measure:
+    """Requests per second, one event each, on so many connections."""
+
     def measure() -> Reading:
         job = _job(target(), pace, events.one(), connections)
         figures = world.load(f"POST of one event, {connections} connections", job)
@@ -82,7 +85,9 @@ def _batches(world: World, pace: Pace) -> Measure:
     return measure
 
 
-def _latency(world: World, pace: Pace, target: Callable[[], Target]) -> Measure:
+def latency(world: World, pace: Pace, target: Find) -> Measure:
+    """p50 of a POST of one event on one connection."""
+
     def measure() -> Reading:
         job = _job(target(), pace, events.one(), 1)
         figures = world.load("POST of one event, 1 connection", job)

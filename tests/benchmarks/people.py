@@ -31,10 +31,16 @@ def make(names: list[str]) -> dict[str, object]:
         actor=Actor(zone.pk, zone.name, None), client=client, terms=key_services.KeyTerms(grants)
     )
     streams = {
-        name: put_stream(zone_id=zone.pk, zone=zone.name, name=name, policy={})[0].id
+        name: put_stream(zone_id=zone.pk, zone=zone.name, name=name, policy=policy(name))[0].id
         for name in names
     }
     return {"key": issued.text, "streams": streams}
+
+
+def policy(name: str) -> dict[str, str]:
+    """A stream whose name ends with a durability has it."""
+    durability = name.rpartition(".")[2]
+    return {"durability": durability} if durability in ("async", "transient") else {}
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ class Pace(NamedTuple):
     copy_rows: int = 100_000
     many_sockets: int = 1_000
     registrations_max: int = 100_000
+    replayed: int = 1_000_000
+    streams: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)  # events in each
 
 
 # a smoke run: its figures mean nothing
@@ -32,6 +34,8 @@ QUICK = Pace(
     copy_rows=2_000,
     many_sockets=50,
     registrations_max=1_000,
+    replayed=2_000,
+    streams=(10, 2_000),
 )
 
 Measure = Callable[[], Reading]

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -24,11 +25,15 @@ from eventhub.up.embedded import embedded
 from eventhub.up.guarded import Command, Guarded, Identity
 from eventhub.up.hub import HOME
 from tests.benchmarks import sampler
-from tests.benchmarks.load.jobs import HttpJob, SocketsJob, Target
+from tests.benchmarks.load.jobs import Job, Target
 from tests.benchmarks.load.start import run_load
 
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
-STREAMS = ("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push", "callbacks")
+STREAMS = (
+    *("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push", "callbacks"),
+    *("listen", "replay", "held.0", "held.1", "held.2", "held.3"),
+    *("kept.sync", "kept.async", "kept.transient"),
+)
 READY_S = 60.0
 PROFILE_S = 10.0
 
@@ -61,6 +66,10 @@ class Server:
 
     def end(self) -> None:
         self._process.end()
+
+    @property
+    def pid(self) -> int:
+        return self._child().pid
 
     def cpu_s(self) -> float:
         """CPU time that the server has used so far."""
@@ -120,6 +129,11 @@ class World:
         before = sampled if self.profile else []
         return self._server("product", [*before, "manage.py", "web", "--port"], "/readyz")
 
+    def end_product(self) -> None:
+        """The next one is a fresh process."""
+        if "product" in self._servers:
+            self._servers.pop("product").end()
+
     def baseline(self, app: str) -> Server:
         """`module:app` of tests.benchmarks.baselines."""
         argv = ["-m", "tests.benchmarks.baselines.serve", app]
@@ -132,7 +146,7 @@ class World:
     def baseline_target(self, app: str, path: str = "/") -> Target:
         return Target(self.baseline(app).port, path, {"content-type": "application/json"})
 
-    def load(self, title: str, job: HttpJob | SocketsJob) -> dict[str, float]:
+    def load(self, title: str, job: Job) -> dict[str, float]:
         """Run a load job against one of the servers.
 
         To its figures comes `cpu_us`: the server's CPU time per request or frame, which says more
@@ -146,6 +160,12 @@ class World:
             used_s = server.cpu_s() - before_s
         figures["cpu_us"] = used_s / max(figures.pop("all"), 1) * 1e6
         return figures
+
+    def fill(self, stream: str, count: int) -> dict[str, Any]:
+        """Append so many events to an empty stream: how long it took, and cursors (fill.py)."""
+        output = self._run("-m", "tests.benchmarks.fill", str(self.streams[stream]), str(count))
+        found: dict[str, Any] = json.loads(output)
+        return found
 
     def close(self) -> None:
         for server in self._servers.values():

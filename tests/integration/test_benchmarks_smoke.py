@@ -19,6 +19,9 @@ CASES = {
     *("fanout_100", "latency_1", "latency_1_library", "latency_100", "fanout_1000", "latency_1000"),
     *("match_10k", "match_100k", "match_memory", "callbacks_1", "callbacks_2"),
     *("callbacks_sick", "archive_read", "archive_write"),
+    *("emit_64_async", "emit_64_transient", "emit_1_async", "emit_1_transient"),
+    *("poll_latency_1", "sse_latency_1", "idle_polls", "replay_1m_socket", "replay_1m_http"),
+    *("cursor_first", "cursor_middle", "cursor_last"),
 }
 RUN_TIMEOUT_S = 240  # of which most goes into starting servers of its own
 FIELDS = {"value", "unit", "low", "high", "baseline", "ratio", "floor", "goal"}
@@ -29,6 +32,12 @@ JUDGED = {"emit_64": (8, 20), "emit_batch_100": (0.12, 0.35)} | {
     "match_100k": (10, 25),
     "callbacks_2": (10, 19),
     "callbacks_sick": (2, None),
+    "poll_latency_1": (1.5, None),
+    "sse_latency_1": (1.5, None),
+    "idle_polls": (1, None),
+    "cursor_first": (1.3, None),
+    "cursor_middle": (1.3, None),
+    "cursor_last": (1.3, None),
 }
 
 

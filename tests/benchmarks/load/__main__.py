@@ -4,24 +4,45 @@ import asyncio
 import gc
 import json
 import sys
+from collections.abc import Coroutine
 
 import uvloop
 
-from tests.benchmarks.load import http, library, sockets
-from tests.benchmarks.load.jobs import HttpJob, SocketsJob, Target
+from tests.benchmarks.load import cursors, doors, http, idle, library, replay, sockets
+from tests.benchmarks.load.jobs import (
+    KINDS,
+    CursorJob,
+    DoorJob,
+    HttpJob,
+    IdleJob,
+    Job,
+    ReplayJob,
+    Target,
+)
 
 
 def main() -> None:
     kind, fields = json.load(sys.stdin)
     fields["target"] = Target(*fields["target"])
+    job = KINDS[kind](**fields)
     gc.disable()  # a short life, and nothing made per request but bytes
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        if kind == "http":
-            figures = runner.run(http.run(HttpJob(**fields)))
-        else:
-            job = SocketsJob(**fields)
-            figures = runner.run(library.run(job) if job.library else sockets.run(job))
-    json.dump(figures, sys.stdout)
+        json.dump(runner.run(run(job)), sys.stdout)
+
+
+def run(job: Job) -> Coroutine[None, None, dict[str, float]]:
+    match job:
+        case HttpJob():
+            return http.run(job)
+        case DoorJob():
+            return doors.run(job)
+        case IdleJob():
+            return idle.run(job)
+        case ReplayJob():
+            return replay.run(job)
+        case CursorJob():
+            return cursors.run(job)
+    return library.run(job) if job.library else sockets.run(job)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,17 @@ def request_head(target: Target, length: int) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
+def get_head(target: Target, query: str, accept: str) -> bytes:
+    """A GET of the target's path with a query."""
+    lines = [
+        f"GET {target.path}{query} HTTP/1.1",
+        f"host: {HOST}:{target.port}",
+        f"accept: {accept}",
+        f"authorization: {target.headers['authorization']}",
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
 def requests(job: HttpJob) -> Callable[[], bytes]:
     """Gives the next request's bytes."""
     body = job.body.encode()
@@ -68,6 +79,7 @@ class Connection(asyncio.Protocol):
         self._answered = answered
         self._failed = failed
         self._data = b""
+        self.answer = b""  # the last one
         self.sent_ns = 0
         self.idle = True
         self.transport: asyncio.Transport
@@ -91,6 +103,7 @@ class Connection(asyncio.Protocol):
         self._data = b"" if length is not None else data
         if length is not None:
             self.idle = True
+            self.answer = data
             self._answered(self)
 
     def connection_lost(self, error: Exception | None) -> None:

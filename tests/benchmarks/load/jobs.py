@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """Where events are posted, and with which headers."""
+    """Where events are posted, and with which headers; a listen door answers at the same path."""
 
     port: int
     path: str
@@ -45,3 +45,44 @@ class SocketsJob(NamedTuple):
     warmup_s: float
     samples: int = 0
     library: bool = False
+
+
+class DoorJob(NamedTuple):
+    """Time events one at a time from POST to receipt, by one reader that waits at a door."""
+
+    target: Target
+    body: str
+    listen: str  # of the websocket
+    door: str  # websocket, sse or poll
+    samples: int
+
+
+class IdleJob(NamedTuple):
+    """Let so many long polls wait, weigh the server, and end them all with one event."""
+
+    target: Target
+    body: str
+    polls: int
+    pid: int  # of the server
+
+
+class ReplayJob(NamedTuple):
+    """Read a stream from its first event on in protobuf, over one connection, and count."""
+
+    target: Target
+    listen: str  # of the websocket; empty: over HTTP
+    events: int
+
+
+class CursorJob(NamedTuple):
+    """Listen from a cursor on one socket, again and again; time the first event of each."""
+
+    target: Target
+    listen: str
+    samples: int
+
+
+Job = HttpJob | SocketsJob | DoorJob | IdleJob | ReplayJob | CursorJob
+KINDS: dict[str, type[Job]] = {
+    kind.__name__: kind for kind in (HttpJob, SocketsJob, DoorJob, IdleJob, ReplayJob, CursorJob)
+}

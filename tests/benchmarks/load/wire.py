@@ -21,8 +21,9 @@ def handshake(target: Target) -> bytes:
         "sec-websocket-version": "13",
         "sec-websocket-key": b64encode(os.urandom(16)).decode(),
     }
-    if "authorization" in target.headers:
-        headers["authorization"] = target.headers["authorization"]
+    for name in ("authorization", "sec-websocket-protocol"):
+        if name in target.headers:
+            headers[name] = target.headers[name]
     lines = [f"GET {PATH} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 

@@ -1,0 +1,50 @@
+"""`python -m tests.benchmarks.fill STREAM_ID COUNT`: appends so many events to an empty stream
+through the product's append; prints the seconds it took and cursors into the stream, as JSON. Runs
+in a process of its own.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+import psycopg
+
+from eventhub.env import read_env
+from eventhub.eventlog.append import append_in
+from eventhub.eventlog.drafts import Draft
+from tests.benchmarks.events import stored
+
+BATCH = 4_000
+MASK = 1 << 63
+
+
+def fill(stream_id: int, count: int) -> dict[str, object]:
+    """`cursors`: before the first event, the one in the middle and the last, as texts."""
+    draft = Draft(stream_id, MASK, stored())
+    url = read_env().database_url
+    began = time.perf_counter()
+    with psycopg.connect(url, prepare_threshold=0, autocommit=True) as connection:
+        for at in range(0, count, BATCH):
+            with connection.transaction():
+                append_in(connection, [draft] * min(BATCH, count - at))
+        took_s = time.perf_counter() - began
+        cursors = [_cursor(connection, stream_id, at) for at in (1, (count + 1) // 2, count)]
+        connection.execute("VACUUM (ANALYZE) events")
+        connection.execute("ANALYZE segments")
+        connection.execute("CHECKPOINT")
+    return {"took_s": took_s, "cursors": cursors}
+
+
+def _cursor(connection: psycopg.Connection[Any], stream_id: int, sequence: int) -> str:
+    """The cursor before an event, in its own segment."""
+    [row] = connection.execute(
+        "SELECT uuid::text FROM segments WHERE stream_id = %s AND first <= %s"
+        " ORDER BY first DESC LIMIT 1",
+        (stream_id, sequence),
+    ).fetchall()
+    return f"{row[0]}:{sequence - 1}"
+
+
+if __name__ == "__main__":
+    print(json.dumps(fill(int(sys.argv[1]), int(sys.argv[2]))))

@@ -1,0 +1,61 @@
+"""A socket that listens from a cursor again and again, until the first event each time. Plain."""
+
+import asyncio
+from array import array
+
+from tests.benchmarks.load.doors import first_of
+from tests.benchmarks.load.http import HOST, now_ns, percentiles_ms
+from tests.benchmarks.load.jobs import CursorJob, Target
+from tests.benchmarks.load.wire import TEXT, Socket, frame
+
+PERIOD_S = 0.012  # two messages each: below the hub's 200 a second
+_STOP = frame(TEXT, b'{"op":"stop","listen":"bench"}')
+
+
+class Repeating(Socket):
+    """Knows when a listen's first event came, and when it has ended."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target, "", '{"op":"event"', self._received_events)
+        self.first: asyncio.Future[None]
+        self.stopped: asyncio.Future[None]
+        self.first_ns = 0
+
+    def begin(self, listen: bytes) -> int:
+        """Listen; when."""
+        loop = asyncio.get_running_loop()
+        self.first, self.stopped = loop.create_future(), loop.create_future()
+        began_ns = now_ns()
+        self.transport.write(listen)
+        return began_ns
+
+    def _received_events(self, events: int) -> None:
+        if not self.first.done():
+            self.first_ns = now_ns()
+            self.first.set_result(None)
+
+    def _other(self, opcode: int, payload: bytes) -> None:
+        if payload.startswith(b'{"op":"stopped"'):
+            self.stopped.set_result(None)
+        else:
+            super()._other(opcode, payload)
+
+
+async def run(job: CursorJob) -> dict[str, float]:
+    """Time from the message that begins a listen to its first event."""
+    loop, took = asyncio.get_running_loop(), array("q")
+    _, socket = await loop.create_connection(lambda: Repeating(job.target), HOST, job.target.port)
+    await first_of(socket.ready, socket.failed)
+    listen = frame(TEXT, job.listen.encode())
+    warmup = max(job.samples // 10, 1)
+    for sample in range(warmup + job.samples):
+        if sample == warmup:
+            del took[:]
+        next_s = loop.time() + PERIOD_S
+        began_ns = socket.begin(listen)
+        await first_of(socket.first, socket.failed)
+        took.append(socket.first_ns - began_ns)
+        socket.transport.write(_STOP)
+        await first_of(socket.stopped, socket.failed)
+        await asyncio.sleep(max(0.0, next_s - loop.time()))
+    return {"all": warmup + job.samples, **percentiles_ms(took)}

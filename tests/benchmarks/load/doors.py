@@ -1,0 +1,152 @@
+"""One reader that waits at a door, and a producer that posts one event at a time: when the event is
+there. Plain.
+"""
+
+import asyncio
+import re
+from array import array
+from collections.abc import Callable
+
+from tests.benchmarks.load.http import (
+    HOST,
+    Connection,
+    RequestFailed,
+    get_head,
+    now_ns,
+    percentiles_ms,
+    request_head,
+)
+from tests.benchmarks.load.jobs import DoorJob
+from tests.benchmarks.load.wire import Socket
+
+PAUSE_S = 0.01  # until a poll surely waits; before every event of every door, to be fair
+RECEIPT_TIMEOUT_S = 10.0
+POLL_S = 30
+_CURSOR = re.compile(rb"\r\neventhub-cursor: ([^\r]+)\r\n", re.IGNORECASE)
+_EVENT = b"\nevent: event\n"
+_END = b"\n\n\r\n"  # of an event, and of the chunk that holds it
+Fail = Callable[[BaseException], None]
+
+
+class Receipt:
+    """When the one event that is under way came, and when its POST was answered."""
+
+    def __init__(self) -> None:
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.took = array("q")
+        self._due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._owed = 0
+        self._began_ns = 0
+
+    def begin(self) -> None:
+        self._due = asyncio.get_running_loop().create_future()
+        self._owed = 2
+        self._began_ns = now_ns()
+
+    def received(self) -> None:
+        self.took.append(now_ns() - self._began_ns)
+        self.one_less()
+
+    def one_less(self) -> None:
+        self._owed -= 1
+        if not self._owed:
+            self._due.set_result(None)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+    async def wait(self) -> None:
+        await first_of(self._due, self.failed)
+
+
+class Events(asyncio.Protocol):
+    """A reader of server-sent events."""
+
+    def __init__(self, request: bytes, received: Callable[[], None], fail: Fail) -> None:
+        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._request = request
+        self._received = received
+        self._fail = fail
+        self._data = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.write(self._request)  # type: ignore[attr-defined]
+
+    def data_received(self, data: bytes) -> None:
+        data = self._data = self._data + data
+        if not data.endswith(_END):
+            return
+        self._data = b""
+        if _EVENT in data:
+            self._received()
+        elif b"\nevent: listening\n" in data:
+            self.ready.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._fail(RequestFailed(f"stream lost: {error} {self._data[:400]!r}"))
+
+
+async def run(job: DoorJob) -> dict[str, float]:
+    """Latency from just before a POST to its event; the next one waits for it."""
+    loop, receipt, port = asyncio.get_running_loop(), Receipt(), job.target.port
+    request = request_head(job.target, len(job.body.encode())) + job.body.encode()
+    _, producer = await loop.create_connection(
+        lambda: Connection(lambda _: receipt.one_less(), receipt.fail), HOST, port
+    )
+    again = await OPEN[job.door](job, receipt)
+    warmup = max(job.samples // 10, 1)
+    for sample in range(warmup + job.samples):
+        if sample == warmup:
+            del receipt.took[:]
+        again()
+        await asyncio.sleep(PAUSE_S)
+        receipt.begin()
+        producer.send(request)
+        await receipt.wait()
+    return {"all": warmup + job.samples, **percentiles_ms(receipt.took)}
+
+
+async def _open_socket(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
+    _, socket = await asyncio.get_running_loop().create_connection(
+        lambda: Socket(job.target, job.listen, '{"op":"event"', lambda _: receipt.received()),
+        HOST,
+        job.target.port,
+    )
+    await first_of(socket.ready, socket.failed)
+    socket.failed.add_done_callback(lambda failed: receipt.fail(failed.exception() or OSError()))
+    return lambda: None
+
+
+async def _open_events(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
+    request = get_head(job.target, "?from=now", "text/event-stream")
+    _, reader = await asyncio.get_running_loop().create_connection(
+        lambda: Events(request, receipt.received, receipt.fail), HOST, job.target.port
+    )
+    await first_of(reader.ready, receipt.failed)
+    return lambda: None
+
+
+async def _open_poll(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
+    """The next poll goes on from the cursor of the last answer."""
+    _, poll = await asyncio.get_running_loop().create_connection(
+        lambda: Connection(lambda _: receipt.received(), receipt.fail), HOST, job.target.port
+    )
+
+    def again() -> None:
+        found = _CURSOR.search(poll.answer)
+        start = found[1].decode() if found else "now"
+        poll.send(get_head(job.target, f"?from={start}&timeout={POLL_S}", "application/json"))
+
+    return again
+
+
+OPEN = {"websocket": _open_socket, "sse": _open_events, "poll": _open_poll}
+
+
+async def first_of(wanted: "asyncio.Future[None]", failed: "asyncio.Future[None]") -> None:
+    """Until what is wanted is there. Raises what failed, TimeoutError."""
+    async with asyncio.timeout(RECEIPT_TIMEOUT_S):
+        await asyncio.wait({wanted, failed}, return_when=asyncio.FIRST_COMPLETED)
+    if failed.done():
+        failed.result()

@@ -1,0 +1,115 @@
+"""A reader that takes everything a stream holds, in protobuf, and only counts. Plain."""
+
+import asyncio
+from collections.abc import Callable
+
+from tests.benchmarks.load.http import HOST, RequestFailed, cpu_time_s, get_head, now_ns
+from tests.benchmarks.load.jobs import ReplayJob
+from tests.benchmarks.load.wire import Socket
+
+EVENT_TAG = 0x0A  # ServerFrame.event, with which a frame of an event begins
+REPLAY_TIMEOUT_S = 600.0
+
+
+class Lengths(asyncio.Protocol):
+    """An answer in chunks, each of which holds whole length-delimited frames."""
+
+    def __init__(self, request: bytes, received: Callable[[int], None]) -> None:
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._request = request
+        self._received = received
+        self._parts: list[bytes] = []
+        self._have = 0
+        self._need = 1  # bytes until the next look
+        self._begun = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.write(self._request)  # type: ignore[attr-defined]
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(RequestFailed(f"answer lost: {error}"))
+
+    def data_received(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._have += len(data)
+        if self._have < self._need:
+            return
+        data = b"".join(self._parts)
+        at = self._chunks(data, self._head(data))
+        self._parts = [data[at:]]
+        self._have = len(data) - at
+
+    def _head(self, data: bytes) -> int:
+        if self._begun:
+            return 0
+        end = data.find(b"\r\n\r\n")
+        if not data.startswith(b"HTTP/1.1 200") and not self.failed.done():
+            self.failed.set_exception(RequestFailed(data[:400].decode("latin-1")))
+        self._begun = end >= 0
+        return end + 4 if self._begun else len(data)
+
+    def _chunks(self, data: bytes, at: int) -> int:
+        """Count in the whole chunks from a place on; where the first incomplete one begins."""
+        events = 0
+        while (line := data.find(b"\r\n", at)) >= 0:
+            begin = line + 2
+            end = begin + int(data[at:line], 16)
+            self._need = end + 2 - at
+            if end + 2 > len(data):
+                break
+            events += count_events(data, begin, end)
+            at, self._need = end + 2, 1
+        if events:
+            self._received(events)
+        return at
+
+
+def count_events(data: bytes, at: int, end: int) -> int:
+    """Frames of events between two places; each frame comes behind its length as a varint."""
+    events = 0
+    while at < end:
+        length = data[at]
+        at += 1
+        if length > 0x7F:
+            length = length & 0x7F | data[at] << 7
+            at += 1
+            if length > 0x3FFF:
+                raise RequestFailed("a frame that is longer than those of a benchmark")
+        events += data[at] == EVENT_TAG
+        at += length
+    return events
+
+
+async def run(job: ReplayJob) -> dict[str, float]:
+    """Events per second from the request to the last event."""
+    loop, port = asyncio.get_running_loop(), job.target.port
+    done: asyncio.Future[None] = loop.create_future()
+    count = 0
+
+    def received(events: int) -> None:
+        nonlocal count
+        count += events
+        if count >= job.events and not done.done():
+            done.set_result(None)
+
+    began_ns, cpu_s = now_ns(), cpu_time_s()
+    reader: Lengths | Socket
+    if job.listen:
+        headers = {**job.target.headers, "sec-websocket-protocol": "eventhub.v1.protobuf"}
+        target = job.target._replace(headers=headers)
+        _, reader = await loop.create_connection(
+            lambda: Socket(target, job.listen, chr(EVENT_TAG), received), HOST, port
+        )
+    else:
+        request = get_head(job.target, "?from=oldest", "application/x-protobuf")
+        _, reader = await loop.create_connection(lambda: Lengths(request, received), HOST, port)
+    async with asyncio.timeout(REPLAY_TIMEOUT_S):
+        await asyncio.wait({done, reader.failed}, return_when=asyncio.FIRST_COMPLETED)
+    seconds = (now_ns() - began_ns) / 1e9
+    if reader.failed.done():
+        reader.failed.result()
+    if count != job.events:
+        raise RequestFailed(f"{count} events instead of {job.events}")
+    load_cpu = (cpu_time_s() - cpu_s) / seconds
+    return {"per_s": count / seconds, "all": count, "load_cpu": load_cpu}

@@ -1,0 +1,62 @@
+"""`replay`: a whole stream in protobuf over one connection, against COPY of the same rows."""
+
+import json
+import time
+from functools import cache
+from typing import LiteralString
+
+import psycopg
+
+from tests.benchmarks.load.jobs import ReplayJob
+from tests.benchmarks.shape import Case, Measure, Pace, Reading
+from tests.benchmarks.world import World
+
+STREAM = "replay"
+LISTEN = json.dumps({"op": "listen", "listen": "bench", "stream": STREAM, "from": "oldest"})
+_COPY: LiteralString = (
+    "COPY (SELECT sequence, mask, payload FROM events WHERE segment_id IN"
+    " (SELECT id FROM segments WHERE stream_id = {})) TO STDOUT (FORMAT BINARY)"
+)
+
+
+def cases(world: World, pace: Pace) -> list[Case]:
+    @cache
+    def filled() -> float:
+        """Seconds that it took, when first needed."""
+        return float(world.fill(STREAM, pace.replayed)["took_s"])
+
+    def measured(listen: str) -> Measure:
+        def measure() -> Reading:
+            assert filled()
+            job = ReplayJob(world.emit_target(STREAM), listen, pace.replayed)
+            door = "websocket" if listen else "HTTP"
+            figures = world.load(f"replay of {pace.replayed} events, {door}", job)
+            return Reading(figures.pop("per_s"), figures)
+
+        return measure
+
+    def copied() -> Reading:
+        assert filled()
+        return raw_copy_out(world.url, world.streams[STREAM], pace.replayed)
+
+    return [
+        Case(
+            name=f"replay_1m_{door}",
+            unit="events/s",
+            product=measured(listen),
+            baselines={"raw_copy_out": copied},
+        )
+        for door, listen in (("socket", LISTEN), ("http", ""))
+    ]
+
+
+def raw_copy_out(url: str, stream_id: int, count: int) -> Reading:
+    """Rows per second of one COPY in whatever order the table has them, looked at by nobody."""
+    query = psycopg.sql.SQL(_COPY).format(psycopg.sql.Literal(stream_id))
+    with psycopg.connect(url) as connection:
+        began = time.perf_counter()
+        with connection.cursor().copy(query) as copy:
+            rows = sum(1 for _ in copy)
+        seconds = time.perf_counter() - began
+    assert rows >= count  # and what marks the end
+    return Reading(count / seconds)
