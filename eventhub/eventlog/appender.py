@@ -8,7 +8,7 @@ transaction is in flight.
 
 import asyncio
 from collections import deque
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import psycopg
 
@@ -17,8 +17,9 @@ from eventhub.errors import DatabaseUnavailable, EventHubError, OutcomeUnknown, 
 from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.continuity import prove
 from eventhub.eventlog.database import AWAY, Connection, answered_within, broken, connect
-from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
+from eventhub.eventlog.drafts import Appended, Batch, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
+from eventhub.eventlog.tail import Tail
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -30,25 +31,15 @@ class _Waiting(NamedTuple):
     answer: "asyncio.Future[list[Appended]]"
 
 
-class Rings(Protocol):
-    """What an appender tells: the tail."""
-
-    def committed(self, rows: list[NewRow]) -> None:
-        """New rows in the order of their numbers."""
-
-    def met(self, life: str) -> None:
-        """There is a new connection, to this life of the store."""
-
-
 class Appender:
     """Appends for all callers of this process to streams of one durability: with `async` a commit
     does not wait for the disk.
     """
 
-    def __init__(self, url: str, durability: str, rings: Rings) -> None:
+    def __init__(self, url: str, durability: str, tail: Tail) -> None:
         self._url = url
         self._durability = durability
-        self._rings = rings
+        self._tail = tail
         self._connection: Connection | None = None
         self._waiting: deque[_Waiting] = deque()
         self._waiting_events = 0
@@ -196,7 +187,7 @@ class Appender:
             if isinstance(error, (*AWAY, psycopg.Error)):
                 raise DatabaseUnavailable() from error
             raise
-        self._rings.met(life)
+        self._tail.met(life)
         return connection
 
     def _drop(self, connection: Connection) -> None:
@@ -211,7 +202,7 @@ class Appender:
         """
         metrics.APPENDED.inc(len(batch.rows))
         metrics.APPEND_BATCH.observe(len(batch.rows))
-        self._rings.committed(batch.rows)
+        self._tail.committed(batch.rows)
         for waiting, outcome in zip(taken, batch.outcomes, strict=True):
             _answer(waiting, outcome)
 

@@ -47,8 +47,9 @@ class Log:
         self.pool = reading_pool(database_url, "read", limits.READERS_PER_PROCESS_MAX)
         # for who-may-what alone: readers that catch up cannot delay it
         self.lookups = reading_pool(database_url, "lookup", limits.LOOKUPS_PER_PROCESS_MAX)
-        self.tail = Tail(url=database_url, direct_url=direct_url, pool=self.pool)
-        self.transient = Transient(redis_url)
+        shares: set[Ring] = set()  # all rings of the process
+        self.tail = Tail(url=database_url, direct_url=direct_url, pool=self.pool, shares=shares)
+        self.transient = Transient(redis_url, shares)
         self.refusal: Callable[[], EventHubError | None] = lambda: None  # asked by every append
         self._archive = archive
         self._appenders = {
@@ -115,11 +116,11 @@ class Log:
         """
         stream_id = stream if isinstance(stream, int) else stream.id
         if isinstance(stream, StreamInfo) and stream.durability == "transient":
-            async with self.transient.watch(stream_id) as ring:
+            async with self.transient.rings.watch(stream_id) as ring:
                 position = await self.transient.resolve(stream_id, start)
                 yield Follower(ring, position, self.transient.reader(stream_id))
             return
-        async with self.tail.watch(stream_id) as ring:
+        async with self.tail.rings.watch(stream_id) as ring:
             async with reading(self.pool) as connection:
                 position = await resolve(connection, stream_id, start)
             yield Follower(ring, position, self.reader(stream_id))

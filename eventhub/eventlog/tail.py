@@ -9,8 +9,7 @@ own, so that readers that catch up cannot delay it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from psycopg_pool import AsyncConnectionPool
@@ -24,6 +23,7 @@ from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
+from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
 from eventhub.logs import get_logger
 
@@ -33,13 +33,18 @@ log = get_logger(__name__)
 class Tail:
     """The rings of one process."""
 
-    def __init__(self, *, url: str, direct_url: str, pool: AsyncConnectionPool[Connection]) -> None:
+    def __init__(
+        self,
+        *,
+        url: str,
+        direct_url: str,
+        pool: AsyncConnectionPool[Connection],
+        shares: set[Ring],
+    ) -> None:
         self._url = url
         self._direct_url = direct_url
         self._pool = pool
-        self._rings: dict[int, Ring] = {}
-        self._watchers: dict[int, int] = {}
-        self._left_at_s: dict[int, float] = {}  # of streams that nobody watches any more
+        self.rings = Rings(shares, self._head)
         self._heard: dict[int, int] = {}  # stream -> head that somebody spoke of
         self._some_heard = asyncio.Event()
         self._dirty: dict[int, int] = {}
@@ -47,24 +52,10 @@ class Tail:
         self._look_at_s = 0.0
         self._life = ""
 
-    @asynccontextmanager
-    async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
-        """The stream's ring, kept full as long as somebody watches and a little longer: a reader
-        that polls comes again. Raises DatabaseUnavailable.
-        """
-        if stream_id not in self._rings:
-            async with reading(self._pool) as connection:
-                now = (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
-            self._rings.setdefault(stream_id, Ring(now, bytes_max=limits.RING_BYTES_TOTAL_MAX))
-            self._share_bytes()
-        self._watchers[stream_id] = self._watchers.get(stream_id, 0) + 1
-        self._left_at_s.pop(stream_id, None)
-        try:
-            yield self._rings[stream_id]
-        finally:
-            self._watchers[stream_id] -= 1
-            if not self._watchers[stream_id]:
-                self._left_at_s[stream_id] = asyncio.get_running_loop().time()
+    async def _head(self, stream_id: int) -> Cursor:
+        """Raises DatabaseUnavailable."""
+        async with reading(self._pool) as connection:
+            return (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
 
     def committed(self, rows: list[NewRow]) -> None:
         """Rows that this process has just committed, in order: into their rings, and on to the
@@ -75,7 +66,7 @@ class Tail:
             by_stream.setdefault(row.stream_id, []).append(row)
         for stream_id, new in by_stream.items():
             self._dirty[stream_id] = new[-1].sequence
-            ring = self._rings.get(stream_id)
+            ring = self.rings.get(stream_id)
             if ring is not None:
                 complete = ring.push([Stored(*row[1:]) for row in new])
                 if not complete:  # another process appended in between: read now, not in a while
@@ -89,8 +80,7 @@ class Tail:
         known, self._life = self._life, life
         if known in ("", life):
             return
-        for ring in self._rings.values():
-            ring.distrust()
+        self.rings.distrust()
         self._look_at_s = 0.0
         self._some_heard.set()
 
@@ -129,14 +119,13 @@ class Tail:
 
     async def _look(self, connection: Connection) -> None:
         began_s = asyncio.get_running_loop().time()
-        self._let_go(began_s - limits.RING_KEPT_S)
-        if not self._rings:
+        lives = {stream_id: ring.life for stream_id, ring in self.rings.all()}
+        if not lives:
             return
-        lives = {stream_id: ring.life for stream_id, ring in self._rings.items()}
         with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
             now = await heads(connection, list(lives))
         for stream_id, head in now.items():
-            ring = self._rings.get(stream_id)
+            ring = self.rings.get(stream_id)
             if ring is not None and not ring.trusted and ring.life == lives[stream_id]:
                 ring.skip_to(head)
             await self._fill(connection, stream_id, head.sequence)
@@ -149,7 +138,7 @@ class Tail:
 
         What can no longer be read is left out: who wants it reads the log, and is told why.
         """
-        while (ring := self._rings.get(stream_id)) is not None and ring.next <= head:
+        while (ring := self.rings.get(stream_id)) is not None and ring.next <= head:
             if not ring.trusted:
                 return
             try:
@@ -187,7 +176,7 @@ class Tail:
             self._hear(int(stream_id), int(head))
 
     def _hear(self, stream_id: int, head: int) -> None:
-        ring = self._rings.get(stream_id)
+        ring = self.rings.get(stream_id)
         if ring is not None and ring.next <= head:
             self._heard[stream_id] = max(head, self._heard.get(stream_id, 0))
             self._some_heard.set()
@@ -210,17 +199,6 @@ class Tail:
                 await _drop(connection)
                 connection = None  # whoever misses this notice looks at the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)
-
-    def _let_go(self, before_s: float) -> None:
-        """Forget the rings of streams that nobody has watched since."""
-        for stream_id, left_at_s in list(self._left_at_s.items()):
-            if left_at_s < before_s:
-                del self._left_at_s[stream_id], self._watchers[stream_id], self._rings[stream_id]
-                self._share_bytes()
-
-    def _share_bytes(self) -> None:
-        for ring in self._rings.values():
-            ring.bytes_max = limits.RING_BYTES_TOTAL_MAX // len(self._rings)
 
 
 async def _drop(connection: Connection | None) -> None:

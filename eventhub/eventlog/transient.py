@@ -8,8 +8,8 @@ contract: one event loop; `run` is one task.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.read import At, Page, Position, Start
 from eventhub.eventlog.ring import Ring
+from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
 
 _LUA = Path(__file__).parent / "lua"
@@ -39,11 +40,9 @@ _AWAY = (redis.RedisError, OSError, TimeoutError)
 class Transient:
     """The transient streams of one process. Without a URL every call is TransientUnavailable."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, shares: set[Ring]) -> None:
         self._redis = _client(url) if url else None
-        self._rings: dict[int, Ring] = {}
-        self._watchers: dict[int, int] = {}
-        self._left_at_s: dict[int, float] = {}  # of streams that nobody watches any more
+        self.rings = Rings(shares, self._head)
         self._heard: set[int] = set()
         self._some_heard = asyncio.Event()
 
@@ -77,22 +76,8 @@ class Transient:
         self._take(stream.id, _stored(drafts, places, int(at_us)))
         return places
 
-    @asynccontextmanager
-    async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
-        """The stream's ring in this process, kept full as long as somebody watches and a little
-        longer.
-        """
-        if stream_id not in self._rings:
-            head = (await self._read(stream_id, 1, 0))[0]
-            self._rings.setdefault(stream_id, Ring(head, bytes_max=limits.RING_BYTES_TOTAL_MAX))
-        self._watchers[stream_id] = self._watchers.get(stream_id, 0) + 1
-        self._left_at_s.pop(stream_id, None)
-        try:
-            yield self._rings[stream_id]
-        finally:
-            self._watchers[stream_id] -= 1
-            if not self._watchers[stream_id]:
-                self._left_at_s[stream_id] = asyncio.get_running_loop().time()
+    async def _head(self, stream_id: int) -> Cursor:
+        return (await self._read(stream_id, 1, 0))[0]
 
     async def resolve(self, stream_id: int, start: Start) -> Position:
         """What a start means now; a transient stream begins anew with Redis, so `boot` is the
@@ -155,8 +140,7 @@ class Transient:
             heard, self._heard = self._heard, set()
             if clock() >= look_at_s:
                 look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
-                self._let_go(clock() - limits.RING_KEPT_S)
-                heard |= set(self._rings)
+                heard |= {stream_id for stream_id, _ in self.rings.all()}
             try:
                 for stream_id in heard:
                     await self._fill(stream_id)
@@ -166,14 +150,8 @@ class Transient:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._some_heard.wait(), max(0.0, look_at_s - clock()))
 
-    def _let_go(self, before_s: float) -> None:
-        """Forget the rings of streams that nobody has watched since."""
-        for stream_id, left_at_s in list(self._left_at_s.items()):
-            if left_at_s < before_s:
-                del self._left_at_s[stream_id], self._watchers[stream_id], self._rings[stream_id]
-
     async def _fill(self, stream_id: int) -> None:
-        while (ring := self._rings.get(stream_id)) is not None:
+        while (ring := self.rings.get(stream_id)) is not None:
             began_s = asyncio.get_running_loop().time()
             life = ring.life
             asked = ring.next
@@ -192,20 +170,20 @@ class Transient:
 
     def _take(self, stream_id: int, rows: list[Stored]) -> None:
         """Rows that this process has just appended."""
-        ring = self._rings.get(stream_id)
+        ring = self.rings.get(stream_id)
         if ring is None or not rows:
             return
         if rows[0].segment != ring.head.segment or not ring.push(rows):
             self._hear(stream_id)
 
     def _hear(self, stream_id: int) -> None:
-        if stream_id in self._rings:
+        if self.rings.get(stream_id) is not None:
             self._heard.add(stream_id)
             self._some_heard.set()
 
     def _distrust(self) -> None:
-        for stream_id, ring in self._rings.items():
-            ring.distrust()
+        self.rings.distrust()
+        for stream_id, _ in self.rings.all():
             self._hear(stream_id)
 
     async def _read(
