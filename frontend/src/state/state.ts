@@ -6,7 +6,7 @@ import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
 import type { Cursor, Told } from "../live/frames";
 
-export type StateItem = components["schemas"]["StateItem"];
+export type StateItem = components["schemas"]["KeyState"];
 
 const LOOKED_EVENTS = 1_000; // of the stream, in one page of a key's history
 
