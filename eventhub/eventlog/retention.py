@@ -101,9 +101,8 @@ async def drop_by_policy(connection: Connection, rooms: Rooms, now_us: int) -> l
         "needed": list(needed.values()),
         "segments_max": limits.RETAIN_SEGMENTS_MAX,
     }
-    async with connection.transaction():
-        rows = await (await connection.execute(SQL["drops_by_policy"], bounds)).fetchall()
-        return await _drop(connection, rooms, rows, now_us)
+    rows = await (await connection.execute(SQL["drops_by_policy"], bounds)).fetchall()
+    return await _drop(connection, rooms, rows, now_us)
 
 
 async def drop_oldest(
@@ -118,27 +117,25 @@ async def drop_oldest(
         "system_s": limits.RETAIN_SYSTEM_S_MIN,
         "segments_max": limits.RETAIN_SEGMENTS_MAX,
     }
-    async with connection.transaction():
-        rows = await (await connection.execute(SQL["drops_for_room"], bounds)).fetchall()
-        return await _drop(connection, rooms, [(row[0], why) for row in rows], now_us)
+    rows = await (await connection.execute(SQL["drops_for_room"], bounds)).fetchall()
+    return await _drop(connection, rooms, [(row[0], why) for row in rows], now_us)
 
 
 async def _drop(
     connection: Connection, rooms: Rooms, found: Sequence[tuple[Any, ...]], now_us: int
 ) -> list[Trimmed]:
-    """Inside the caller's transaction; `found`: segments with reasons."""
+    """`found`: segments with reasons. The state of keyed streams outlives them."""
     if not found:
         return []
-    values = {
-        "segments": [row[0] for row in found],
-        "whys": [row[1] for row in found],
-        "now_us": now_us,
-    }
-    rows = await (await connection.execute(SQL["drop"], values)).fetchall()
-    trimmed = [Trimmed(*row) for row in rows]
-    drafts = await _announcements(connection, rooms, trimmed)
-    if drafts:
-        await append_in_turn(connection, drafts)
+    segments = [row[0] for row in found]
+    values = {"segments": segments, "whys": [row[1] for row in found], "now_us": now_us}
+    await connection.execute(SQL["keep_state"], (segments,))
+    async with connection.transaction():
+        rows = await (await connection.execute(SQL["drop"], values)).fetchall()
+        trimmed = [Trimmed(*row) for row in rows]
+        drafts = await _announcements(connection, rooms, trimmed)
+        if drafts:
+            await append_in_turn(connection, drafts)
     for each in trimmed:
         metrics.DROPPED_EVENTS.labels(why=each.why).inc(each.events)
         log.info("segments_left", **each._asdict())

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub import limits
+from eventhub.errors import LogHole
 from eventhub.eventlog import queries
 from eventhub.eventlog.stored import Stored
 
@@ -45,7 +46,7 @@ def key_digest(key: str) -> bytes:
 async def read_state(
     connection: psycopg.AsyncConnection[Any], stream_id: int, page: StatePage
 ) -> list[KeyState]:
-    """One page; empty behind the last."""
+    """One page; empty behind the last. Raises LogHole."""
     cursor = await connection.execute(SQL["page"], page.values(stream_id), binary=True)
     return [_state(row) for row in await cursor.fetchall()]
 
@@ -69,5 +70,7 @@ def find_state_now(
 
 def _state(row: tuple[Any, ...]) -> KeyState:
     digest, key, segment, sequence, mask, appended_at_us, payload = row
+    if payload is None:
+        raise LogHole("The latest event of a key is missing.", sequence=sequence, segment=segment)
     stored = Stored(segment, sequence, mask & _UNSIGNED, appended_at_us, bytes(payload))
     return KeyState(bytes(digest), key, stored)

@@ -302,10 +302,9 @@ BEGIN
     IF keys IS NOT NULL THEN
         WITH latest AS (
             SELECT DISTINCT ON (v.stream_id, v.key)
-                   v.stream_id, sha256(convert_to(v.key, 'UTF8')) AS digest, v.key, v.segment, v.sequence, v.mask,
-                   v.payload, v.tombstone
-              FROM unnest(streams, keys, given, given_in, masks, payloads, tombstones)
-                   AS v (stream_id, key, sequence, segment, mask, payload, tombstone)
+                   v.stream_id, sha256(convert_to(v.key, 'UTF8')) AS digest, v.key, v.segment, v.sequence, v.tombstone
+              FROM unnest(streams, keys, given, given_in, tombstones)
+                   AS v (stream_id, key, sequence, segment, tombstone)
               JOIN streams s ON s.id = v.stream_id AND s.keyed
              WHERE v.sequence IS NOT NULL AND v.key <> ''
              ORDER BY v.stream_id, v.key, v.sequence DESC
@@ -313,13 +312,13 @@ BEGIN
             DELETE FROM keyed_state k USING latest l
              WHERE l.tombstone = 1 AND (k.stream_id, k.digest) = (l.stream_id, l.digest)
         )
-        INSERT INTO keyed_state AS k (stream_id, digest, key, segment, sequence, mask, appended_at, payload)
-        SELECT l.stream_id, l.digest, l.key, l.segment, l.sequence, l.mask, at, l.payload
+        INSERT INTO keyed_state AS k (stream_id, digest, key, segment, sequence)
+        SELECT l.stream_id, l.digest, l.key, l.segment, l.sequence
           FROM latest l WHERE l.tombstone = 0
          ORDER BY l.stream_id, l.digest
             ON CONFLICT (stream_id, digest) DO UPDATE
-           SET segment = EXCLUDED.segment, sequence = EXCLUDED.sequence, mask = EXCLUDED.mask,
-               appended_at = EXCLUDED.appended_at, payload = EXCLUDED.payload;
+           SET segment = EXCLUDED.segment, sequence = EXCLUDED.sequence,
+               mask = NULL, appended_at = NULL, payload = NULL;
     END IF;
 END
 $$;

@@ -129,18 +129,19 @@ CREATE TABLE tokens_1 PARTITION OF tokens FOR VALUES IN (1);
 CREATE TABLE tokens_2 PARTITION OF tokens FOR VALUES IN (2);
 CREATE TABLE tokens_3 PARTITION OF tokens FOR VALUES IN (3);
 
--- The latest event of each key of a keyed stream, written by the append itself.
+-- Where the latest event of each key of a keyed stream is, written by the append itself: narrow rows with room on their
+-- pages, so that updates stay in place (HOT). What leaves these tables is copied into its keys' rows before.
 CREATE TABLE keyed_state (
     stream_id   bigint NOT NULL,
     digest      bytea NOT NULL,               -- sha256 of the key, which may be too long for an index
     key         text NOT NULL,
     segment     uuid NOT NULL,
     sequence    bigint NOT NULL,
-    mask        bigint NOT NULL,
-    appended_at timestamptz NOT NULL,
-    payload     bytea NOT NULL,
+    mask        bigint,                       -- the copy; null while the event is in `events`
+    appended_at timestamptz,
+    payload     bytea,
     PRIMARY KEY (stream_id, digest)
-);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE keyed_state ALTER COLUMN payload SET STORAGE EXTERNAL;
 
 -- The sequence in `system` of the last change of each resource, for If-Match (EMC-12).

@@ -1,20 +1,28 @@
--- The latest event of each key of a keyed stream, as the append itself writes it (keyed_state).
+-- The latest event of each key of a keyed stream, as the append itself writes it (keyed_state), or the copy that was
+-- made when it left `events`.
 
 -- name: page
 -- A page by digest: what is not newer than a sequence. A key that changed since is left out: the tail from that sequence
 -- brings it. At most so many rows and so many bytes (always one row).
-SELECT digest, key, segment::text, sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payload
-  FROM (SELECT digest, key, segment, sequence, mask, appended_at, payload,
-               sum(octet_length(payload)) OVER (ORDER BY digest) - octet_length(payload) AS bytes_before
-          FROM (SELECT digest, key, segment, sequence, mask, appended_at, payload
-                  FROM keyed_state
-                 WHERE stream_id = %(stream_id)s AND digest > %(after)s AND sequence <= %(upto)s
-                 ORDER BY digest
-                 LIMIT %(keys_max)s) AS taken) AS page
+SELECT digest, key, segment, sequence, mask, appended_at_us, payload
+  FROM (SELECT *, sum(octet_length(payload)) OVER (ORDER BY digest) - octet_length(payload) AS bytes_before
+          FROM (SELECT k.digest, k.key, k.segment::text, k.sequence, COALESCE(k.mask, e.mask) AS mask,
+                       (extract(epoch FROM COALESCE(k.appended_at, e.appended_at)) * 1000000)::bigint AS appended_at_us,
+                       COALESCE(k.payload, e.payload) AS payload
+                  FROM (SELECT * FROM keyed_state
+                         WHERE stream_id = %(stream_id)s AND digest > %(after)s AND sequence <= %(upto)s
+                         ORDER BY digest
+                         LIMIT %(keys_max)s) AS k
+                  LEFT JOIN segments s ON s.uuid = k.segment AND k.payload IS NULL
+                  LEFT JOIN events e ON e.group_id = s.group_id AND e.segment_id = s.id AND e.sequence = k.sequence) AS taken
+       ) AS page
  WHERE bytes_before < %(bytes_max)s
  ORDER BY digest
 
 -- name: one
-SELECT digest, key, segment::text, sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payload
-  FROM keyed_state
- WHERE stream_id = %s AND digest = %s
+SELECT k.digest, k.key, k.segment::text, k.sequence, COALESCE(k.mask, e.mask),
+       (extract(epoch FROM COALESCE(k.appended_at, e.appended_at)) * 1000000)::bigint, COALESCE(k.payload, e.payload)
+  FROM keyed_state k
+  LEFT JOIN segments s ON s.uuid = k.segment AND k.payload IS NULL
+  LEFT JOIN events e ON e.group_id = s.group_id AND e.segment_id = s.id AND e.sequence = k.sequence
+ WHERE k.stream_id = %s AND k.digest = %s
