@@ -69,19 +69,22 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
 def _require_unchanged(
     connection: psycopg.Connection[Any], stream_id: int, key: str, expected: int
 ) -> None:
-    """Raises Changed if a key's state is of a later event, or has ended; the head is locked
-    from here on.
+    """Raises Changed if a key's state is of a later event, or has ended, or if the sequence was
+    not reached in this life of the log; the head is locked from here on.
     """
-    lock_head(connection, stream_id)
+    head = lock_head(connection, stream_id)
     row = connection.execute(SQL["state_sequence"], (stream_id, key)).fetchone()
     current = row[0] if row else 0
-    if current > expected or (expected and not row):
+    if current > expected or expected > head or (expected and not row):
         raise Changed(current=current)
 
 
-def lock_head(connection: psycopg.Connection[Any], stream_id: int) -> None:
-    """Hold a stream's head to the end of the transaction, so that nothing is appended meanwhile."""
-    connection.execute(SQL["lock_head"], (stream_id,))
+def lock_head(connection: psycopg.Connection[Any], stream_id: int) -> int:
+    """Hold a stream's head to the end of the transaction, so that nothing is appended meanwhile;
+    its last sequence.
+    """
+    row = connection.execute(SQL["lock_head"], (stream_id,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def notify(connection: psycopg.Connection[Any], heads: dict[int, int]) -> None:

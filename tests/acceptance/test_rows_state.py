@@ -170,3 +170,14 @@ def test_the_state_of_a_key_satisfies_its_type(zone: LiveZone) -> None:
     wrong.refused(422, "type_violation")
     other = ask(zone, "PUT", "streams/apps/state/a", {**event, "type": "other"})
     assert other.refused(422, "undeclared_type")["position"] == {"field": "type"}
+
+
+def test_a_condition_that_the_stream_has_not_reached_is_of_another_life(zone: LiveZone) -> None:
+    """After a crash the client's number may be of events that are gone."""
+    zone.create_stream("lives", keyed=True)
+    event = {"domain": "d", "type": "t", "attributes": {}}
+    assert ask(zone, "PUT", "streams/lives/state/r", event).status == 201
+    for method, body in (("PUT", event), ("DELETE", None)):
+        answer = ask(zone, method, "streams/lives/state/r", body, If_Match="1000000")
+        answer.refused(412, "changed")
+        assert answer.json["current"] == 1
