@@ -3,7 +3,8 @@ event frames end with the stored bytes (EMC-31), server-sent events, lines, page
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
 
 import orjson
 
@@ -30,8 +31,9 @@ _LIVENESS: dict[Liveness, event_pb2.Liveness] = {
 T = TypeVar("T", covariant=True)
 
 
-class Heading(NamedTuple):
-    """What one listen is told beside the event itself."""
+@dataclass(slots=True)
+class Heading:
+    """What one listen is told beside the event itself; who tells many events may use one again."""
 
     listen: str  # its name, as JSON; empty where a connection has one listen without a name
     prev: int
@@ -75,27 +77,30 @@ class ProtobufFrames:
 
     def __init__(self) -> None:
         self._header = event_pb2.EventFrame()
-        self._of = ("", "")  # the listen and segment in it
+        self._listen = self._segment = ""  # those in it
 
     def event(self, heading: Heading, stored: Stored) -> bytes:
-        listen, prev, liveness, registrations, latest_version = heading
         header = self._header
-        if self._of != (listen, stored.segment):
-            name = orjson.loads(listen) if listen else ""
-            header = event_pb2.EventFrame(listen=name, segment=stored.segment)
-            self._header, self._of = header, (listen, stored.segment)
+        if self._segment != stored.segment or self._listen != heading.listen:
+            header = self._begin(heading.listen, stored.segment)
         header.sequence = stored.sequence
-        header.prev = prev
-        header.liveness = _LIVENESS[liveness]
+        header.prev = heading.prev
+        header.liveness = _LIVENESS[heading.liveness]
         header.appended_at_us = stored.appended_at_us
-        if registrations or latest_version:
+        if heading.registrations or heading.latest_version:
             header = event_pb2.EventFrame.FromString(header.SerializeToString())
-            header.registrations.extend(registrations)
-            header.latest_version = latest_version
+            header.registrations.extend(heading.registrations)
+            header.latest_version = heading.latest_version
         head, payload = header.SerializeToString(), stored.payload
         size = varint(len(payload))
         whole = varint(len(head) + 1 + len(size) + len(payload))
         return b"".join((_FRAME_EVENT_TAG, whole, head, _EVENT_BYTES_TAG, size, payload))
+
+    def _begin(self, listen: str, segment: str) -> event_pb2.EventFrame:
+        name = orjson.loads(listen) if listen else ""
+        self._header = event_pb2.EventFrame(listen=name, segment=segment)
+        self._listen, self._segment = listen, segment
+        return self._header
 
     def state(self, listen: str, key: str, stored: Stored) -> bytes:
         made: bytes = _server_frame(message=_json.state(listen, key, stored)).SerializeToString()
@@ -208,14 +213,20 @@ def shared_json(stored: Stored) -> str:
 
 def varint(number: int) -> bytes:
     """A number as protobuf writes lengths."""
-    if 0x80 <= number < 0x4000:  # most frames
-        return bytes((number & 0x7F | 0x80, number >> 7))
+    return _VARINTS[number] if number < _VARINTS_KNOWN else _long_varint(number)
+
+
+def _long_varint(number: int) -> bytes:
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+_VARINTS_KNOWN = 2_048  # lengths of most events
+_VARINTS = tuple(_long_varint(number) for number in range(_VARINTS_KNOWN))
 
 
 def _delimited(frame: bytes) -> bytes:

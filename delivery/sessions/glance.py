@@ -22,4 +22,10 @@ _DESTINATIONS = _tag("destinations", _LENGTH_DELIMITED)
 
 def may_be_restricted(payload: bytes) -> bool:
     """False if an event surely has neither an end (`expires_at`) nor `destinations`."""
-    return _EXPIRES_AT in payload or _DESTINATIONS in payload
+    return _holds(payload, _EXPIRES_AT) or _holds(payload, _DESTINATIONS)
+
+
+def _holds(payload: bytes, tag: bytes) -> bool:
+    """One byte is found twenty times as fast as two, and is rare or near the end."""
+    at = payload.find(tag[0])
+    return at >= 0 and payload.find(tag, at) >= 0

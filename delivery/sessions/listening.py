@@ -333,8 +333,9 @@ def _tell_plain(
     in it may restrict who is told. `run`: events, where they begin in the page, the time.
     """
     events, at, now_us = run
-    wanted, named, missed = listen.filter, listen.name_json, listen.missed
-    mask, head, prev = wanted.mask, listen.started_head, listen.told
+    wanted, missed = listen.filter, listen.missed
+    mask, head = wanted.mask, listen.started_head
+    heading = Heading(listen.name_json, listen.told, missed)
     size = 0
     for stored in events:
         if len(told) >= turn.events_max or size > turn.bytes_max:
@@ -346,10 +347,11 @@ def _tell_plain(
         if may_be_restricted(payload) and not wanted.wants(stored, now_us):
             continue
         sequence = stored.sequence
-        told.append(form.event(Heading(named, prev, "live" if sequence > head else missed), stored))
-        prev = sequence
+        heading.liveness = "live" if sequence > head else missed
+        told.append(form.event(heading, stored))
+        heading.prev = sequence
         size += len(payload)
-    listen.told = prev
+    listen.told = heading.prev
     return at
 
 

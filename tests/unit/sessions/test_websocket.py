@@ -1,0 +1,13 @@
+"""Frames written by hand are those of the library."""
+
+import pytest
+from websockets.frames import OP_BINARY, OP_TEXT, Frame
+
+from eventhub.websocket import uncompressed
+
+
+@pytest.mark.parametrize("size", [0, 125, 126, 0xFFFF, 0x10000])
+def test_a_frame_is_written_as_the_library_writes_it(size: int) -> None:
+    text, data = "é" * (size // 2) + "x" * (size % 2), bytes(size)
+    known = [Frame(OP_TEXT, text.encode()), Frame(OP_BINARY, data)]
+    assert b"".join(uncompressed([text, data])) == b"".join(f.serialize(mask=False) for f in known)
