@@ -8,6 +8,7 @@ from eventhub.event.identity import EventId
 
 INT64 = st.integers(0, 2**63 - 1)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
+KEY = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)  # a column
 NAME = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 SCALARS = st.one_of(
     st.none(),
@@ -50,7 +51,7 @@ def events(draw: st.DrawFn) -> Event:
         priority=draw(st.integers(-1000, 1000)),
         expires_at_us=draw(TIMES_US),
         time_us=draw(TIMES_US),
-        key=draw(TEXT),
+        key=draw(KEY),
         bundle=draw(TEXT),
         depends=tuple(draw(st.lists(TEXT, max_size=3))),
         correlation=draw(TEXT),
