@@ -304,6 +304,7 @@ OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant
 
 # --- listening ---
 TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35
+LISTEN_FIRST_PAGE_EVENTS_MAX = 128  # the first read of a listen: its first event comes soon
 LISTEN_PAGE_EVENTS_MAX = 1_024  # one read of a listen that catches up; two of them are held
 LISTEN_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same page
 # what all listens of a process hold of pages read; beyond it they read again what they did not send

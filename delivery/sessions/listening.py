@@ -31,6 +31,7 @@ from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
 from eventhub.types.book import Book
 from registrations.feed import Feed
 
+_FIRST_PAGE = Page(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _PAGE = Page(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _NEVER_LIVE = 1 << 63  # above every sequence
 _STORED_BYTES = 400  # about what an event of a page costs in memory beside its stored bytes
@@ -180,7 +181,8 @@ class Listening:
 
     async def _read(self) -> list[Stored]:
         if self._ahead is None:
-            return await self._follower.catch_up(_PAGE)
+            begins = self.cursor == self._follower.position.cursor
+            return await self._follower.catch_up(_FIRST_PAGE if begins else _PAGE)
         try:
             return await self._ahead
         finally:
