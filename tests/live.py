@@ -236,11 +236,10 @@ def live_hub(folder: Path) -> Iterator[LiveHub]:
     env = _environment(make_conninfo(server, dbname=name), folder, password)
     processes = Processes.of(env, folder)
     try:
-        _manage(env, "migrate", "--no-input", "-v", "0")
+        _manage(env, "boot", "--migrate", "-v", "0")
         _manage(
             env, "createsuperuser", "--no-input", "--username", OPERATOR, "--email", "o@example.org"
         )
-        _manage(env, "boot")
         for process in processes.web:
             process.start(wait=False)
         for process in processes.web:

@@ -42,7 +42,7 @@ class Options(NamedTuple):
     workers: int = 2
     demo: bool = False
     restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX
-    manage: Path = HOME / "manage.py"  # runs migrate, web, forward and demo
+    manage: Path = HOME / "manage.py"  # runs boot, web, forward and demo
 
 
 class Servers(NamedTuple):
@@ -219,18 +219,16 @@ def _kept(ballast: Ballast | None) -> Iterator[None]:
 def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> Iterator[Part]:
     """What runs from this repository with the hub's own commands."""
     url = listener.local_url(port)
-    migrate = Command("migrate", _manage(options, "migrate", "--no-input", "-v", "1"), env)
-    yield Part(migrate, stage=2, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
-    boot = Command("boot", _manage(options, "boot"), env)
-    yield Part(boot, stage=3, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
+    boot = Command("boot", _manage(options, "boot", "--migrate"), env)
+    yield Part(boot, stage=2, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
     for number in range(1, options.web + 1):
         argv = _manage(options, "web", "--fd", str(port.fileno()))
         web = Command(
             f"web-{number}", argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0, fds=(port.fileno(),)
         )
-        yield Part(web, stage=4, is_ready=lambda: _answers(f"{url}/readyz"))
+        yield Part(web, stage=3, is_ready=lambda: _answers(f"{url}/readyz"))
     for number in range(1, options.forwarders + 1):
-        yield Part(Command(f"forward-{number}", _manage(options, "forward"), env), stage=4)
+        yield Part(Command(f"forward-{number}", _manage(options, "forward"), env), stage=3)
 
 
 def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
@@ -240,12 +238,12 @@ def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iter
     for number in range(1, options.workers + 1):
         name = f"worker-{number}"
         argv = (sys.executable, *celery_worker(f"{name}@%h"))
-        yield Part(Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0), stage=4)
+        yield Part(Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0), stage=3)
     if not options.workers:
         return
     timetable = ("-s", str(folder.root / "beat"), "--pidfile", "")
     argv = (sys.executable, *CELERY, "beat", *timetable)
-    yield Part(Command("beat", argv, env), stage=4)
+    yield Part(Command("beat", argv, env), stage=3)
 
 
 def celery_worker(name: str) -> tuple[str, ...]:
@@ -261,7 +259,7 @@ def _demo(
     command = Command(
         "demo", _manage(options, "demo", *words), env, grace_s=1.5, fds=(sink.fileno(),)
     )
-    return Part(command, stage=5, is_ready=folder.credentials.exists)
+    return Part(command, stage=4, is_ready=folder.credentials.exists)
 
 
 def _allowing(env: dict[str, str], sink: socket.socket) -> str:

@@ -1,7 +1,9 @@
-"""`manage.py boot`: tell the start of the hub; between `migrate` and the first web process."""
+"""`manage.py boot`: tell the start of the hub; before the first web process."""
 
+from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from eventhub.access.system import raw_connection
@@ -12,10 +14,20 @@ from eventhub.up.beside import NoDatabaseUrl, require_database
 
 class Command(BaseCommand):
     help = "Append `hub.started` to the stream `system`, and tell the state of streams again."
+    requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own declaration
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--migrate",
+            action="store_true",
+            help="bring the database up to date first, as `manage.py migrate` does",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             require_database()
+            if options["migrate"]:
+                call_command("migrate", interactive=False, verbosity=options["verbosity"])
             connection = raw_connection()
             place = boot.mark_start(connection)
             keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))
