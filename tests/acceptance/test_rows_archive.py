@@ -111,7 +111,10 @@ async def test_a_damaged_file_is_an_error_and_never_no_events(zone: LiveZone) ->
     file.write_bytes(good[: len(good) // 2])
     refused: Refused = await refusal(doors.history, archived.asked())
     assert refused.code == "archive_damaged"
-    assert file.name in refused.problem["detail"]
+    told = str(refused.problem)
+    assert segments(zone, archived.stream)[0]["uuid"] in told
+    assert str(file.parents[2]) not in told
+    assert "stream=" not in told  # no path of the server's, not even a part of it
     file.write_bytes(good)
     assert len(await take(doors.history, archived.asked(), EVENTS)) == EVENTS
 
@@ -126,6 +129,17 @@ def test_an_archived_segment_is_sent_as_the_file_it_is(archived: Archived) -> No
     assert table.column("sequence").to_pylist() == list(range(1, 11))
     bodies = [event_pb2.Event.FromString(payload.as_py()).body for payload in table["payload"]]
     assert bodies[6] == '["üüüüüüü"]'.encode()
+
+
+def test_an_altered_file_does_not_come_to_its_end(zone: LiveZone) -> None:
+    archived = leave(zone)
+    file, good = first_file(archived), first_file(archived).read_bytes()
+    file.write_bytes(good[:200] + bytes(byte ^ 255 for byte in good[200:203]) + good[203:])
+    [first, *_] = segments(zone, archived.stream)
+    path = f"/v1/streams/{archived.stream}/segments/{first['uuid']}/raw"
+    assert _downloaded(zone.hub.web[0].url, path, zone.admin) < len(good)
+    file.write_bytes(good)
+    assert _downloaded(zone.hub.web[0].url, path, zone.admin) == len(good)
 
 
 def test_a_worker_archives_what_is_sealed(zone: LiveZone, sink: Sink) -> None:

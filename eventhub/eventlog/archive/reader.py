@@ -3,27 +3,34 @@ Plain; `read` and `find` block, so call them in a thread.
 """
 
 import asyncio
+import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import pyarrow as pa
 
 from eventhub import limits
 from eventhub.errors import UnknownEvent
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.archive.manifest import Manifest
 from eventhub.eventlog.archive.opened import OpenFile, file_of, load_manifest
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment, Stored
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
 
 PARQUET_TYPE = "application/vnd.apache.parquet"
 
 
 class RawFile(NamedTuple):
-    """A segment's Parquet file as it is: `length` bytes in `chunks`. Close the iterator if it is
-    not read to its end (`aclose`).
+    """A segment's Parquet file as it is: `length` bytes in `chunks`, the last of which comes only
+    if all are as they were written. Close the iterator if it is not read to its end (`aclose`).
     """
 
     length: int
@@ -34,7 +41,8 @@ class Archive:
     """An archive to read from. Descriptors and memory are bounded; any thread may call.
 
     Everything raises ArchiveDamaged for what is missing, cut short or altered, and
-    ArchiveUnavailable when the filesystem is away.
+    ArchiveUnavailable when the filesystem is away. Both may be shown to anybody who reads the
+    stream; paths and reasons are in the log alone.
     """
 
     def __init__(self, url: str) -> None:
@@ -69,14 +77,8 @@ class Archive:
 
     async def raw(self, segment: ArchivedSegment) -> RawFile:
         """The whole file, in constant memory."""
-        made = await asyncio.to_thread(load_manifest, self._place, segment)
-        path = file_of(segment, made)
-        size = await asyncio.to_thread(self._size, path)
-        if size != made.file_bytes:
-            raise ArchiveDamaged(
-                f"{path} has {size} bytes instead of {made.file_bytes}.", path=path
-            )
-        return RawFile(size, self._chunks(path, size))
+        made = await asyncio.to_thread(self._whole, segment)
+        return RawFile(made.file_bytes, self._chunks(segment, made))
 
     def close(self) -> None:
         """Close all files. They are opened again when they are read."""
@@ -91,7 +93,8 @@ class Archive:
             self._files.move_to_end(segment.path)
         with file.lock:
             try:
-                rows = file.rows_from(sequence).slice(0, count)
+                with _discreet(segment):
+                    rows = file.rows_from(sequence).slice(0, count)
             except BaseException:
                 self._forget(segment.path, file)  # once it is mended, it is read anew
                 file.close()
@@ -120,29 +123,83 @@ class Archive:
                 closing.append(file)
         _close(closing)
 
-    def _size(self, path: str) -> int:
-        try:
-            return self._place.size(path)
-        except FileNotFoundError as error:
-            raise ArchiveDamaged(f"{path} is missing.", path=path) from error
+    def _whole(self, segment: ArchivedSegment) -> Manifest:
+        """The manifest of a file that has its full size."""
+        with _discreet(segment):
+            made = load_manifest(self._place, segment)
+            path = file_of(segment, made)
+            try:
+                size = self._place.size(path)
+            except FileNotFoundError as error:
+                raise ArchiveDamaged(f"{path} is missing.", path=path) from error
+            if size != made.file_bytes:
+                raise ArchiveDamaged(f"{path} has {size} bytes instead of {made.file_bytes}.")
+            return made
 
-    async def _chunks(self, path: str, size: int) -> AsyncGenerator[bytes, None]:
-        file = await asyncio.to_thread(self._place.open, path)
+    async def _chunks(
+        self, segment: ArchivedSegment, made: Manifest
+    ) -> AsyncGenerator[bytes, None]:
+        """The last is held back until the digest of all is known to be right."""
+        path, left, digest = file_of(segment, made), made.file_bytes, hashlib.sha256()
+        file = await asyncio.to_thread(self._open, segment, path)
+
+        def take() -> bytes:
+            with _discreet(segment):
+                chunk = _chunk(file, path, left)
+                digest.update(chunk)
+                if len(chunk) == left and digest.hexdigest() != made.file_sha256:
+                    raise ArchiveDamaged(f"{path} is altered: its digest differs.", path=path)
+                return chunk
+
         try:
-            while size > 0:
-                chunk = await asyncio.to_thread(file.read, min(limits.ARCHIVE_CHUNK_BYTES, size))
-                if not chunk:
-                    raise ArchiveDamaged(f"{path} ends {size} bytes too early.", path=path)
-                size -= len(chunk)
+            while left > 0:
+                chunk = await asyncio.to_thread(take)
+                left -= len(chunk)
                 yield chunk
         finally:
             file.close()
+
+    def _open(self, segment: ArchivedSegment, path: str) -> IO[bytes]:
+        with _discreet(segment):
+            try:
+                return self._place.open(path)
+            except FileNotFoundError as error:
+                raise ArchiveDamaged(f"{path} is missing.", path=path) from error
 
 
 @cache
 def archive_of(url: str) -> Archive | None:
     """The one reader of this process for a place; None for an empty URL."""
     return Archive(url) if url else None
+
+
+@contextmanager
+def _discreet(segment: ArchivedSegment) -> Iterator[None]:
+    """What goes wrong is told by the segment; where and why is for the log."""
+    try:
+        yield
+    except ArchiveDamaged as error:
+        log.error("archive_damaged", segment=segment.uuid, path=segment.path, why=error.message)
+        raise ArchiveDamaged(
+            f"The archived segment {segment.uuid} cannot be read as it was written.",
+            segment=segment.uuid,
+        ) from error
+    except ArchiveUnavailable as error:
+        log.error("archive_unavailable", segment=segment.uuid, why=error.message)
+        raise ArchiveUnavailable(
+            f"The archive, which holds segment {segment.uuid}, does not answer; try again shortly.",
+            segment=segment.uuid,
+        ) from error
+
+
+def _chunk(file: IO[bytes], path: str, left: int) -> bytes:
+    try:
+        chunk = file.read(min(limits.ARCHIVE_CHUNK_BYTES, left))
+    except OSError as error:
+        raise ArchiveDamaged(f"{path} cannot be read: {error}.", path=path) from error
+    if not chunk:
+        raise ArchiveDamaged(f"{path} ends {left} bytes too early.", path=path)
+    return chunk
 
 
 def _stored(segment: str, rows: pa.Table) -> list[Stored]:
