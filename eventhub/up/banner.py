@@ -14,9 +14,9 @@ EventHub is ready at {url}
   API reference   {url}/docs/api
   data            {data}"""
 
-DATABASE = """
-Before other commands of manage.py:
-  export DATABASE_URL={database}"""
+BEFORE = """
+Before other commands of manage.py:{exports}"""
+NEEDED = ("DATABASE_URL", "EVENTHUB_ARCHIVE_URL")  # by commands beside the hub
 
 DEMO = """
   credentials     {credentials} (the operator's name and password, the client's API key)"""
@@ -35,18 +35,19 @@ Send one of your own:
 STOP = "\nCtrl-C stops it.\n"
 
 
-def text(url: str, folder: Folder, servers: Mapping[str, str], *, demo: bool) -> str:
-    """`servers`: the variables of the embedded servers, which other commands need."""
-    database = quote(servers.get("DATABASE_URL", ""))
-    embedded = "DATABASE_URL" in servers
-    words = READY + (DEMO if demo else "") + (DATABASE if embedded else "")
-    return (words + (TRY if demo else "") + STOP).format(
+def text(url: str, folder: Folder, given: Mapping[str, str], *, demo: bool) -> str:
+    """`given`: the variables that the hub has given its parts itself."""
+    exports = [f"{name}={quote(given[name])}" for name in NEEDED if name in given]
+    words = READY + (DEMO if demo else "") + (BEFORE if exports else "")
+    words += (TRY if demo else "") + STOP
+    database = [one for one in exports if one.startswith("DATABASE_URL=")]
+    return words.format(
         url=url,
         url_word=quote(url),
         ws=url.replace("http", "ws", 1),
         data=folder.root,
-        database=database,
+        exports="".join(f"\n  export {one}" for one in exports),
         credentials=folder.credentials,
         credentials_word=quote(str(folder.credentials)),
-        environment=f"DATABASE_URL={database} " if embedded else "",
+        environment="".join(f"{one} " for one in database),
     )

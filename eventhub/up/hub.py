@@ -179,7 +179,8 @@ def _run(
         ),
     )
     url = listener.local_url(hub)
-    ready = banner.text(url, place.folder, servers.environment(), demo=options.demo)
+    given = {name: value for name, value in env.items() if os.environ.get(name) != value}
+    ready = banner.text(url, place.folder, given, demo=options.demo)
     with _kept(ballast):
         supervisor.run(lambda: output.show(ready))
     return 0

@@ -24,3 +24,18 @@ def test_a_command_without_database_url_says_what_to_set(command: str) -> None:
     assert done.returncode == 1
     assert "DATABASE_URL is not set" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("action", ["run", "verify"])
+def test_the_archive_of_a_hub_is_not_guessed_but_asked_for(action: str) -> None:
+    """Another place than the hub's would be another archive."""
+    env = {name: value for name, value in os.environ.items() if name != "EVENTHUB_ARCHIVE_URL"}
+    done = subprocess.run(
+        [sys.executable, str(MANAGE), "archive", action],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 1
+    assert "export EVENTHUB_ARCHIVE_URL=" in done.stderr

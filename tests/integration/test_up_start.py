@@ -36,6 +36,15 @@ def test_second_start_keeps_data_and_secret(tmp_path: Path) -> None:
         assert "initdb" not in hub.text
 
 
+def test_the_banner_names_what_commands_beside_the_hub_need(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(data) as hub:
+        assert re.search(r"export DATABASE_URL='postgresql://\S+run'\n", hub.text)
+        assert f"export EVENTHUB_ARCHIVE_URL={data / 'archive'}\n" in hub.text
+    with running(data, EVENTHUB_ARCHIVE_URL="s3://name:secret@bucket") as hub:
+        assert "secret" not in hub.text
+
+
 def test_secrets_and_sockets_are_private(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running(data):

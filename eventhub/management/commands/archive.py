@@ -13,7 +13,7 @@ from eventhub.eventlog.archive.ledger import Choice, Status, Tally
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.run import Done, LeaseLost, open_archiver
 from eventhub.eventlog.archive.verify import verify
-from eventhub.up.beside import NoDatabaseUrl, require_database
+from eventhub.up.beside import NoArchiveUrl, NoDatabaseUrl, require_archive, require_database
 
 _HELP = {
     "run": "archive now what is sealed, of streams with the policy `archive`; workers do so every"
@@ -43,12 +43,12 @@ class Command(BaseCommand):
         choice = Choice(options["stream"], options.get("segment"))
         try:
             require_database()
-            if not env.archive_url and options["action"] != "status":
-                raise CommandError("There is no archive: EVENTHUB_ARCHIVE_URL is not set.")
+            if options["action"] != "status":
+                require_archive()
             {"run": self._run, "status": self._status, "verify": self._verify}[options["action"]](
                 env, choice
             )
-        except NoDatabaseUrl as error:
+        except (NoDatabaseUrl, NoArchiveUrl) as error:
             raise CommandError(str(error)) from error
         except LeaseLost as error:
             raise CommandError(
@@ -101,12 +101,12 @@ class Command(BaseCommand):
 
 
 def _lines(env: Env, found: Status) -> list[str]:
-    lines = [f"archive   {env.archive_url or 'none: EVENTHUB_ARCHIVE_URL is not set'}"]
+    lines = [f"archive   {env.archive_url or 'not known here: EVENTHUB_ARCHIVE_URL is not set'}"]
     lines.append(f"archived  {_tally(found.archived)}")
     lag = f", the oldest for {found.lag_s:,.0f} s" if found.waiting.segments else ""
     lines.append(f"waiting   {_tally(found.waiting)}{lag}")
     if found.waiting.segments and not env.archive_url:
-        lines.append("          they stay in the database until there is an archive")
+        lines.append("          they stay in the database until a hub with an archive runs")
     lines.append(f"archiver  {'at work' if found.busy else 'not at work'}")
     lines += [
         f"failed    {failure.stream} {failure.segment} ({failure.tries} tries):"

@@ -33,9 +33,12 @@ def folder(tmp_path: Path, name: str) -> Folder:
 
 def shown(folder: Folder) -> str:
     """What a terminal shows of the banner."""
-    servers = {"DATABASE_URL": Postgres(folder.postgres, folder.root / "run").url()}
+    given = {
+        "DATABASE_URL": Postgres(folder.postgres, folder.root / "run").url(),
+        "EVENTHUB_ARCHIVE_URL": str(folder.archive),
+    }
     stream = io.StringIO()
-    Output(stream).show(banner.text(URL, folder, servers, demo=True))
+    Output(stream).show(banner.text(URL, folder, given, demo=True))
     return stream.getvalue()
 
 
@@ -80,6 +83,12 @@ def test_export_of_the_banner_gives_the_databases_url(folder: Folder) -> None:
     expected = Postgres(folder.postgres, folder.root / "run").url()
     export = command(shown(folder), "export DATABASE_URL=")
     assert shell(f"{export}; printf '%s\\n' \"$DATABASE_URL\"") == [expected]
+
+
+@odd_names
+def test_export_of_the_banner_gives_the_archives_url(folder: Folder) -> None:
+    export = command(shown(folder), "export EVENTHUB_ARCHIVE_URL=")
+    assert shell(f"{export}; printf '%s\\n' \"$EVENTHUB_ARCHIVE_URL\"") == [str(folder.archive)]
 
 
 def test_database_of_ones_own_is_not_shown(tmp_path: Path) -> None:
