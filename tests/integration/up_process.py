@@ -19,7 +19,7 @@ from eventhub.up.postgres import Postgres
 
 HOME = Path(__file__).resolve().parents[2]
 STAND_IN = Path(__file__).with_name("up_stand_in.py")
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0  # machines under load are slow; what goes wrong is mostly seen at once
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
 
 
@@ -100,6 +100,8 @@ class Hub:
         raise AssertionError(f"no guardian of {name}")
 
     def part(self, name: str) -> psutil.Process:
+        """Of a part that has just been restarted, the guardian may come first."""
+        wait_until(lambda: bool(self.guardian(name).children()), f"the process of {name}")
         return self.guardian(name).children()[0]
 
     def execute(self, statement: str) -> list[tuple[object, ...]]:
