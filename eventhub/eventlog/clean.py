@@ -19,7 +19,7 @@ from psycopg import sql
 from eventhub import limits, metrics
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
-from eventhub.eventlog.quota import Group, Room, next_to_clean
+from eventhub.eventlog.quota import Group, Held, Room, next_to_clean
 from eventhub.eventlog.retention import Rooms
 from eventhub.logs import get_logger
 
@@ -62,10 +62,10 @@ async def read_groups(connection: Connection) -> list[Group]:
     return [Group(*row) for row in await (await connection.execute(SQL["groups"])).fetchall()]
 
 
-async def used_bytes(connection: Connection) -> int:
+async def held_bytes(connection: Connection) -> Held:
     """What the hub's data takes on the disk."""
     row = await (await connection.execute(SQL["used"])).fetchone()
-    return int(row[0]) if row else 0
+    return Held(*row) if row else Held()
 
 
 async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) -> bool:

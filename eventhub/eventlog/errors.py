@@ -11,9 +11,7 @@ class Changed(EventHubError):
 
 
 class StorageFull(EventHubError):
-    """The disk is full; nothing was stored. Older segments are being dropped: try again in a
-    moment.
-    """
+    """The disk or the hub's quota is used up; nothing was stored. Try again in a moment."""
 
     code = "storage_full"
     status = 507

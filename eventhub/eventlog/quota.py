@@ -12,6 +12,20 @@ from eventhub import limits
 MIB = 1024 * 1024
 
 
+class Held(NamedTuple):
+    """Bytes on the disk by what they are, with all indexes."""
+
+    events: int = 0
+    deliveries: int = 0
+    keyed_state: int = 0
+    tokens: int = 0
+
+    @property
+    def lasting(self) -> int:
+        """What no dropping of events gives back."""
+        return self.keyed_state + self.tokens
+
+
 class Room(NamedTuple):
     """What there is, in bytes; None: no quota, or nobody watches the disk."""
 
@@ -20,6 +34,7 @@ class Room(NamedTuple):
     disk_total: int | None = None
     disk_short: int = 0  # so much should be freed on the disk
     disk_free: int | None = None
+    lasting: int = 0  # of `used`: what no dropping of events gives back
 
     @property
     def capacity(self) -> int | None:
@@ -43,11 +58,26 @@ class Room(NamedTuple):
         return self.group_bytes // 2 if self.group_bytes < limits.GROUP_BYTES_MAX else 1 << 62
 
     @property
+    def over_mark(self) -> bool:
+        """True if something has to go."""
+        return bool(self.quota) and self.used > (self.quota or 0) * limits.QUOTA_SHARE_ACT
+
+    @property
     def over_quota(self) -> int:
-        """So many bytes are too many; 0 below the mark."""
-        if not self.quota or self.used <= self.quota * limits.QUOTA_SHARE_ACT:
+        """So many bytes of events are too many; 0 below the mark. What events may always hold is
+        not taken from them for what is no event.
+        """
+        if not self.quota or not self.over_mark:
             return 0
-        return self.used - int(self.quota * limits.QUOTA_SHARE_GOAL)
+        over = self.used - int(self.quota * limits.QUOTA_SHARE_GOAL)
+        floor = int(self.quota * limits.DISK_FLOOR_SHARE)
+        return max(min(over, self.used - self.lasting - floor), 0)
+
+    @property
+    def stuck(self) -> bool:
+        """True if dropping cannot bring the data below the mark where it acts."""
+        floor = int((self.quota or 0) * limits.DISK_FLOOR_SHARE)
+        return self.over_mark and self.lasting + floor > (self.quota or 0) * limits.QUOTA_SHARE_ACT
 
     @property
     def over_disk(self) -> int:

@@ -11,6 +11,7 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import disk
+from eventhub.eventlog.quota import Held
 from eventhub.eventlog.retention import SQL
 
 Connection = psycopg.Connection[Any]
@@ -36,10 +37,14 @@ class Storage(NamedTuple):
     events; of one zone, or of all: its streams, the largest first.
     """
 
-    used_bytes: int
+    held: Held
     quota_bytes: int | None
     groups: int
     streams: list[StreamStorage]
+
+    @property
+    def used_bytes(self) -> int:
+        return sum(self.held)
 
 
 class DiskReport(NamedTuple):
@@ -56,12 +61,12 @@ def read_storage(
     """`zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, where no operator has
     set another.
     """
-    [used] = connection.execute(SQL["used"]).fetchone() or (0,)
+    held = Held(*connection.execute(SQL["used"]).fetchone() or ())
     [quota] = connection.execute(SQL["quota"]).fetchone() or (None,)
     [groups] = connection.execute(SQL["counts"]).fetchone() or (0,)
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
     rows = connection.execute(SQL["storage"], bounds).fetchall()
-    return Storage(used, quota or quota_bytes, groups, [StreamStorage(*row) for row in rows])
+    return Storage(held, quota or quota_bytes, groups, [StreamStorage(*row) for row in rows])
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:

@@ -19,14 +19,14 @@ from eventhub import limits, metrics
 from eventhub.clock import Clock
 from eventhub.errors import EventHubError
 from eventhub.eventlog import retention
-from eventhub.eventlog.clean import Fence, clean, forget_groups, horizon, read_groups, used_bytes
+from eventhub.eventlog.clean import Fence, clean, forget_groups, held_bytes, horizon, read_groups
 from eventhub.eventlog.continuity import prove
 from eventhub.eventlog.database import AWAY, Connection
 from eventhub.eventlog.disk import Disk, Episode
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.maintain import expire_producers, forget_tokens, make_groups
-from eventhub.eventlog.quota import Room, reclaimable, stored_share
+from eventhub.eventlog.quota import Held, Room, reclaimable, stored_share
 from eventhub.eventlog.retention import SQL, Rooms, append_in_turn
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.logs import get_logger
@@ -34,6 +34,14 @@ from eventhub.logs import get_logger
 log = get_logger(__name__)
 
 _LEAD: LiteralString = "SELECT pg_try_advisory_lock(hashtext(%s))"
+_REFUSED = (
+    "The hub's quota is used up; nothing was stored. Older segments leave, but for those under a"
+    " hold and those that are still to be archived: try again in a moment."
+)
+_STUCK = (
+    "The hub's quota is used up by what is no event, such as the state of keys; nothing was stored."
+    " Dropping events does not help: an operator has to raise the quota, or keys have to end."
+)
 _ROLLED_FOR_ROOM = 16  # of the largest open segments, when nothing that is sealed is left
 
 
@@ -44,6 +52,7 @@ class Upkeep:
         self, url: str, rooms: Rooms, clock: Clock, *, quota_bytes: int | None, disk: Disk | None
     ) -> None:
         self.room = Room(0)
+        self._held = Held()
         self._url = url
         self._rooms = rooms
         self._clock = clock
@@ -57,11 +66,8 @@ class Upkeep:
         if self._disk is not None and self._disk.full:
             return StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S)
         if self.room.refused:
-            return StorageFull(
-                "The hub's quota is used up; nothing was stored. Older segments are being dropped,"
-                " but for those under a hold: try again in a moment.",
-                retry_after_s=limits.STORAGE_FULL_RETRY_S,
-            )
+            why = _STUCK if self.room.stuck else _REFUSED
+            return StorageFull(why, retry_after_s=limits.STORAGE_FULL_RETRY_S)
         return None
 
     async def run(self) -> None:
@@ -115,6 +121,8 @@ class Upkeep:
         await retention.drop_by_policy(connection, self._rooms, now_us)
         if self.room.pressed:
             await self._make_room(connection, now_us)
+        if self.room.stuck:
+            await self._warn(connection, self.room)
         if self._clock.monotonic_s() >= self._sweep_at_s:
             await expire_producers(connection)
             await forget_tokens(connection)
@@ -126,11 +134,12 @@ class Upkeep:
         row = await (await connection.execute(SQL["quota"])).fetchone()
         quota = (row and row[0]) or self._quota_bytes
         wanted = leads or quota or self._disk is not None
-        used = await used_bytes(connection) if wanted else 0
+        self._held = await held_bytes(connection) if wanted else Held()
+        used, lasting = sum(self._held), self._held.lasting
         space = self._disk.space if self._disk is not None else None
-        self.room = Room(used, quota)
+        self.room = Room(used, quota, lasting=lasting)
         if space is not None:
-            self.room = Room(used, quota, space.total, space.short, space.free)
+            self.room = Room(used, quota, space.total, space.short, space.free, lasting)
         if leads:
             metrics.STORAGE_USED_BYTES.set(used)
             metrics.STORAGE_QUOTA_BYTES.set(quota or 0)
@@ -163,7 +172,12 @@ class Upkeep:
         """Once until the quota has made nothing go for a while."""
         now_s, last_s = self._clock.monotonic_s(), self._quota_at_s
         if now_s - last_s > limits.QUOTA_EPISODE_S:
-            attributes = {"level": "warning", "used_bytes": room.used, "quota_bytes": room.quota}
+            attributes = {
+                "level": "warning",
+                "used_bytes": room.used,
+                "quota_bytes": room.quota,
+                "held": self._held._asdict(),
+            }
             warning = drafts_of(None, [Announcement("storage.quota_reached", attributes)])
             async with connection.transaction():
                 await append_in_turn(connection, warning)

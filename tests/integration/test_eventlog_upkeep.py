@@ -31,6 +31,10 @@ from tests.integration.retention_world import announced, ask
 url = pytest.fixture(log_database)
 MIB = 1024 * 1024
 QUOTA = 48 * MIB
+FILL_STATE = (
+    "INSERT INTO keyed_state SELECT %s, sha256(n::text::bytea), n::text, gen_random_uuid(), n, 1,"
+    " now(), decode(repeat('ab', 1000), 'hex') FROM generate_series(1, 13500) AS n"
+)
 GONE = "SELECT count(*) FROM segments WHERE tier = 'dropped'"
 
 
@@ -162,6 +166,26 @@ async def test_when_all_is_held_emits_are_refused_until_the_hold_ends(url: str) 
         await until(lambda: world.upkeep.refusal() is None)
         await world.log.append([draft(held, 1)])
     assert ask(url, "SELECT count(*) > 0 FROM segments WHERE tier = 'dropped'") == [(True,)]
+
+
+async def test_what_is_no_event_does_not_make_all_events_go(url: str) -> None:
+    """Keyed state that takes the whole quota: the newest events stay, and who emits is told why."""
+    stream = new_stream(url, segment_events_max=200)
+    async with running(url, 32 * MIB) as world:
+        await emit(world.log, stream, 4_000)
+        execute(url, FILL_STATE, new_stream(url, keyed=True))
+        await until(lambda: world.upkeep.room.stuck)
+        await until(lambda: bool(announced(url, "storage.quota_reached")))
+        await until(lambda: not world.upkeep.room.pressed)
+        with pytest.raises(StorageFull, match="Dropping events does not help"):
+            await world.log.append([draft(stream, 1)])
+        kept = "SELECT sum(bytes) FROM segments WHERE tier = 'live' AND stream_id = %s"
+        assert ask(url, kept, stream)[0][0] > 32 * MIB * limits.DISK_FLOOR_SHARE / 2
+        warning = announced(url, "storage.quota_reached")[-1]
+        assert warning["held"]["keyed_state"] > 25 * MIB
+        execute(url, "TRUNCATE keyed_state")
+        await until(lambda: world.upkeep.refusal() is None)
+        await world.log.append([draft(stream, 1)])
 
 
 async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str) -> None:

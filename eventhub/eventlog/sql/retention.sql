@@ -109,11 +109,14 @@ SELECT v.stream_id, r.first
                  ORDER BY g.first, g.id LIMIT 1) AS r
 
 -- name: used
--- What the hub's data takes on the disk, indexes and all: what is partitioned by group, the tokens, the keyed state.
-SELECT COALESCE(sum(pg_total_relation_size(c.oid)), 0)::bigint
+-- What the hub's data takes on the disk, indexes and all, by what it is: events; deliveries, partitioned like them; the keyed
+-- state; the tokens. Dropping events gives back the first two alone.
+SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^events_g[0-9]+$'), 0)::bigint,
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '_g[0-9]+$' AND c.relname !~ '^events_g'), 0)::bigint,
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname = 'keyed_state'), 0)::bigint,
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^tokens_[0-9]$'), 0)::bigint
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
-   AND (c.relname ~ '_g[0-9]+$' OR c.relname ~ '^tokens_[0-9]$' OR c.relname = 'keyed_state')
 
 -- name: quota
 SELECT quota_bytes FROM log_state

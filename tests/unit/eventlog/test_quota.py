@@ -90,3 +90,13 @@ def test_the_marks_of_a_disk_leave_room_for_the_servers_log(total: int) -> None:
     states = [Space(total, free).state for free in (0, spare_bytes(total), low_bytes(total))]
     assert states == ["full", "low", "ok"]
     assert Space(total, low_bytes(total)).short == 0 < Space(total, low_bytes(total) - 1).short
+
+
+def test_events_are_not_dropped_for_what_is_no_event() -> None:
+    """An eighth of the quota is theirs, whatever else takes the rest."""
+    room = Room(95 * MIB, quota=100 * MIB, lasting=75 * MIB)
+    assert (room.over_quota, room.stuck) == (int(7.5 * MIB), True)
+    room = Room(88 * MIB, quota=100 * MIB, lasting=76 * MIB)
+    assert (room.over_quota, room.stuck, room.pressed) == (0, True, False)
+    room = Room(95 * MIB, quota=100 * MIB, lasting=10 * MIB)
+    assert (room.over_quota, room.stuck) == (25 * MIB, False)
