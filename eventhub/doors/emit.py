@@ -19,6 +19,7 @@ from eventhub.event.requests import Request, read_events
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log
 from eventhub.types.book import Book
+from eventhub.types.work import Budget
 
 
 class Emitted(NamedTuple):
@@ -73,8 +74,8 @@ async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn
     """Append the events of one request, all or none (EMC-03); every other error refuses the request
     whole.
 
-    Raises Forbidden, UnknownStream, BadRequest's kin, TypeViolation and UndeclaredType with the
-    event's index, and what Log.append raises.
+    Raises Forbidden, UnknownStream, BadRequest's kin, with the event's index TypeViolation,
+    TypeTooCostly and UndeclaredType, and what Log.append raises.
     """
     principal = sender.principal
     if stream == "system":
@@ -84,20 +85,27 @@ async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn
     types = await desk.book.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts = []
-    for index, event in enumerate(events):
-        try:
-            mask = await _mask(desk.gate, principal.zone_id, event)
-            checker = types.checker(event, undeclared=info.undeclared) if checked else None
-            payload = stored_bytes(event, client=principal.client, mask=mask)
-            if checker is not None:
-                checker.check(event)
-        except EventHubError as error:
-            error.index = index
-            raise
-        producer = _producer(principal.client_id, event)
-        token = b"" if producer else _token(sender, event, index)
-        drafts.append(Draft(info.id, mask, payload, producer, event.key, event.tombstone, token))
+    async with Budget(desk.book.turn) as budget:
+        for index, event in enumerate(events):
+            try:
+                mask = await _mask(desk.gate, principal.zone_id, event)
+                checker = types.checker(event, undeclared=info.undeclared) if checked else None
+                payload = stored_bytes(event, client=principal.client, mask=mask)
+                if checker is not None:
+                    await budget.spend(checker.work(event, len(payload)))
+                    checker.check(event)
+            except EventHubError as error:
+                error.index = index
+                raise
+            drafts.append(_draft(sender, info.id, event, (index, mask, payload)))
     return _emitted(stream, await desk.log.append(drafts, info))
+
+
+def _draft(sender: Sender, stream_id: int, event: EventIn, made: tuple[int, int, bytes]) -> Draft:
+    index, mask, payload = made
+    producer = _producer(sender.principal.client_id, event)
+    token = b"" if producer else _token(sender, event, index)
+    return Draft(stream_id, mask, payload, producer, event.key, event.tombstone, token)
 
 
 async def _mask(gate: Gate, zone_id: int, event: EventIn) -> int:

@@ -19,7 +19,7 @@ from eventhub.event.inbound import JSON, NDJSON, EventIn
 from eventhub.eventlog.errors import StorageFull, TransientUnavailable
 from eventhub.eventlog.log import Log
 from eventhub.types.book import Book
-from eventhub.types.errors import TypeViolation, UndeclaredType
+from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
 
 class Call(NamedTuple):
@@ -142,6 +142,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     MalformedXml,
     InvalidXml,
     TypeViolation,
+    TypeTooCostly,
     UndeclaredType,
     errors.DatabaseUnavailable,
     errors.OutcomeUnknown,

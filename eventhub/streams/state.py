@@ -97,6 +97,7 @@ def put_key(
     checker = types.checker(zone_id=actor.zone_id, event=event, undeclared=row.policy.undeclared)
     payload = stored_bytes(event, client=client, mask=mask)
     if checker is not None:
+        checker.work(event, len(payload))
         checker.check(event)
     draft = Draft(row.id, mask, payload, key=key, expected=expected)
     with transaction.atomic():

@@ -21,12 +21,13 @@ from eventhub.eventlog.state import KeyState
 from eventhub.streams import state
 from eventhub.streams.errors import NotKeyed, UnknownKey
 from eventhub.streams.serializers import CursorSerializer
-from eventhub.types.errors import TypeViolation, UndeclaredType
+from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
 _NAMED = (errors.InvalidName, errors.FieldTooLong, errors.UnknownStream, NotKeyed)
 _EVENT = (
     *(errors.EmptyBatch, errors.BatchTooLarge, errors.EventTooLarge, errors.MissingField),
-    *(errors.UnknownChannel, errors.InvalidMask, TypeViolation, UndeclaredType, Changed),
+    *(errors.UnknownChannel, errors.InvalidMask, TypeViolation, TypeTooCostly, UndeclaredType),
+    Changed,
 )
 _MATCH = OpenApiParameter(
     "If-Match",

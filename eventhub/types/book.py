@@ -96,6 +96,7 @@ class Book:
         self._evolved: dict[int | None, ZoneTypes] = {}  # those of them with newer versions
         self._ids: dict[str, int] = {}  # of those zones, by name
         self._changes = 0
+        self.turn = asyncio.Lock()  # of the requests whose checks take long
 
     def fresh(self) -> bool:
         """True while what is known counts."""

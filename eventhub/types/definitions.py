@@ -7,10 +7,12 @@ import jsonschema_rs
 import msgspec
 import orjson
 
+from eventhub import limits
 from eventhub.errors import TooDeep
 from eventhub.event.inbound import EventIn
-from eventhub.types.errors import InvalidSchema, TypeViolation
-from eventhub.types.schemas import Schema, compiled, written_out
+from eventhub.types.errors import InvalidSchema, TypeTooCostly, TypeViolation
+from eventhub.types.schemas import WAYS, Schema, compiled, written_out
+from eventhub.types.work import Work, work_of
 
 # The envelope's fields that a type may ask for: READY's optional header (RDY-12).
 HEADER = frozenset(
@@ -88,7 +90,7 @@ def schemas_of(definition: Definition) -> Schemas:
 class Checker:
     """Checks events of one version of a type: its own definition and those of its parents."""
 
-    __slots__ = ("_attributes", "_header", "_of")
+    __slots__ = ("_attributes", "_header", "_of", "_work", "_work_header")
 
     def __init__(self, definitions: list[Definition]) -> None:
         """The version itself first, then the newest of each parent, the nearest first."""
@@ -97,14 +99,26 @@ class Checker:
         self._attributes = [compiled(one.attributes, field="schema") for one in schemas]
         headers = [one.header for one in schemas if one.header is not None]
         self._header = [compiled(one, field="header") for one in headers]
+        self._work = sum((work_of(one.attributes) for one in schemas), Work())
+        self._work_header = sum(map(work_of, headers), Work())
+
+    def work(self, event: EventIn, size: int) -> int:
+        """What `check` may cost, in units; `size`: the bytes of the event as stored. Raises
+        TypeTooCostly for what one event may not.
+        """
+        found = self._work.of(event.attributes, size)
+        if self._header:
+            found += self._work_header.of(_header_of(event), size)
+        if found > limits.TYPE_WORK_PER_EVENT_MAX:
+            raise TypeTooCostly(field="attributes", work_max=limits.TYPE_WORK_PER_EVENT_MAX)
+        return found
 
     def check(self, event: EventIn) -> None:
         """Raises TypeViolation with field and reason. The event's own bounds are checked before."""
         for validator in self._attributes:
             self._require(validator, event.attributes, "attributes.")
         if self._header:
-            given = msgspec.to_builtins(event)
-            header = {name: given[name] for name in HEADER if given[name]}
+            header = _header_of(event)
             for validator in self._header:
                 self._require(validator, header, "")
 
@@ -112,18 +126,34 @@ class Checker:
         self, validator: jsonschema_rs.Draft202012Validator, value: dict[str, Any], prefix: str
     ) -> None:
         try:
-            if validator.is_valid(value):
-                return
-            error = next(iter(validator.iter_errors(value)))
+            validator.validate(value)
+            return
+        except jsonschema_rs.ValidationError as found:
+            error = found
         except ValueError:  # deeper than the library goes
             raise TooDeep(field="attributes") from None
-        reason = error.message[:300]
+        reason = _reason(error)
         raise TypeViolation(
             f"{reason} (type `{self._of.type}` of `{self._of.domain}`, version {self._of.version})",
             field=(prefix + _place(error)).rstrip("."),
             reason=reason,
             version=str(self._of.version),
         )
+
+
+def _header_of(event: EventIn) -> dict[str, Any]:
+    given = msgspec.to_builtins(event)
+    return {name: given[name] for name in HEADER if given[name]}
+
+
+def _reason(error: jsonschema_rs.ValidationError) -> str:
+    kind = error.kind
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.Not) and isinstance(kind.schema, dict):
+        inner = kind.schema.get("not")
+        for way in WAYS:
+            if isinstance(inner, dict) and way in inner:
+                return f"it is not what `{way}` of the definition asks for"
+    return error.message[:300]
 
 
 def _place(error: jsonschema_rs.ValidationError) -> str:

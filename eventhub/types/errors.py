@@ -21,6 +21,15 @@ class UndeclaredType(EventHubError):
     status = 422
 
 
+class TypeTooCostly(EventHubError):
+    """The check of the event against its type could take too long: it has too many values for what
+    the definition asks of each; or send fewer events in a request.
+    """
+
+    code = "type_too_costly"
+    status = 422
+
+
 class InvalidSchema(BadRequest):
     """The definition is not a JSON Schema that the hub takes; see `field`."""
 

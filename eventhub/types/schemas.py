@@ -1,9 +1,9 @@
 """What of JSON Schema the hub takes for definitions, and how it is compiled. Plain.
 
 Draft 2020-12 with references only to the schema's own `$defs`, none of them circular: they are
-written out before anything else is done, so that a definition has a size that can be bounded,
-nothing is ever fetched, and no event can make the validation run for long. Patterns are those of
-an engine that takes linear time.
+written out before anything else is done, so that a definition has a size that can be bounded, and
+nothing is ever fetched. Patterns are those of an engine that takes linear time. `unevaluated…` is
+not taken: one in another, each looks again at all that is inside.
 """
 
 from collections.abc import Iterator
@@ -38,11 +38,10 @@ ONE = frozenset(  # keywords whose value is a schema
         "not",
         "propertyNames",
         "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
     }
 )
 MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})  # a list of schemas
+WAYS = ("anyOf", "oneOf")
 NAMED = frozenset({"dependentSchemas", "patternProperties", "properties"})  # schemas by name
 _PLAIN = frozenset(
     {
@@ -113,6 +112,8 @@ class _Writer:
     def __init__(self, definitions: dict[str, Any]) -> None:
         self._definitions = definitions
         self._nodes = 0
+        self._values = 0
+        self._patterns = 0
 
     def write(self, schema: Any, field: str, inside: tuple[str, ...]) -> Schema | bool:
         """One schema; `inside` are the definitions that it is part of."""
@@ -143,10 +144,23 @@ class _Writer:
             elif keyword in NAMED:
                 named = _a(dict, value, at).items()
                 found[keyword] = {n: self.write(one, f"{at}.{n}", inside) for n, one in named}
+                self._count(at, patterns=len(named) if keyword == "patternProperties" else 0)
             else:
                 found[keyword] = self.write(value, at, inside) if keyword in ONE else value
                 _check_keyword(keyword, value, at)
+                if keyword not in ONE:
+                    self._count(at, patterns=int(keyword == "pattern"), values=_size(value))
         return found
+
+    def _count(self, at: str, *, patterns: int = 0, values: int = 0) -> None:
+        self._patterns += patterns
+        self._values += values
+        if self._patterns > limits.TYPE_PATTERNS_MAX:
+            message = f"It has over {limits.TYPE_PATTERNS_MAX} patterns."
+            raise InvalidSchema(message, field=at)
+        if self._values > limits.TYPE_SCHEMA_VALUES_MAX:
+            message = f"With its references written out it has over {limits.TYPE_SCHEMA_VALUES_MAX}"
+            raise InvalidSchema(f"{message} values.", field=at)
 
     def _refer(self, found: Schema, value: Any, at: str, inside: tuple[str, ...]) -> None:
         """What the reference names, as one more thing that must hold."""
@@ -157,6 +171,13 @@ class _Writer:
             raise InvalidSchema("A definition may not refer to itself.", field=at)
         written = self.write(self._definitions[name], at, (*inside, name))
         found.setdefault("allOf", []).append(written)
+
+
+def _size(value: Any) -> int:
+    """How many values it is made of."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
 
 
 def _check_keyword(keyword: str, value: Any, at: str) -> None:
@@ -176,13 +197,35 @@ def _a(kind: type, value: Any, at: str) -> Any:
 def compiled(schema: Schema, *, field: str) -> jsonschema_rs.Draft202012Validator:
     """The validator of a schema that was written out. Raises InvalidSchema."""
     try:
+        jsonschema_rs.meta.validate(schema)
         return jsonschema_rs.Draft202012Validator(
-            schema, pattern_options=_PATTERNS, validate_formats=True, offline=True
+            _without_contexts(schema),
+            pattern_options=_PATTERNS,
+            validate_formats=True,
+            offline=True,
         )
     except (jsonschema_rs.ValidationError, ValueError) as error:
         place = ".".join(map(str, getattr(error, "instance_path", ())))
         reason = str(getattr(error, "message", error)).partition("\n")[0][:300]
         raise InvalidSchema(f"{reason}.", field=f"{field}.{place}" if place else field) from None
+
+
+def _without_contexts(schema: Any) -> Any:
+    """The same, but that what fails an `anyOf` is told without a reason for each of its ways: with
+    many values those are millions.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    found: Schema = {}
+    for keyword, value in schema.items():
+        if keyword in NAMED:
+            found[keyword] = {name: _without_contexts(one) for name, one in value.items()}
+        elif keyword in MANY:
+            found[keyword] = [_without_contexts(one) for one in value]
+        else:
+            found[keyword] = _without_contexts(value) if keyword in ONE else value
+    ways = [{"not": {"not": {way: found.pop(way)}}} for way in WAYS if way in found]
+    return {**found, "allOf": [*found.get("allOf", []), *ways]} if ways else found
 
 
 def immutable(schema: Any, path: str = "") -> Iterator[str]:
