@@ -11,7 +11,7 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import disk
-from eventhub.eventlog.quota import Held
+from eventhub.eventlog.quota import Held, Room
 from eventhub.eventlog.retention import SQL
 
 Connection = psycopg.Connection[Any]
@@ -46,13 +46,22 @@ class Storage(NamedTuple):
     def used_bytes(self) -> int:
         return sum(self.held)
 
+    def state(self, disk_state: disk.State) -> disk.State:
+        """The worse of the quota's and the disk's: `low`, the oldest segments leave before their
+        time; `full`, emits are refused.
+        """
+        room = Room(self.used_bytes, self.quota_bytes)
+        if room.refused or disk_state == "full":
+            return "full"
+        return "low" if room.over_mark or disk_state == "low" else "ok"
+
 
 class DiskReport(NamedTuple):
     """Of the disk that holds the data folder."""
 
     free_bytes: int
     total_bytes: int
-    state: str  # ok, low or full
+    state: disk.State
 
 
 def read_storage(

@@ -25,6 +25,11 @@ class Report(NamedTuple):
     policies: dict[int, StreamPolicy]
     left: dict[int, dict[str, int]]
     archived: Archived | None  # None: this hub has no archive
+    hub_wide: bool  # an operator may know what all zones take together
+
+    @property
+    def state(self) -> str:
+        return self.storage.state(self.disk.state if self.disk else "ok")
 
 
 def find_boot() -> Boot:
@@ -35,7 +40,9 @@ def find_boot() -> Boot:
 
 
 def report(*, actor: Actor) -> Report:
-    """For who manages the zone; an operator sees the streams of the zone that is asked for."""
+    """For who manages the zone; an operator sees the streams of the zone that is asked for, and
+    what the hub takes as a whole.
+    """
     actor.require_zone_manager()
     connection = raw_connection()
     env = settings.ENV
@@ -47,6 +54,7 @@ def report(*, actor: Actor) -> Report:
         streams.policies(connection, ids),
         streams.left_segments(connection, ids),
         streams.archived(connection, actor.zone_id) if env.archive_url else None,
+        hub_wide=actor.principal is None,
     )
 
 

@@ -56,11 +56,32 @@ class ArchivedSerializer(serializers.Serializer):
     bytes = serializers.IntegerField(help_text="Stored bytes.")
 
 
+class HeldSerializer(serializers.Serializer):
+    """Bytes on the disk by what they are, with indexes."""
+
+    events = serializers.IntegerField()
+    deliveries = serializers.IntegerField()
+    keyed_state = serializers.IntegerField(help_text="No dropping of events frees it.")
+    tokens = serializers.IntegerField(help_text="Likewise.")
+
+
 class StorageSerializer(serializers.Serializer):
-    used_bytes = serializers.IntegerField(help_text="Of the whole hub, with indexes.")
+    """What is of the whole hub is null for all but operators, except `state`."""
+
+    state = serializers.ChoiceField(
+        choices=["ok", "low", "full"],
+        help_text="Of the whole hub. `low`: the oldest segments leave before their time; `full`:"
+        " emits are refused.",
+    )
+    used_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Of the whole hub, with indexes."
+    )
+    held = HeldSerializer(allow_null=True, help_text="Of the whole hub: what `used_bytes` is.")
     quota_bytes = serializers.IntegerField(allow_null=True, help_text="Of the whole hub.")
     disk = DiskSerializer(allow_null=True, help_text="null: nobody watches a disk.")
-    groups = serializers.IntegerField(help_text="Partitions of events, of the whole hub.")
+    groups = serializers.IntegerField(
+        allow_null=True, help_text="Partitions of events, of the whole hub."
+    )
     streams = StreamStorageSerializer(many=True, help_text="Of the zone, the largest first.")
     archive = ArchivedSerializer(allow_null=True, help_text="null: this hub has no archive.")
 
@@ -113,12 +134,14 @@ class Storage(ManagementView):
 
 
 def _json(report: Report) -> dict[str, Any]:
-    found = report.storage
+    found, hub_wide = report.storage, report.hub_wide
     return {
-        "used_bytes": found.used_bytes,
-        "quota_bytes": found.quota_bytes,
-        "disk": report.disk and report.disk._asdict(),
-        "groups": found.groups,
+        "state": report.state,
+        "used_bytes": found.used_bytes if hub_wide else None,
+        "held": found.held._asdict() if hub_wide else None,
+        "quota_bytes": found.quota_bytes if hub_wide else None,
+        "disk": report.disk._asdict() if report.disk and hub_wide else None,
+        "groups": found.groups if hub_wide else None,
         "streams": [_stream_json(report, one) for one in found.streams],
         "archive": report.archived and report.archived._asdict(),
     }

@@ -164,9 +164,18 @@ def test_the_report_lists_both_policies_and_what_they_did(zone: LiveZone) -> Non
     assert found["short"]["segments"]["dropped"] == 7
     assert found["audit"]["policy"]["retain_age_s"] == 86400
     assert (found["audit"]["left"], found["audit"]["first"]) == ({}, 1)
-    assert report["used_bytes"] > 0
-    assert (report["quota_bytes"], report["disk"]) == (None, None)
     assert report["archive"] == {"segments": 0, "bytes": 0}
+
+
+def test_what_the_whole_hub_takes_is_for_operators(shop: LiveZone) -> None:
+    """A zone's manager is told of its own streams, and whether there is room."""
+    report = ask(shop, "storage")
+    hub_wide = ("used_bytes", "held", "quota_bytes", "disk", "groups")
+    assert [report[name] for name in hub_wide] == [None] * 5
+    assert report["state"] == "ok"
+    seen = shop.hub.operate("GET", f"/v1/storage?zone={shop.name}").json
+    assert seen["used_bytes"] == sum(seen["held"].values()) > 0
+    assert seen["groups"] > 0
 
 
 def test_storage_is_for_managers_and_the_quota_for_operators(shop: LiveZone) -> None:
@@ -176,7 +185,7 @@ def test_storage_is_for_managers_and_the_quota_for_operators(shop: LiveZone) -> 
     shop.hub.call("PUT", "/v1/storage", body, key=shop.admin).refused(403, "forbidden")
     set_to = shop.hub.operate("PUT", "/v1/storage", body)
     assert (set_to.status, set_to.json["quota_bytes"]) == (200, 1 << 40)
-    assert ask(shop, "storage")["quota_bytes"] == 1 << 40
+    assert shop.hub.operate("GET", "/v1/storage").json["quota_bytes"] == 1 << 40
     told = ask(shop, f"streams/system/events/{set_to.headers['eventhub-sequence']}")
     assert (told["type"], told["attributes"]) == ("storage.quota_set", body)
     for wrong in (0, 1.5, "1", 1 << 60):

@@ -3,7 +3,10 @@ import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient }
 import { api, done } from "../api/client";
 import type { components } from "../api/schema";
 
-export type Storage = components["schemas"]["Storage"];
+type Answer = components["schemas"]["Storage"];
+
+/** What an operator is told: null is what nobody knows, never what is kept from one. */
+export type Storage = Answer & { used_bytes: number; groups: number };
 export type StreamSize = Storage["streams"][number];
 
 const INTERVAL_MS = 2_000;
@@ -20,7 +23,7 @@ export function storageOf(zone: string, queries: QueryClient) {
   return queryOptions({
     queryKey,
     queryFn: async (): Promise<Readings> => {
-      const now = await done(api.GET("/v1/storage", { params: { query: { zone } } }));
+      const now = asOperator(await done(api.GET("/v1/storage", { params: { query: { zone } } })));
       const before = queries.getQueryData<Readings>(queryKey)?.history ?? [];
       const sample = { at: Date.now() / 1000, used: now.used_bytes, quota: now.quota_bytes };
       return { now, history: [...before, sample].slice(-KEPT) };
@@ -28,6 +31,11 @@ export function storageOf(zone: string, queries: QueryClient) {
     refetchInterval: INTERVAL_MS,
     gcTime: Infinity,
   });
+}
+
+/** Who is logged in to the console is an operator. */
+function asOperator(answer: Answer): Storage {
+  return { ...answer, used_bytes: answer.used_bytes ?? 0, groups: answer.groups ?? 0 };
 }
 
 /** Segments and bytes of each stream by its name; undefined until they are known. */
