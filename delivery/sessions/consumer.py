@@ -3,6 +3,7 @@ socket. Django module.
 """
 
 import asyncio
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -46,9 +47,10 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         subprotocol = chosen_subprotocol(self.scope)
         await self.accept(subprotocol)
         outlet = Outlet(frames_for(subprotocol), self._send)
-        credential, principal = self.scope["eventhub"]
+        credential, principal, place = self.scope["eventhub"]
         self._pump = Pump(self._sources, outlet, credential, principal)
         self._keeper.add(self._pump, self)
+        place.close()
         self._pumping = asyncio.create_task(self._run())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -123,13 +125,15 @@ class SocketDoor:
                 raise NotFound("The websocket is at /v1/ws.", field="path")
             credential, principal = await self._authorise(scope)
             chosen_subprotocol(scope)
-            self._keeper.may_add(principal)
+            place = ExitStack()
+            place.enter_context(self._keeper.place(principal))
         except EventHubError as error:
             await receive()  # the connect message
             await _refuse(error, send)
             return
-        scope["eventhub"] = (credential, principal)
-        await self._consumer(scope, receive, send)
+        with place:
+            scope["eventhub"] = (credential, principal, place)
+            await self._consumer(scope, receive, send)
 
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
         """By header, or for browsers by `?token=`, which takes connection tokens only: keys stay

@@ -66,11 +66,11 @@ class ListenDoor:
         credential = query.credential_of(scope["query_string"], scope["headers"])
         principal = await sources.gate.authorise(credential)
         asked = query.asked_of(stream, query.read_query(scope["query_string"]), scope["headers"])
-        if asked.backward:
-            page = await read_back(sources, principal, asked)
-            return whole(asked, page.items, page.cursor, page.ends)
-        self._keeper.may_add(principal)
-        visit = await self._enter(asked, credential, principal, peer_of(scope))
+        with self._keeper.place(principal):
+            if asked.backward:
+                page = await read_back(sources, principal, asked)
+                return whole(asked, page.items, page.cursor, page.ends)
+            visit = await self._enter(asked, credential, principal, peer_of(scope))
         if asked.kind not in (query.JSON, query.CLOUDEVENTS):
             return self._stream(visit)
         try:

@@ -6,6 +6,8 @@ Concurrency contract: one event loop; `run` is one task.
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from delivery.sessions.frames import Frame
@@ -70,12 +72,28 @@ class Keeper:
         self._gate = gate
         self._kept: dict[int, Kept] = {}
         self._by_client: Counter[int] = Counter()
+        self._coming: Counter[int] = Counter()  # by client: places taken, and not kept yet
 
-    def may_add(self, principal: Principal) -> None:
-        """Raises Overloaded, TooManyRequests when there are too many sockets."""
-        if len(self._kept) >= limits.SOCKETS_PER_PROCESS_MAX:
+    @contextmanager
+    def place(self, principal: Principal) -> Iterator[None]:
+        """A socket's place while what it needs is being made: counted from now on, so that a burst
+        cannot go by the bounds. What is made is added inside. Raises Overloaded, TooManyRequests.
+        """
+        self._require_place(principal)
+        client = principal.client_id
+        self._coming[client] += 1
+        try:
+            yield
+        finally:
+            self._coming[client] -= 1
+            if not self._coming[client]:
+                del self._coming[client]
+
+    def _require_place(self, principal: Principal) -> None:
+        client = principal.client_id
+        if len(self._kept) + self._coming.total() >= limits.SOCKETS_PER_PROCESS_MAX:
             raise Overloaded("This process has as many sockets as it may; try again.")
-        if self._by_client[principal.client_id] >= limits.SOCKETS_PER_CLIENT_MAX:
+        if self._by_client[client] + self._coming[client] >= limits.SOCKETS_PER_CLIENT_MAX:
             raise TooManyRequests(
                 "This client has as many sockets as it may; close some.",
                 sockets_max=limits.SOCKETS_PER_CLIENT_MAX,

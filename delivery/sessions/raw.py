@@ -48,16 +48,16 @@ class RawDoor:
         stream = await sources.gate.stream(principal, name)
         run = await self._find(stream, text)
         kind = accepted(headers, self._kinds(run))
-        self._keeper.may_add(principal)
-        reader = Single(sources.gate, sources.clock, credential, principal)
-        more = position_headers((await ends_of(sources.log, stream)).head)
-        body = self._events(reader, stream, run)
-        if kind == PARQUET and self._archive is not None:
-            archived = ArchivedSegment(run.uuid, run.archive or "", run.first, run.last or 0)
-            file = await self._archive.raw(archived)
-            body = _guarded(reader, stream, file.chunks)
-            more.append((b"content-length", str(file.length).encode()))
-        return self._stream(reader, call, (body, more, kind))
+        with self._keeper.place(principal):
+            reader = Single(sources.gate, sources.clock, credential, principal)
+            more = position_headers((await ends_of(sources.log, stream)).head)
+            body = self._events(reader, stream, run)
+            if kind == PARQUET and self._archive is not None:
+                archived = ArchivedSegment(run.uuid, run.archive or "", run.first, run.last or 0)
+                file = await self._archive.raw(archived)
+                body = _guarded(reader, stream, file.chunks)
+                more.append((b"content-length", str(file.length).encode()))
+            return self._stream(reader, call, (body, more, kind))
 
     def _stream(
         self, reader: Single, call: Call, answer: tuple[AsyncGenerator[bytes, None], Headers, bytes]

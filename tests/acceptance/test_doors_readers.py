@@ -3,12 +3,14 @@
 import asyncio
 import json
 import socket
+from collections import Counter
 from contextlib import aclosing
 from typing import Any
 
 import aiohttp
 import pytest
 
+from eventhub import limits
 from tests.acceptance.doors import LINES, SSE, Asked, events_of
 from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone
@@ -135,3 +137,32 @@ async def test_a_quiet_reader_s_cursor_moves_on_with_the_sign_of_life(
     assert (position["prev"], position["sequence"]) == (0, 3)
     assert position["id"] == f"{position['segment']}:3"
     assert json.dumps(position["cursor"])
+
+
+async def test_readers_that_come_all_at_once_do_not_get_by_the_bound_of_a_client(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """Each of them is counted before it is let in, not after."""
+    zone.create_stream("orders")
+    host, port = hub.web[0].url.removeprefix("http://").split(":")
+    ask = (
+        "GET /v1/streams/orders/events?from=now HTTP/1.1\r\nHost: hub\r\n"
+        f"Authorization: Bearer {zone.admin}\r\nAccept: {SSE}\r\n\r\n"
+    ).encode()
+    more = 50
+    pairs = await asyncio.gather(
+        *(
+            asyncio.open_connection(host, int(port))
+            for _ in range(limits.SOCKETS_PER_CLIENT_MAX + more)
+        )
+    )
+    try:
+        for _, writer in pairs:
+            writer.write(ask)
+        heads = await asyncio.gather(*(reader.readline() for reader, _ in pairs))
+        statuses = Counter(int(head.split()[1]) for head in heads)
+        assert statuses == {200: limits.SOCKETS_PER_CLIENT_MAX, 429: more}
+    finally:
+        for _, writer in pairs:
+            writer.close()
+    await until(lambda: sockets(hub) == 0)
