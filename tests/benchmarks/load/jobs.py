@@ -75,11 +75,11 @@ class ReplayJob(NamedTuple):
 
 
 class CursorJob(NamedTuple):
-    """Listen from a cursor on one socket, again and again; time the first event of each."""
+    """Send these listens on one socket in turn, again and again; time the first event of each."""
 
     target: Target
-    listen: str
-    samples: int
+    listens: list[str]
+    samples: int  # of each
 
 
 Job = HttpJob | SocketsJob | DoorJob | IdleJob | ReplayJob | CursorJob
