@@ -51,6 +51,12 @@ def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> lis
     return [row[0] for row in connection.execute(SQL["parents"], values).fetchall()]
 
 
+def subtypes(connection: Connection, zone_id: int, domain: str, type: str) -> list[Definition]:
+    """All versions of the types whose parent it is, and of those below them."""
+    values = {"zone_id": zone_id, "domain": domain, "type": type}
+    return [Definition(*row) for row in connection.execute(SQL["subtypes"], values).fetchall()]
+
+
 def count(connection: Connection, zone_id: int) -> int:
     """All versions of all types."""
     [(found,)] = connection.execute(SQL["count"], (zone_id,)).fetchall()

@@ -17,6 +17,7 @@ from eventhub.types.definitions import Definition, read_schemas, schemas_of
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
 from eventhub.types.evolution import breaks
 from eventhub.types.rows import Connection, Declared
+from eventhub.types.spoken import Spoken
 
 
 class Declaration(NamedTuple):
@@ -55,7 +56,8 @@ def declare(*, actor: Actor, given: Declaration, since: int | None) -> tuple[lis
             raise LimitReached(limit=limits.TYPE_VERSIONS_PER_ZONE_MAX)
         _check_parent(connection, actor.zone_id, wanted)
         if found:
-            _check_evolution(found[-1].definition, wanted)
+            related = _related(connection, actor.zone_id, found[-1].definition)
+            _check_evolution(found[-1].definition, wanted, related)
         made = rows.insert(connection, actor.zone_id, wanted)
         told = {"domain": wanted.domain, "type": wanted.type, "version": str(wanted.version)}
         announce(zone=actor.zone, type="type.declared", attributes=told, resource=resource)
@@ -95,7 +97,15 @@ def _check_parent(connection: Connection, zone_id: int, wanted: Definition) -> N
         raise InvalidSchema(message, field="parent")
 
 
-def _check_evolution(old: Definition, new: Definition) -> None:
+def _related(connection: Connection, zone_id: int, of: Definition) -> list[Definition]:
+    """What else is asked of the same events: by the parents, and by the subtypes of all times."""
+    above = rows.lineage(connection, zone_id, of.domain, of.type)[1:]
+    parents = [rows.versions(connection, zone_id, of.domain, name)[-1] for name in above]
+    below = rows.subtypes(connection, zone_id, of.domain, of.type)
+    return [*(one.definition for one in parents), *below]
+
+
+def _check_evolution(old: Definition, new: Definition, related: list[Definition]) -> None:
     """`evolution` of the new version says what it wants to be."""
     if new.evolution == "none":
         return
@@ -103,9 +113,10 @@ def _check_evolution(old: Definition, new: Definition) -> None:
     if new.parent != old.parent:
         found.append(f"parent: was {old.parent or 'none'}")
     before, after = schemas_of(old), schemas_of(new)
-    found += breaks(before.attributes, after.attributes, "attributes")
+    spoken = Spoken([before.attributes, *(schemas_of(one).attributes for one in related)])
+    found += breaks(before.attributes, after.attributes, "attributes", spoken)
     if after.header is not None:
-        found += breaks(before.header or {}, after.header, "header")
+        found += breaks(before.header or {}, after.header, "header", Spoken([], all=True))
     if found:
         message = "Events of the version before would not satisfy this one: " + "; ".join(found)
         raise IncompatibleType(f"{message}.", field="schema", breaks=found)

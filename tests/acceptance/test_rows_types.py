@@ -275,3 +275,25 @@ def test_what_cannot_be_bounded_is_no_definition(zone: LiveZone) -> None:
     ]
     for schema in refused:
         declare(zone, "None", schema).refused(400, "invalid_schema")
+
+
+@pytest.mark.req("RDY-15")
+async def test_a_version_may_not_ask_more_of_what_is_sent_already(zone: LiveZone) -> None:
+    """By name, by a pattern, by a subtype, by a parent, or because it is the header's."""
+    patterned = {"patternProperties": {"^x": {"type": "integer"}}}
+    assert declare(zone, "Patterned", patterned).status == 201
+    named = {**patterned, "properties": {"xa": {"type": "string"}}}
+    text, number = ({"properties": {"a": {"type": one}}} for one in ("string", "integer"))
+    for type, schema in (("Above", {}), ("Below", text), ("Top", text), ("Bottom", {})):
+        parent = {"Below": {"parent": "Above"}, "Bottom": {"parent": "Top"}}.get(type, {})
+        assert declare(zone, type, schema, **parent).status == 201
+    header = {"properties": {"priority": {"maximum": 10}}}
+    line = "attributes.a: `type` is only integer now"
+    for answer, expected in (
+        (declare(zone, "Patterned", named), "attributes.xa: `type` is only string now"),
+        (declare(zone, "Above", number), line),
+        (declare(zone, "Bottom", number, parent="Top"), line),
+        (declare(zone, "Above", {}, header=header), "header.priority: `maximum` is 10 now"),
+    ):
+        assert answer.refused(409, "incompatible_type")["breaks"] == [expected]
+    assert declare(zone, "Above", {"properties": {"b": {"type": "integer"}}}).status == 201

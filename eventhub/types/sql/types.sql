@@ -32,6 +32,18 @@ WITH RECURSIVE above (type, parent, depth) AS (
 )
 SELECT type FROM above ORDER BY depth
 
+-- name: subtypes
+-- All versions of all types below a type.
+WITH RECURSIVE below (type) AS (
+    SELECT %(type)s::text
+     UNION
+    SELECT v.type FROM below b JOIN event_types v ON v.parent = b.type
+     WHERE v.zone_id = %(zone_id)s AND v.domain = %(domain)s
+)
+SELECT v.domain, v.type, v.version, v.parent, v.evolution, v.schema, v.header
+  FROM event_types v JOIN below b USING (type)
+ WHERE v.zone_id = %(zone_id)s AND v.domain = %(domain)s AND v.type <> %(type)s
+
 -- name: count
 SELECT count(*) FROM event_types WHERE zone_id = %s
 

@@ -150,12 +150,42 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
         {"allOf": [{"required": ["a"]}, {"required": ["b"]}]},
         "attributes: `allOf` asks for more",
     ),
+    "a field that a pattern named": (
+        {"patternProperties": {"^x": {"type": "integer"}}},
+        {"patternProperties": {"^x": {"type": "integer"}}, "properties": {"xa": {"type": "null"}}},
+        "attributes.xa: `type` is only null now",
+    ),
+    "a field that is named beside": (
+        {"allOf": [{"properties": {"a": {"type": "integer"}}}]},
+        {
+            "allOf": [{"properties": {"a": {"type": "integer"}}}],
+            "properties": {"a": {"type": "null"}},
+        },
+        "attributes.a: `type` is only null now",
+    ),
+    "a field of what a pattern named": (
+        {
+            "patternProperties": {"^x": {"properties": {"b": {"type": "integer"}}}},
+            "properties": {"xa": {"maxProperties": 9}},
+        },
+        {
+            "patternProperties": {"^x": {"properties": {"b": {"type": "integer"}}}},
+            "properties": {"xa": {"maxProperties": 9, "properties": {"b": {"type": "null"}}}},
+        },
+        "attributes.xa.b: `type` is only null now",
+    ),
     "in a definition": (
         {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"n": {"maximum": 2}}}}},
         {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"n": {"maximum": 1}}}}},
         "attributes.n: `maximum` is 1 now",
     ),
 }
+
+
+def test_a_field_that_a_pattern_names_may_be_named_as_it_was() -> None:
+    old = {"patternProperties": {"^x": {"type": "integer"}}}
+    assert found(old, {**old, "properties": {"xa": {"type": "number"}}}) == []
+    assert found(old, {**old, "properties": {"ya": {"type": "null"}}}) == []
 
 
 @pytest.mark.parametrize(("old", "new", "line"), BROKEN.values(), ids=BROKEN)
