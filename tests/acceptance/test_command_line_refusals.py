@@ -2,11 +2,12 @@
 comes from.
 """
 
+import subprocess
 from pathlib import Path
 
 import orjson
 
-from tests.acceptance.shell import Shell
+from tests.acceptance.shell import COMMAND, WAIT_S, Shell
 from tests.acceptance.wire import EVENT
 from tests.live import LiveZone
 
@@ -23,6 +24,7 @@ class TestWhatGoesWrong:
         done = Shell(zone, key="ehk_wrong").run("replay", "orders")
         assert done.status == 4
         assert "Check the key" in done.err
+        assert ".." not in done.err
 
     def test_no_key(self, zone: LiveZone) -> None:
         shell = Shell(zone)
@@ -61,6 +63,46 @@ class TestWhatGoesWrong:
         done = Shell(zone).run("listen", "orders", "--from", other)
         assert done.status == 5
         assert "--from oldest" in done.err
+
+    def test_a_url_with_a_password_in_it(self, zone: LiveZone) -> None:
+        done = Shell(zone, url="http://user:secret@127.0.0.1:9").run("streams", "list")
+        assert done.status == 2
+        assert one_line(done.err).endswith("a hub takes a key instead.")
+        assert "secret" not in done.err
+
+    def test_a_key_that_can_be_no_header(self, zone: LiveZone) -> None:
+        done = Shell(zone, key="ehk_a_b\r\nX: y").run("streams", "list")
+        assert done.status == 2
+        assert "no API key" in one_line(done.err)
+
+    def test_an_output_that_takes_nothing(self, zone: LiveZone) -> None:
+        zone.create_stream("orders")
+        zone.emit("orders", EVENT)
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [*COMMAND, "replay", "orders"],
+                env=Shell(zone).env,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=WAIT_S,
+                check=False,
+            )
+        assert done.returncode == 6
+        assert "cannot be written" in one_line(done.stderr)
+
+    def test_a_file_that_is_no_outbox(self, zone: LiveZone, tmp_path: Path) -> None:
+        file = tmp_path / "notes.txt"
+        file.write_text("this is no database, and long enough to be looked at " * 100)
+        for words in (("status",), ("dead",), ("drop", "1")):
+            done = Shell(zone).run("outbox", words[0], str(file), *words[1:])
+            assert done.status == 1, words
+            assert str(file) in one_line(done.err), words
+
+
+def one_line(text: str) -> str:
+    [line] = text.strip().splitlines()
+    return line
 
 
 class TestKeys:

@@ -44,10 +44,18 @@ def run(command: Coroutine[Any, Any, None]) -> None:
         raise SystemExit(TERMINATED) from None
     except BrokenPipeError:
         # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         raise SystemExit(0) from None
     except (HubProblem, LossDetected, OutboxError, *UNREACHABLE) as error:
         raise _failed(error) from error
+    except OSError as error:
+        _forget_output()
+        raise Failed(f"The output cannot be written: {error}.", CONSUMER) from error
+
+
+def _forget_output() -> None:
+    """What is left of it would be tried again at the very end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(error: BaseException) -> Failed:
@@ -55,9 +63,9 @@ def _failed(error: BaseException) -> Failed:
     if isinstance(error, GapError | SegmentMismatchError):
         return Failed(_gone(error), GONE)
     if isinstance(error, NotAllowed):
-        return Failed(f"{error}. Check the key, and what it may (its grants).", CREDENTIALS)
+        return Failed(f"{_bare(error)}. Check the key, and what it may (its grants).", CREDENTIALS)
     if isinstance(error, Unavailable):
-        return Failed(f"{error}. Try again later.", UNREACHABLE_HUB)
+        return Failed(f"{_bare(error)}. Try again later.", UNREACHABLE_HUB)
     if isinstance(error, HubProblem):
         return Failed(_refused(error))
     if isinstance(error, LossDetected):
@@ -65,6 +73,10 @@ def _failed(error: BaseException) -> Failed:
     if isinstance(error, OutboxError):
         return Failed(str(error))
     return Failed(_unreachable(error), UNREACHABLE_HUB)
+
+
+def _bare(error: BaseException) -> str:
+    return str(error).rstrip(".")
 
 
 async def _until_told(command: Coroutine[Any, Any, None]) -> None:

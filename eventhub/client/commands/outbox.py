@@ -1,5 +1,7 @@
 """`eventhub outbox`: what waits on this machine, and what the hub will never take. Plain; click."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,19 @@ from eventhub.client.commands.exits import QUEUED, Failed, run
 from eventhub.client.commands.output import say, show
 from eventhub.client.commands.settings import Settings
 from eventhub.client.outbox import Outbox
-from eventhub.client.outbox_file import OutboxFile
+from eventhub.client.outbox_file import OutboxError, OutboxFile
 
 _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@contextmanager
+def _opened(file: Path, *, read_only: bool) -> Iterator[OutboxFile]:
+    """Raises Failed with what is wrong with the file."""
+    try:
+        with closing(OutboxFile(file, read_only=read_only)) as box:
+            yield box
+    except OutboxError as error:
+        raise Failed(str(error)) from error
 
 
 @click.group()
@@ -30,12 +42,9 @@ def outbox() -> None:
 @_FILE
 def status(file: Path) -> None:
     """Show what waits, what is dead, and the profile; also while a process has the file."""
-    box = OutboxFile(file, read_only=True)
-    try:
+    with _opened(file, read_only=True) as box:
         profile = box.profile()._asdict()
         show({"waiting": box.count(), "dead": len(box.dead()), "profile": profile})
-    finally:
-        box.close()
 
 
 @outbox.command()
@@ -69,11 +78,8 @@ async def _send(settings: Settings, file: Path, wait_s: float | None) -> None:
 @_FILE
 def dead(file: Path) -> None:
     """Show the events that the hub will not take as they are, each with its answer."""
-    box = OutboxFile(file, read_only=True)
-    try:
+    with _opened(file, read_only=True) as box:
         show([found._asdict() for found in box.dead()])
-    finally:
-        box.close()
 
 
 @outbox.command()
@@ -97,11 +103,8 @@ def requeue(settings: Settings, file: Path, number: int) -> None:
 @click.argument("number", type=int)
 def drop(file: Path, number: int) -> None:
     """Forget one of the dead; it is printed."""
-    box = OutboxFile(file)
-    try:
+    with _opened(file, read_only=False) as box:
         found: Any = box.forget(number)
-    finally:
-        box.close()
     if found is None:
         raise Failed(f"There is no dead event {number}.")
     show(found._asdict())

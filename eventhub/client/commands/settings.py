@@ -8,6 +8,7 @@ import stat
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import click
 
@@ -57,7 +58,25 @@ def settings(given: Given) -> Settings:
     key = given.key or (_key_of(Path(given.key_file)) if given.key_file else "")
     if not key and "key_file" in found:
         key = _key_of(path.parent / Path(found["key_file"]).expanduser())
-    return Settings(given.url or found.get("url", DEFAULT_URL), key or found.get("key", ""))
+    url = given.url or found.get("url", DEFAULT_URL)
+    return Settings(_without_login(url), _sendable(key or found.get("key", "")))
+
+
+def _without_login(url: str) -> str:
+    try:
+        login = "@" in urlsplit(url).netloc
+    except ValueError as error:
+        raise Failed(f"The hub's URL is none: {error}.", USAGE) from error
+    if login:
+        raise Failed("The hub's URL holds a name or a password; a hub takes a key instead.", USAGE)
+    return url
+
+
+def _sendable(key: str) -> str:
+    """A key goes into a header."""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise Failed("This is no API key: it holds spaces or control characters.", USAGE)
+    return key
 
 
 def _read(path: Path) -> dict[str, str]:
