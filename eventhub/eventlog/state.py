@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.errors import LogHole
+from eventhub.errors import LogHole, SegmentMismatch
 from eventhub.eventlog import queries
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import Cursor, Stored
 
 SQL = queries.load("state.sql")
 _UNSIGNED = (1 << 64) - 1
@@ -57,6 +57,15 @@ def read_state_now(
     """The same on a synchronous connection."""
     cursor = connection.execute(SQL["page"], page.values(stream_id))
     return [_state(row) for row in cursor.fetchall()]
+
+
+def require_place(connection: psycopg.Connection[Any], stream_id: int, cursor: Cursor) -> None:
+    """Raises SegmentMismatch for a snapshot's cursor that is not of this stream or ahead of it."""
+    values = {**cursor._asdict(), "stream_id": stream_id}
+    row = connection.execute(SQL["place"], values).fetchone()
+    if row is None or not row[3]:
+        current = row and {"segment": row[0], "first": row[1], "last": row[2]}
+        raise SegmentMismatch(current=current)
 
 
 def find_state_now(

@@ -14,6 +14,7 @@ from eventhub.access.replies import current
 from eventhub.access.selectors import list_channels
 from eventhub.access.services import DEFAULT_CHANNEL
 from eventhub.access.system import append_here, raw_connection
+from eventhub.clock import SystemClock
 from eventhub.errors import FieldTooLong, Forbidden, InvalidField, UnknownChannel
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
@@ -27,7 +28,7 @@ from eventhub.streams.errors import NotKeyed, UnknownKey
 from eventhub.streams.selectors import is_told, place_of
 from eventhub.types import selectors as types
 
-_NEXT = re.compile(r"([0-9a-f-]{36})\.([0-9]{1,18})\.([0-9a-f]{64})")
+_NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{64})")
 _NOWHERE = Cursor("", 0)  # a keyed stream has a place; this is never shown
 
 
@@ -49,7 +50,9 @@ class Snapshot(NamedTuple):
 
 
 def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
-    """A page of the snapshot. Without what is for other `destinations`."""
+    """A page of the snapshot. Without what is for other `destinations`, or has expired. Raises
+    SegmentMismatch if the page before was not of this stream, or of a log that is no more.
+    """
     actor.require_listen(stream)
     row = _keyed(actor, stream)
     cursor, digest = _begin(row, asked.after)
@@ -60,7 +63,7 @@ def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
     more = len(found) == asked.keys_max or size >= limits.STATE_PAGE_BYTES_MAX
     return Snapshot(
         cursor,
-        [one for one in found if is_told(actor, one.stored.event)],
+        [one for one in found if _is_shown(actor, one.stored.event)],
         f"{cursor.segment}.{cursor.sequence}.{last}" if more else None,
     )
 
@@ -70,7 +73,7 @@ def find_key(*, actor: Actor, stream: str, key: str) -> tuple[KeyState, Cursor |
     actor.require_listen(stream)
     row = _keyed(actor, stream)
     found = state.find_state_now(raw_connection(), row.id, _valid(key))
-    if found is None or not is_told(actor, found.stored.event):
+    if found is None or not _is_shown(actor, found.stored.event):
         raise UnknownKey(field="key")
     return found, place_of(row)
 
@@ -121,6 +124,12 @@ def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> 
         ended = _tombstone(found, client)
         draft = Draft(row.id, ended.mask, protobuf_codec.encode(ended), key=key, tombstone=True)
         _append(draft._replace(expected=expected))
+
+
+def _is_shown(actor: Actor, event: Event) -> bool:
+    """As a listen tells it: what has expired is not told, nor what is for others."""
+    expired = event.expires_at_us and event.expires_at_us <= SystemClock().now_us()
+    return not expired and is_told(actor, event)
 
 
 def _tombstone(found: KeyState, client: str) -> Event:
@@ -175,7 +184,9 @@ def _begin(row: StreamRow, after: str) -> tuple[Cursor, bytes]:
     found = _NEXT.fullmatch(after)
     if found is None:
         raise InvalidField("Pass the `next` of the page before.", field="after")
-    return Cursor(found[1], int(found[2])), bytes.fromhex(found[3])
+    cursor = Cursor(found[1], int(found[2]))
+    state.require_place(raw_connection(), row.id, cursor)
+    return cursor, bytes.fromhex(found[3])
 
 
 def _valid(key: str) -> str:

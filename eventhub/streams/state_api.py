@@ -66,7 +66,7 @@ class State(ManagementView):
         Operation(
             "Show the state of a keyed stream; its pages are one snapshot",
             {200: SnapshotSerializer},
-            (*_NAMED, errors.InvalidField),
+            (*_NAMED, errors.InvalidField, errors.SegmentMismatch),
             parameters=(ZONE, *PAGE),
         )
     )

@@ -181,3 +181,42 @@ def test_a_condition_that_the_stream_has_not_reached_is_of_another_life(zone: Li
         answer = ask(zone, method, "streams/lives/state/r", body, If_Match="1000000")
         answer.refused(412, "changed")
         assert answer.json["current"] == 1
+
+
+def test_a_key_with_a_line_end_is_reached_by_its_path(zone: LiveZone) -> None:
+    zone.create_stream("lines", keyed=True)
+    event = {"domain": "d", "type": "t", "key": "a\nb/c\n"}
+    assert zone.emit("lines", event).status == 200
+    path = f"streams/lines/state/{quote(event['key'])}"
+    assert ask(zone, "GET", path).json["key"] == event["key"]
+    assert ask(zone, "DELETE", path).status == 204
+    assert ask(zone, "GET", path).refused(404, "unknown_key")
+
+
+def test_what_has_expired_is_no_state(zone: LiveZone) -> None:
+    """As a listen tells the state."""
+    zone.create_stream("ending", keyed=True)
+    events = [
+        {"domain": "d", "type": "t", "key": key, "expires_at": f"{year}-01-01T00:00:00Z"}
+        for key, year in (("was", 2001), ("is", 2101))
+    ]
+    assert zone.emit("ending", events).status == 200
+    [item] = ask(zone, "GET", "streams/ending/state").json["items"]
+    assert item["key"] == "is"
+    assert ask(zone, "GET", "streams/ending/state/is").status == 200
+    ask(zone, "GET", "streams/ending/state/was").refused(404, "unknown_key")
+
+
+def test_a_page_goes_on_only_where_the_one_before_was(zone: LiveZone) -> None:
+    for stream, keys in (("here", 3), ("there", 3)):
+        zone.create_stream(stream, keyed=True)
+        events = [{"domain": "d", "type": "t", "key": str(key)} for key in range(keys)]
+        assert zone.emit(stream, events).status == 200
+    page = ask(zone, "GET", "streams/here/state?limit=1").json
+    other = ask(zone, "GET", "streams/there/state?limit=1").json
+    assert ask(zone, "GET", f"streams/here/state?limit=1&after={page['next']}").status == 200
+    beyond = page["next"].replace(".3.", ".4.")
+    for after in (other["next"], beyond):
+        answer = ask(zone, "GET", f"streams/here/state?limit=1&after={after}")
+        answer.refused(409, "segment_mismatch")
+        assert answer.json["current"] == {**answer.json["current"], **{"first": 1, "last": 3}}

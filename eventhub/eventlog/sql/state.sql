@@ -19,6 +19,13 @@ SELECT digest, key, segment, sequence, mask, appended_at_us, payload
  WHERE bytes_before < %(bytes_max)s
  ORDER BY digest
 
+-- name: place
+-- Where the stream stands, and whether a cursor is of it.
+SELECT h.segment::text, h.first, h.sequence,
+       COALESCE(%(sequence)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence), false)
+  FROM heads h LEFT JOIN segments c ON c.uuid = %(segment)s::uuid AND c.stream_id = h.stream_id
+ WHERE h.stream_id = %(stream_id)s
+
 -- name: one
 SELECT k.digest, k.key, k.segment::text, k.sequence, COALESCE(k.mask, e.mask),
        (extract(epoch FROM COALESCE(k.appended_at, e.appended_at)) * 1000000)::bigint, COALESCE(k.payload, e.payload)
