@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import uvloop
 
+from eventhub import logs
 from eventhub.env import read_env
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
@@ -68,6 +69,7 @@ async def _emit(log: Log, request: list[Draft], took: "array[int]", span: tuple[
 
 
 def main() -> None:
+    logs.configure("text", "warning")  # to stderr: standard output is for the figures
     work = Work(*json.loads(sys.argv[1]))
     gc.freeze()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
