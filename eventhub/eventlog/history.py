@@ -53,8 +53,8 @@ async def ends_of(log: Log, stream: StreamInfo) -> Ends:
 
 
 async def before(log: Log, stream: StreamInfo, cursor: Cursor, count: int) -> Cursor | None:
-    """The cursor up to so many events earlier, in the segment of the event at `cursor`; None when
-    nothing that is earlier can be read. Raises DatabaseUnavailable, TransientUnavailable.
+    """The cursor up to so many events earlier, with nothing between that cannot be read; None when
+    nothing that is earlier can. Raises DatabaseUnavailable, TransientUnavailable.
     """
     if stream.durability == "transient":
         oldest = (await log.transient.resolve(stream.id, "oldest")).cursor

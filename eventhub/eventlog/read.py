@@ -69,35 +69,83 @@ async def read(
     raise LogHole(stream_id=stream_id, expected=expected.sequence, segment=expected.segment)
 
 
+class _Covering(NamedTuple):
+    """A segment that holds something of a page. `last`: what must be there now."""
+
+    id: int
+    uuid: str
+    group_id: int
+    last: int
+    tier: str
+    first: int
+    archive: str
+    known: bool | None
+
+
 async def _read_once(
     connection: Connection, stream_id: int, cursor: Cursor, page: Page
 ) -> list[Stored] | ArchivedSegment | Cursor:
     """A Cursor: the event that should be there and was not."""
-    after = cursor.sequence
-    bounds = {"stream_id": stream_id, "segment": cursor.segment, "after": after, "segments_max": 8}
-    rows = await (await connection.execute(SQL["covering_segments"], bounds)).fetchall()
-    if not rows or not rows[0][-1]:
+    segments = await _covering(connection, stream_id, cursor, page)
+    if not segments or not segments[0].known:
         raise await _mismatch(connection, stream_id)
+    after = cursor.sequence
     found: list[Stored] = []
-    events_left, bytes_left = page
-    for segment_id, uuid, group_id, last, tier, first, archive, _ in rows:
-        if after < last and tier != "live":
+    left = page
+    while segments:
+        segment = segments[0]
+        if after < segment.last and segment.tier != "live":
             if found:
                 break  # what is before it first
-            if tier == "dropped":
+            if segment.tier == "dropped":
                 raise await _gone(connection, stream_id, after)
-            return ArchivedSegment(uuid, archive, first, last)
-        where = (segment_id, group_id, after, events_left, bytes_left)
-        for sequence, mask, at_us, payload in _without_hole(await _rows(connection, where), after):
-            found.append(Stored(uuid, sequence, mask & _UNSIGNED, at_us, payload))
-            bytes_left -= len(payload)
-            after = sequence
-        events_left = page.events_max - len(found)
-        if events_left <= 0 or bytes_left <= 0:
+            return ArchivedSegment(segment.uuid, segment.archive, segment.first, segment.last)
+        run = _run(segments, after, left.events_max)
+        segments = segments[len(run) :]
+        rows = _without_hole(await _rows(connection, run, after, left), after)
+        following = iter(run[1:])
+        for sequence, mask, at_us, payload in rows:
+            while sequence > segment.last and segment is not run[-1]:  # the open one goes on
+                segment = next(following)
+            found.append(Stored(segment.uuid, sequence, mask & _UNSIGNED, at_us, payload))
+        after = found[-1].sequence if found else after
+        left = Page(
+            page.events_max - len(found),
+            left.bytes_max - sum(len(row[3]) for row in rows),
+        )
+        if left.events_max <= 0 or left.bytes_max <= 0:
             break
-        if after < last:
-            return found or Cursor(uuid, after + 1)
+        if after < run[-1].last:
+            return found or Cursor(segment.uuid, after + 1)
     return found
+
+
+async def _covering(
+    connection: Connection, stream_id: int, cursor: Cursor, page: Page
+) -> list[_Covering]:
+    bounds = {
+        "stream_id": stream_id,
+        "segment": cursor.segment,
+        "after": cursor.sequence,
+        "segments_max": limits.READ_SEGMENTS_MAX,
+        "events_max": page.events_max,
+    }
+    rows = await connection.execute(SQL["covering_segments"], bounds)
+    return [_Covering(*row) for row in await rows.fetchall()]
+
+
+def _run(segments: list[_Covering], after: int, events_max: int) -> list[_Covering]:
+    """The segments that one query reads: the first, and those that follow it in the same group as
+    long as all of them are read whole.
+    """
+    run = segments[:1]
+    count = run[0].last - after
+    for segment in segments[1:]:
+        count += segment.last - segment.first + 1
+        if segment.tier != "live" or segment.group_id != run[0].group_id or count > events_max:
+            break
+        run.append(segment)
+    return run
 
 
 def _without_hole(rows: list[tuple[Any, ...]], after: int) -> list[tuple[Any, ...]]:
@@ -108,12 +156,15 @@ def _without_hole(rows: list[tuple[Any, ...]], after: int) -> list[tuple[Any, ..
 
 
 async def _rows(
-    connection: Connection, where: tuple[int, int, int, int, int]
+    connection: Connection, run: list[_Covering], after: int, page: Page
 ) -> list[tuple[Any, ...]]:
-    """Of one segment: (segment, group, after, most events, most bytes)."""
-    names = ("segment_id", "group_id", "after", "events_max", "bytes_max")
-    bounds = dict(zip(names, where, strict=True))
-    return await (await connection.execute(SQL["events_after"], bounds, binary=True)).fetchall()
+    """(sequence, mask, microseconds, stored bytes) of the events of a run after a sequence."""
+    bounds: dict[str, Any] = {**page._asdict(), "group_id": run[0].group_id, "after": after}
+    if len(run) == 1:
+        bounds["segment_id"], query = run[0].id, SQL["events_after"]
+    else:
+        bounds["segment_ids"], query = [segment.id for segment in run], SQL["events_of_segments"]
+    return await (await connection.execute(query, bounds, binary=True)).fetchall()
 
 
 async def _gone(connection: Connection, stream_id: int, after: int) -> Gone:

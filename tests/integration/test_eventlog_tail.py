@@ -74,7 +74,10 @@ class Reader:
 
 async def reader(log: Log, stream_id: int, start: Start = "now") -> Reader:
     made = Reader(log, stream_id, start)
-    await made.began.wait()
+    began = asyncio.create_task(made.began.wait())
+    await asyncio.wait({began, made.task}, return_when=asyncio.FIRST_COMPLETED)
+    if made.task.done():
+        made.task.result()  # why it never began
     return made
 
 

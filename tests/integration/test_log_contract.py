@@ -11,8 +11,8 @@ import psycopg
 import pytest
 import redis
 
-from eventhub import errors, limits
-from eventhub.eventlog import streams
+from eventhub import errors, limits, metrics
+from eventhub.eventlog import history, streams
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import At, Start
@@ -278,3 +278,22 @@ async def test_a_transient_stream_keeps_its_last_events_in_redis_and_nothing_in_
             {"id": made.id},
         ).fetchall()
     assert rows == [(0,)]  # and events are found through segments only
+
+
+async def test_many_small_segments_are_read_by_few_queries(database: str) -> None:
+    async with Log.open(database_url=database) as log:
+        with psycopg.connect(database) as connection:
+            policy = StreamPolicy(segment_events_max=1)
+            made = streams.create_stream(connection, 1, "small", policy)
+            assert made is not None
+        stream = StreamInfo(made.id, 1, "small")
+        await append(log, stream, 600)
+        reads = metrics.RING_READS.labels(tier="database")
+        before = reads._value.get()
+        assert numbers(await take(log, stream, "oldest", 600)) == list(range(1, 601))
+        assert reads._value.get() - before <= 600 // limits.READ_SEGMENTS_MAX + 2
+        async with log.follow(stream, "now") as follower:
+            low = await history.before(log, stream, follower.cursor, 500)
+        assert low is not None
+        assert low.sequence == 100
+        assert numbers(await take(log, stream, low, 500)) == list(range(101, 601))

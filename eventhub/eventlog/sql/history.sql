@@ -7,11 +7,19 @@ SELECT h.segment::text, h.sequence,
   FROM heads h WHERE h.stream_id = %s
 
 -- name: before
--- In the readable segment that holds an event, the cursor so many events before it, or before the segment's first.
-SELECT uuid::text, GREATEST(first - 1, %(sequence)s - %(count)s)
-  FROM segments
- WHERE stream_id = %(stream_id)s AND tier <> 'dropped' AND first <= %(sequence)s
- ORDER BY first DESC, id DESC
+-- The cursor so many events before an event, or as far back as all between is readable: through as many segments as it takes.
+WITH high AS (
+    SELECT first FROM segments
+     WHERE stream_id = %(stream_id)s AND tier <> 'dropped' AND first <= %(sequence)s
+     ORDER BY first DESC, id DESC LIMIT 1
+), low AS (
+    SELECT GREATEST(%(sequence)s - %(count)s, min(s.first) - 1, max(s.last) FILTER (WHERE s.tier = 'dropped')) AS sequence
+      FROM high JOIN segments s ON s.stream_id = %(stream_id)s AND s.first <= high.first
+)
+SELECT s.uuid::text, low.sequence
+  FROM low JOIN segments s ON s.stream_id = %(stream_id)s AND s.tier <> 'dropped'
+                          AND s.first <= low.sequence + 1 AND (s.last IS NULL OR s.last > low.sequence)
+ ORDER BY s.first DESC, s.id DESC
  LIMIT 1
 
 -- name: segment

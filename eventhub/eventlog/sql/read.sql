@@ -1,15 +1,21 @@
 -- name: covering_segments
--- The segments from the one that holds `after + 1` on, each with the last sequence that must be there: of the open one,
--- what the head said at the same moment. `known`: whether the reader's segment holds `after`; null if it is not of this stream.
-SELECT s.id, s.uuid::text, s.group_id, COALESCE(s.last, h.sequence), s.tier, s.first, s.archive,
-       (SELECT %(after)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence)
-          FROM segments c WHERE c.uuid = %(segment)s::uuid AND c.stream_id = h.stream_id) AS known
-  FROM heads h JOIN segments s USING (stream_id)
- WHERE h.stream_id = %(stream_id)s AND (s.last IS NULL OR s.last > %(after)s)
-   AND s.first >= COALESCE((SELECT max(b.first) FROM segments b
-                             WHERE b.stream_id = %(stream_id)s AND b.first <= %(after)s + 1), 0)
- ORDER BY s.first, s.id
- LIMIT %(segments_max)s
+-- The segments from the one that holds `after + 1` on, until they hold so many events, each with the last sequence that
+-- must be there: of the open one, what the head said at the same moment. `known`: whether the reader's segment holds
+-- `after`; null if it is not of this stream.
+SELECT id, uuid, group_id, last, tier, first, archive, known
+  FROM (SELECT *, sum(last - GREATEST(first - 1, %(after)s)) OVER (
+                      ORDER BY first, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS events_before
+          FROM (SELECT s.id, s.uuid::text, s.group_id, COALESCE(s.last, h.sequence) AS last, s.tier, s.first, s.archive,
+                       %(after)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence) AS known
+                  FROM heads h JOIN segments s USING (stream_id)
+                  LEFT JOIN segments c ON c.uuid = %(segment)s::uuid AND c.stream_id = h.stream_id
+                 WHERE h.stream_id = %(stream_id)s AND (s.last IS NULL OR s.last > %(after)s)
+                   AND s.first >= COALESCE((SELECT max(b.first) FROM segments b
+                                             WHERE b.stream_id = %(stream_id)s AND b.first <= %(after)s + 1), 0)
+                 ORDER BY s.first, s.id
+                 LIMIT %(segments_max)s) AS following) AS counted
+ WHERE COALESCE(events_before, 0) < %(events_max)s
+ ORDER BY first, id
 
 -- name: events_after
 -- At most so many rows and so many bytes (always one row); the group is given, so one partition is touched.
@@ -20,6 +26,16 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payl
          WHERE group_id = %(group_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
          ORDER BY sequence
          LIMIT %(events_max)s) AS page
+ WHERE bytes_before < %(bytes_max)s
+ ORDER BY sequence
+
+-- name: events_of_segments
+-- The same of several segments of one group, which hold no more than so many rows together.
+SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payload
+  FROM (SELECT sequence, mask, appended_at, payload,
+               sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
+          FROM events
+         WHERE group_id = %(group_id)s AND segment_id = ANY (%(segment_ids)s) AND sequence > %(after)s) AS page
  WHERE bytes_before < %(bytes_max)s
  ORDER BY sequence
 
