@@ -6,9 +6,9 @@ from rest_framework.response import Response
 
 from eventhub import errors
 from eventhub.access import selectors, services
-from eventhub.access.conditions import if_match, tagged, with_changes
+from eventhub.access.conditions import condition_of_put, if_match, tagged, with_changes
 from eventhub.access.names import valid_name
-from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.schema import CHANGE, PAGE, PUT, ZONE, Operation, documented, page_of
 from eventhub.access.serializers import (
     ChannelMaskSerializer,
     ChannelSerializer,
@@ -148,7 +148,7 @@ class OneChannel(ManagementView):
                 Changed,
             ),
             ChannelMaskSerializer,
-            CHANGE,
+            PUT,
         )
     )
     def put(self, request: Request, channel: str) -> HttpResponse:
@@ -157,7 +157,10 @@ class OneChannel(ManagementView):
         valid_name(channel, field="channel")
         body = read_body(request, ChannelMaskSerializer)
         found, new = services.define_channel(
-            zone_id=actor.zone_id, name=channel, bit=body["mask"], if_match=if_match(request)
+            zone_id=actor.zone_id,
+            name=channel,
+            bit=body["mask"],
+            if_match=condition_of_put(request),
         )
         resource = services.channel_resource(actor.zone_id, channel)
         return tagged(channel_json(found), resource, 201 if new else 200)

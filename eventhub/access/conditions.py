@@ -14,6 +14,7 @@ from eventhub.access.system import raw_connection
 from eventhub.errors import InvalidField
 from eventhub.eventlog import changes
 from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.errors import Changed
 
 _SEQUENCE = re.compile(r'([0-9]{1,18})|"([0-9]{1,18})"')
 
@@ -39,6 +40,23 @@ def only_new(request: Request) -> bool:
     return True
 
 
+def condition_of_put(request: Request) -> int | None:
+    """What `require_unchanged` takes with `there`: 0 for `If-None-Match: *`."""
+    since = if_match(request)
+    return 0 if only_new(request) else since
+
+
+def refuse_conditions(request: Request, *, kept: bool) -> None:
+    """InvalidField for a condition where none is kept, so that none passes for kept."""
+    known = {"PUT": ("If-Match", "If-None-Match"), "PATCH": ("If-Match",), "DELETE": ("If-Match",)}
+    taken = known.get(request.method or "", ()) if kept else ()
+    if request.method in ("GET", "HEAD"):
+        return
+    for name in ("If-Match", "If-None-Match"):
+        if name in request.headers and name not in taken:
+            raise InvalidField(f"A {request.method} here keeps no such condition.", field=name)
+
+
 def tagged(body: Mapping[str, Any], resource: Resource, status: int = 200) -> Response:
     """The reply about one resource, with its ETag. Read in a change, it is no later than the change
     itself, or than the beginning of the call: what came since must not pass for seen.
@@ -60,8 +78,17 @@ def with_changes(
     return [{**item, "changed": changed} for item, (_, changed) in zip(items, found, strict=True)]
 
 
-def require_unchanged(resource: Resource, since: int | None) -> None:
-    """Changed if the resource, whose row is locked, changed after `since`; None: no condition."""
+def require_unchanged(resource: Resource, since: int | None, *, there: bool = True) -> None:
+    """Changed if the resource, whose row is locked, changed after `since`, or is not there; 0: if
+    it is there; None: no condition.
+    """
+    if since and not there:
+        raise Changed(current=0)
+    if since == 0:
+        if there:
+            [(_, current)] = _last_changes(resource.kind, resource.zone_id, [resource.name])
+            raise Changed(current=current)
+        return
     changes.require_unchanged(raw_connection(), resource, since)
 
 

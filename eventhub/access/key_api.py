@@ -155,6 +155,8 @@ class ConnectionTokens(ManagementView):
 class Login(OpenView):
     """An operator's login for browsers."""
 
+    conditional = False
+
     @documented(
         Operation(
             "Show who is logged in",

@@ -40,7 +40,13 @@ CHANGE = (
         str,
         OpenApiParameter.HEADER,
         description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
-        " resource changed after it.",
+        " resource changed after it, or is not there.",
+    ),
+)
+PUT = (
+    *CHANGE,
+    OpenApiParameter(
+        "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
     ),
 )
 

@@ -102,9 +102,9 @@ def define_channel(
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
         resource = channel_resource(zone_id, name)
-        require_unchanged(resource, if_match)
         taken = Channel.objects.filter(zone=zone)
         found = taken.filter(name=name).first()
+        require_unchanged(resource, if_match, there=found is not None)
         if found is not None and found.bit == bit:
             return found, False
         if found is not None:

@@ -20,6 +20,7 @@ from eventhub import limits
 from eventhub.access import selectors
 from eventhub.access.actor import Actor
 from eventhub.access.authentication import KeyAuthentication, OperatorAuthentication
+from eventhub.access.conditions import refuse_conditions
 from eventhub.access.names import valid_name
 from eventhub.access.parsers import shown
 from eventhub.access.principal import Principal
@@ -55,6 +56,7 @@ class ManagementView(APIView):
     content_negotiation_class = AlwaysJson
     metadata_class = None  # OPTIONS is answered by the CORS layer or not at all
     queries: frozenset[str] = frozenset()  # names of query parameters beside `zone`
+    conditional = True  # its changes take conditions
     _closing: ExitStack
     _reply: Reply | None = None
 
@@ -76,6 +78,7 @@ class ManagementView(APIView):
         super().initial(request, *args, **kwargs)
         if request.user is not None:  # strangers are told nothing, not even a number
             self._begin(request)
+        refuse_conditions(request, kept=self.conditional)
         encoding = request.headers.get("Content-Encoding", "").strip().lower()
         if request.method in _WITH_BODY and encoding not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")

@@ -191,6 +191,9 @@ def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
     for name, value in headers:
         if name == b"idempotency-key":
             key = _key(value.decode("latin-1"))
+        elif name in (b"if-match", b"if-none-match"):
+            message = "Events are appended; PUT the state of a key under a condition."
+            raise InvalidField(message, field=name.decode().title())
         elif name.startswith(b"ce-"):
             ce_headers[name[3:].decode("latin-1")] = value.decode("latin-1")
     return key, ce_headers

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
-from eventhub.access.conditions import if_match, tagged, with_changes
+from eventhub.access.conditions import condition_of_put, tagged, with_changes
 from eventhub.access.names import valid_name
-from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.schema import PAGE, PUT, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
 from eventhub.event.errors import NotRepresentable
 from eventhub.eventlog.errors import Changed, DurabilityFixed
@@ -76,7 +76,7 @@ class OneStream(ManagementView):
             {200: StreamSerializer, 201: StreamSerializer},
             (*_NAMED, errors.LimitReached, DurabilityFixed, KeyedFixed, Changed),
             PolicySerializer,
-            CHANGE,
+            PUT,
         )
     )
     def put(self, request: Request, stream: str) -> Response:
@@ -89,7 +89,7 @@ class OneStream(ManagementView):
             zone=actor.zone,
             name=stream,
             policy=policy,
-            if_match=if_match(request),
+            if_match=condition_of_put(request),
         )
         resource = services.stream_resource(actor.zone_id, stream)
         [placed] = selectors.with_places([row])

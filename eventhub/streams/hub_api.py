@@ -109,6 +109,8 @@ class Start(ManagementView):
 class Storage(ManagementView):
     """What the hub's data takes, and what policies have done (EMC-26)."""
 
+    conditional = False
+
     @documented(
         Operation(
             "Show what the data takes, and what each policy has dropped",

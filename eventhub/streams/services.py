@@ -30,8 +30,8 @@ def put_stream(
     resource = stream_resource(zone_id, name)
     with transaction.atomic():
         streams.lock_system(connection)
-        require_unchanged(resource, if_match)
         found = streams.find_stream(connection, zone_id, name)
+        require_unchanged(resource, if_match, there=found is not None)
         if found is not None and not _changes(found, policy):
             return found, False
         if found is None:

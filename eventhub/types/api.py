@@ -6,8 +6,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors, limits
-from eventhub.access.conditions import if_match, tagged
-from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.conditions import condition_of_put, tagged
+from eventhub.access.schema import PAGE, PUT, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
 from eventhub.eventlog.errors import Changed
 from eventhub.types import selectors, services
@@ -69,7 +69,7 @@ class OneType(ManagementView):
                 Changed,
             ),
             DeclarationSerializer,
-            CHANGE,
+            PUT,
         )
     )
     def put(self, request: Request, domain: str, type: str) -> Response:
@@ -79,7 +79,7 @@ class OneType(ManagementView):
         _check_name(type, "type")
         body = read_body(request, DeclarationSerializer)
         given = Declaration(domain=domain, type=type, **body)
-        found, new = services.declare(actor=actor, given=given, since=if_match(request))
+        found, new = services.declare(actor=actor, given=given, since=condition_of_put(request))
         resource = services.resource_of(actor.zone_id, domain, type)
         shown = selectors.show(actor.zone_id, found[-1], len(found))
         return tagged(definition_json(shown), resource, 201 if new else 200)

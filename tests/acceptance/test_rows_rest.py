@@ -303,3 +303,31 @@ def test_a_transient_stream_shows_where_it_stands(zone: LiveZone) -> None:
         assert (found["first"], found["last"], found["segment"]["uuid"]) == (1, 3, uuid)
     ask(zone, "GET", "streams/cpu/events/1").refused(404, "unknown_event")
     ask(zone, "GET", "streams/cpu/segments/current").refused(404, "not_found")
+
+
+@pytest.mark.req("EMC-12")
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("streams/new", {}), ("channels/new", {"mask": "1"}), ("types/d/new", {"schema": {}})],
+)
+def test_conditions_on_what_is_not_there_yet(zone: LiveZone, path: str, body: Any) -> None:
+    answer = ask(zone, "PUT", path, body, If_Match="1")
+    answer.refused(412, "changed")
+    assert answer.json["current"] == 0
+    made = ask(zone, "PUT", path, body, If_None_Match="*")
+    assert made.status == 201
+    again = ask(zone, "PUT", path, body, If_None_Match="*")
+    again.refused(412, "changed")
+    assert again.json["current"] == made.json["changed"]
+
+
+def test_a_condition_that_is_not_kept_is_refused(zone: LiveZone) -> None:
+    zone.create_stream("plain")
+    event = {"domain": "d", "type": "t"}
+    for path, body in (("streams/plain/events", event), ("clients", {"name": "c"})):
+        for name in ("If-Match", "If-None-Match"):
+            answer = ask(zone, "POST", path, body, **{name.replace("-", "_"): "1"})
+            assert answer.refused(400, "invalid_field")["position"] == {"field": name}
+    quota = ask(zone, "PUT", "storage", {"quota_bytes": None}, If_Match="1")
+    assert quota.refused(400, "invalid_field")["position"] == {"field": "If-Match"}
+    assert ask(zone, "GET", "streams/plain").json["last"] == 0
