@@ -19,7 +19,7 @@ class CountingDict:
         self._totals: list[int] = []
 
     def add(self, id: int, spec: Spec) -> None:
-        domain, type, pairs = spec
+        domain, type, pairs = spec.domain, spec.type, spec.pairs
         if id != len(self._totals):
             raise ValueError("numbers come in order")
         self._totals.append(len(pairs))
