@@ -124,8 +124,9 @@ def memory(work: Work, made: Interest) -> float:
     tracemalloc.start()
     matcher = SIDES[work.side]()
     for id, text in enumerate(texts):
-        domain, type, pairs = orjson.loads(text)
-        matcher.add(id, Spec(domain, type, tuple((name, value) for name, value in pairs)))
+        domain, type, pairs, application = orjson.loads(text)
+        named = tuple((name, value) for name, value in pairs)
+        matcher.add(id, Spec(domain, type, named, application))
     gc.collect()
     return tracemalloc.get_traced_memory()[0] / work.registrations
 
