@@ -114,7 +114,8 @@ DISK_LOOK_INTERVAL_S = 0.25  # how often the free space is looked at; a second o
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # below so much free space emits are refused ...
 DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks below this
 DISK_SPARE_SHARE = 0.02  # of the disk, between the two
-DISK_FLOOR_SHARE = 0.125  # of the disk: so much of the newest events a full disk cannot drop
+# of the disk, or of the quota: so much is left to events whatever else fills the rest
+DISK_FLOOR_SHARE = 0.125
 WAL_BYTES_MIN = 48 * 1024 * 1024  # max_wal_size on the smallest disk
 WAL_BYTES_MAX = 2 * 1024 * 1024 * 1024  # and on large ones; a checkpoint every few minutes
 WAL_DISK_SHARE = 0.0625  # of the disk, between the two
