@@ -75,8 +75,7 @@ def _take(run: list[Stored], low: Cursor, found: list[Stored], room: _Room) -> C
 
 
 async def _run(log: Log, stream: StreamInfo, low: Cursor, high: Cursor) -> list[Stored]:
-    """The events after `low` up to `high`. Nothing when they were dropped meanwhile.
-    """
+    """The events after `low` up to `high`. Nothing when they were dropped meanwhile."""
     count = high.sequence - low.sequence
     async with log.follow(stream, "now") as follower:
         follower.cursor = low

@@ -176,7 +176,8 @@ class Appender:
 
     async def _connect(self) -> Connection:
         """What the store lost while it was away has new segments before anything is appended."""
-        connection = await connect(self._url, name=f"eventhub append {self._durability}")
+        name = "eventhub append" if self._durability == "sync" else "eventhub append async"
+        connection = await connect(self._url, name=name)
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                 life = await prove(connection)

@@ -53,6 +53,7 @@ class World:
         zone = self.zone
         for name in ("orders", "secret", "old"):
             zone.create_stream(name, **({"segment_events_max": 1} if name == "old" else {}))
+        zone.create_stream("kept", keyed=True)
         zone.define_channel("disk", 0)
         self.other.create_stream("theirs")
         self.keys = self._keys(zone)
@@ -205,7 +206,7 @@ def routes() -> frozenset[str]:
 
 def _django_routes(patterns: Any, prefix: str) -> Iterator[str]:
     for pattern in patterns:
-        path = prefix + re.sub(r"<(?:str|path):(\w+)>", r"{\1}", str(pattern.pattern))
+        path = prefix + re.sub(r"<(?:str|path|key):(\w+)>", r"{\1}", str(pattern.pattern))
         if not isinstance(pattern, URLPattern):
             yield from _django_routes(pattern.url_patterns, path)
             continue

@@ -37,6 +37,14 @@ NOT_TRIED = {
     "outcome_unknown",
     "overloaded",
     "log_hole",
+    "storage_full",  # a full disk: see test_full_disk.py
+    "transient_unavailable",  # Redis is away
+    "archive_unavailable",  # and what happens to files: see test_rows_archive.py
+    "archive_damaged",
+    "archive_conflict",
+    "segment_unreadable",
+    "type_too_costly",  # see test_rows_types.py
+    "transient_stream",  # see test_rows_delivery.py
     "immutable_property",  # the relay's, see test_transform.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many

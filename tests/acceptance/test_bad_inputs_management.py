@@ -228,6 +228,9 @@ OF_ONE_ROUTE = (
     *(bad("not keyed", f"{method} /v1/streams/{{stream}}/state/{{key}}", f"{STREAM}/state/a",
           "409 not_keyed", body=body)
       for method, body in (("GET", None), ("PUT", {"domain": "d", "type": "t"}), ("DELETE", None))),
+    *(bad("no such key", f"{method} /v1/streams/{{stream}}/state/{{key}}",
+          "/v1/streams/kept/state/none", "404 unknown_key", "key")
+      for method in ("GET", "DELETE")),
     bad("no event", PUT_STATE, f"{STREAM}/state/a", "400 missing_field", "domain", body={}),
     bad("no emitter", PUT_STATE, f"{STREAM}/state/a", "403 forbidden", key="listener",
         body={"domain": "d", "type": "t"}),

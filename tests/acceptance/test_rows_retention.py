@@ -37,9 +37,9 @@ def read_all(zone: LiveZone, stream: str, **more: Any) -> list[dict[str, Any]]:
     start = "oldest"
     while True:
         page = get(zone, f"/v1/streams/{stream}/events?from={start}&limit=1000", **more)
-        if not page["events"]:
-            return found
         found += page["events"]
+        if page["cursor"]["sequence"] >= page["head"]:
+            return found
         start = f"{page['cursor']['segment']}:{page['cursor']['sequence']}"
 
 
@@ -165,7 +165,7 @@ def test_each_stream_has_its_own_policy_and_the_report_lists_both(zone: LiveZone
     move_clock(zone, "audit", 2)
     wait_for(lambda: first_of(zone, "audit") == 101, "the audit stream's period to end")
     whys = {one["stream"]: one["why"] for one in told(zone, "stream.trimmed")}
-    assert (whys["recent"], whys["audit"]) == ("count", "age")
+    assert (whys.get("recent"), whys.get("audit")) == ("count", "age")
 
 
 @pytest.mark.req("EMC-27")

@@ -372,8 +372,9 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO state FROM log_state;
-    IF (state.system_identifier, state.timeline) IS DISTINCT FROM (identifier, line)
-       AND state.system_identifier IS NOT NULL THEN
+    IF state.system_identifier IS NULL THEN
+        NULL;  -- nobody has appended yet
+    ELSIF (state.system_identifier, state.timeline) IS DISTINCT FROM (identifier, line) THEN
         RETURN QUERY SELECT r.stream, 'restored'
                        FROM roll_segments((SELECT array_agg(stream_id) FROM heads), true) r;
     ELSE
