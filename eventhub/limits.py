@@ -144,6 +144,8 @@ TRANSIENT_EVENTS_MAX = 100_000  # all of it stays in the memory of Redis
 TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024  # 1,000 events of 8 KiB
 TRANSIENT_BYTES_MAX = 256 * 1024 * 1024  # a few such streams fit into a small machine
 TRANSIENT_TIMEOUT_S_MAX = 3  # one call of Redis
+TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; each is a script of some 50 µs
+TRANSIENT_WAITING_MAX = 10_000  # requests in one process; beyond it emit answers 503 `overloaded`
 # repeats are found as long as this after a producer's last event, and at least while it is held
 TRANSIENT_PRODUCER_S = 24 * 3600
 
@@ -323,6 +325,7 @@ HISTORY_EVENTS_DEFAULT = 100  # a page of history in JSON
 HISTORY_EVENTS_MAX = 1_000  # the same
 HISTORY_BYTES_MAX = 1024 * 1024  # of stored bytes in a page of history; always one event
 HISTORY_LOOKS_MAX = 20_000  # events that one page looks at; its cursor moves on
+HISTORY_S_MAX = 3.0  # and for so long
 QUERY_FIELDS_MAX = 32  # parameters of a URL; a listen has fourteen
 QUERY_NAMES_MAX = 64  # channels in a URL
 STREAM_TURN_EVENTS_MAX = 256  # told over HTTP in one write

@@ -82,7 +82,12 @@ def _database(url: str) -> dict[str, object]:
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
         "CONN_HEALTH_CHECKS": True,  # the pool hands out none that died with its server
-        "OPTIONS": {**parts, "pool": {"min_size": 0, "max_size": 4, "timeout": 5}},
+        # an attempt to connect is given up soon, so that nobody waits for the next one of a long
+        # row when the server is back
+        "OPTIONS": {
+            **parts,
+            "pool": {"min_size": 0, "max_size": 4, "timeout": 5, "reconnect_timeout": 1},
+        },
     }
 
 

@@ -3,6 +3,7 @@
 The log is read forward only, so a page is put together from runs that end where the last one began.
 """
 
+import asyncio
 from typing import NamedTuple
 
 from delivery.sessions.answers import form_of
@@ -12,6 +13,7 @@ from delivery.sessions.protocol import Filter
 from delivery.sessions.query import Asked
 from eventhub import limits
 from eventhub.access.principal import Principal
+from eventhub.doors.http import Peer
 from eventhub.errors import Gone
 from eventhub.eventlog.history import Ends, before, ends_of
 from eventhub.eventlog.log import Log
@@ -27,8 +29,9 @@ class Back(NamedTuple):
     ends: Ends
 
 
-async def read_back(sources: Sources, principal: Principal, asked: Asked) -> Back:
-    """The page that a request asks for; bounded in events, bytes, and what is looked at.
+async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: Peer) -> Back:
+    """The page that a request asks for; bounded in events, bytes, what is looked at and time, and
+    given up when its reader has gone.
 
     Raises what Listening.open raises.
     """
@@ -43,7 +46,11 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked) -> Bac
     last = cursor.sequence - limits.HISTORY_LOOKS_MAX
     found: list[Stored] = []
     bytes_left = limits.HISTORY_BYTES_MAX
+    clock = asyncio.get_running_loop().time
+    until_s = clock() + limits.HISTORY_S_MAX
     while len(found) < limit and bytes_left > 0 and cursor.sequence > last:
+        if peer.over or clock() > until_s:
+            break  # the cursor has moved on
         low = await before(log, stream, cursor, max(limit, limits.READ_EVENTS_MAX // 2))
         if low is None:
             break

@@ -68,7 +68,7 @@ class ListenDoor:
         asked = query.asked_of(stream, query.read_query(scope["query_string"]), scope["headers"])
         with self._keeper.place(principal):
             if asked.backward:
-                page = await read_back(sources, principal, asked)
+                page = await read_back(sources, principal, asked, peer_of(scope))
                 return whole(asked, page.items, page.cursor, page.ends)
             visit = await self._enter(asked, credential, principal, peer_of(scope))
         if asked.kind not in (query.JSON, query.CLOUDEVENTS):
@@ -137,6 +137,8 @@ async def _collect(visit: Visit, form: Form[bytes]) -> list[bytes]:
     last = listening.cursor.sequence + limits.HISTORY_LOOKS_MAX
     turn = Turn(limit, limits.HISTORY_BYTES_MAX)
     began = listening.cursor
+    clock = asyncio.get_running_loop().time
+    until_s = clock() + limits.HISTORY_S_MAX
     items: list[bytes] = []
     try:
         async with _turns(visit, form, turn) as turns:
@@ -146,7 +148,7 @@ async def _collect(visit: Visit, form: Form[bytes]) -> list[bytes]:
                 turn.bytes_max -= sum(map(len, some))
                 if turn.events_max <= 0 or turn.bytes_max <= 0 or listening.cursor.sequence >= last:
                     break
-                if reader.idle and (items or visit.over()):
+                if (items or visit.over()) if reader.idle else clock() > until_s:
                     break
     except EventHubError:
         if listening.cursor == began:

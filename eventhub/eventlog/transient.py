@@ -8,11 +8,12 @@ contract: one event loop; `run` is one task.
 
 import asyncio
 import uuid
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 import redis.asyncio
@@ -20,7 +21,14 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from eventhub import limits
-from eventhub.errors import Gone, OutcomeUnknown, ProducerWindow, SegmentMismatch
+from eventhub.errors import (
+    EventHubError,
+    Gone,
+    OutcomeUnknown,
+    Overloaded,
+    ProducerWindow,
+    SegmentMismatch,
+)
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import TransientUnavailable
@@ -34,7 +42,14 @@ _BEGIN = (_LUA / "begin.lua").read_text()
 _APPEND = _BEGIN + (_LUA / "append.lua").read_text()
 _READ = _BEGIN + (_LUA / "read.lua").read_text()
 _CHANNEL = "eventhub:transient:"
+_NO_REDIS = "This hub is run without Redis (REDIS_URL)."
 _AWAY = (redis.RedisError, OSError, TimeoutError)
+
+
+class _Waiting(NamedTuple):
+    stream_id: int
+    values: list[Any]
+    answer: "asyncio.Future[Any]"
 
 
 class Transient:
@@ -45,6 +60,8 @@ class Transient:
         self.rings = Rings(shares, self._head)
         self._heard: set[int] = set()
         self._some_heard = asyncio.Event()
+        self._waiting: deque[_Waiting] = deque()
+        self._some_waiting = asyncio.Event()
 
     async def close(self) -> None:
         if self._redis is not None:
@@ -64,17 +81,38 @@ class Transient:
         ]
         for draft in drafts:
             values += _draft_values(draft)
-        try:
-            segment, at_us, given = await self._script(_APPEND, stream.id, values)
-        except TransientUnavailable as error:
-            if _never_sent(error.__cause__):
-                raise
-            raise OutcomeUnknown() from error
+        segment, at_us, given = await self._asked(stream.id, values)
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
         places = [Appended(stream.id, segment.decode(), abs(n), n < 0) for n in given]
         self._take(stream.id, _stored(drafts, places, int(at_us)))
         return places
+
+    async def _asked(self, stream_id: int, values: list[Any]) -> Any:
+        """What the script says to one request. Those that wait together go in one round trip."""
+        if self._redis is None:
+            raise TransientUnavailable(_NO_REDIS)
+        if len(self._waiting) >= limits.TRANSIENT_WAITING_MAX:
+            raise Overloaded
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(stream_id, values, answer))
+        self._some_waiting.set()
+        return await answer
+
+    async def _send(self, client: "redis.asyncio.Redis") -> None:
+        """One round trip at a time, for all that wait."""
+        try:
+            while True:
+                await self._some_waiting.wait()
+                count = min(len(self._waiting), limits.TRANSIENT_PIPELINE_MAX)
+                taken = [self._waiting.popleft() for _ in range(count)]
+                if not self._waiting:
+                    self._some_waiting.clear()
+                for waiting, found in zip(taken, await _evaluated(client, taken), strict=True):
+                    _answer(waiting.answer, found)
+        finally:
+            while self._waiting:
+                _answer(self._waiting.popleft().answer, TransientUnavailable())
 
     async def _head(self, stream_id: int) -> Cursor:
         return (await self._read(stream_id, 1, 0))[0]
@@ -115,6 +153,7 @@ class Transient:
         listen = partial(self._listen, self._redis)
         async with asyncio.TaskGroup() as group:
             group.create_task(endless("transient listen", listen))
+            group.create_task(endless("transient send", partial(self._send, self._redis)))
             group.create_task(endless("transient keep full", self._keep_full))
 
     async def _listen(self, client: "redis.asyncio.Redis") -> None:
@@ -202,10 +241,11 @@ class Transient:
 
     async def _script(self, script: str, stream_id: int, values: list[Any]) -> Any:
         if self._redis is None:
-            raise TransientUnavailable("This hub is run without Redis (REDIS_URL).")
+            raise TransientUnavailable(_NO_REDIS)
         try:
             run = self._redis.register_script(script)
-            return await run(_keys(stream_id), [str(uuid.uuid4()), *values])
+            async with asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX):
+                return await run(_keys(stream_id), [str(uuid.uuid4()), *values])
         except _AWAY as error:
             raise TransientUnavailable() from error
 
@@ -216,7 +256,7 @@ def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, 
     Raises TransientUnavailable.
     """
     if not url:
-        raise TransientUnavailable("This hub is run without Redis (REDIS_URL).")
+        raise TransientUnavailable(_NO_REDIS)
     try:
         with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
             run = client.register_script(_READ)
@@ -234,6 +274,33 @@ def _client(url: str) -> "redis.asyncio.Redis":
         socket_connect_timeout=limits.TRANSIENT_TIMEOUT_S_MAX,
         retry=Retry(NoBackoff(), 0),
     )
+
+
+async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_Waiting]) -> list[Any]:
+    """The script's answers, or errors in their places."""
+    try:
+        async with (
+            asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX),
+            client.pipeline(transaction=False) as pipe,
+        ):
+            for stream_id, values, _ in taken:
+                pipe.eval(_APPEND, 4, *_keys(stream_id), str(uuid.uuid4()), *values)
+            return await pipe.execute(raise_on_error=False)
+    except _AWAY as error:
+        return [error] * len(taken)
+
+
+def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
+    if answer.done():
+        return
+    if isinstance(found, EventHubError):
+        answer.set_exception(found)
+    elif isinstance(found, BaseException):
+        unavailable = TransientUnavailable() if _never_sent(found) else OutcomeUnknown()
+        unavailable.__cause__ = found
+        answer.set_exception(unavailable)
+    else:
+        answer.set_result(found)
 
 
 def _keys(stream_id: int) -> list[str]:
@@ -271,6 +338,9 @@ def _require_held(cursor: Cursor, head: Cursor, first: int) -> None:
         )
 
 
-def _never_sent(error: BaseException | None) -> bool:
-    """True if no connection could be made, so that nothing can have happened."""
-    return error is None or isinstance(error.__cause__, ConnectionRefusedError | FileNotFoundError)
+def _never_sent(error: BaseException) -> bool:
+    """True if there was no connection, or Redis refused before it began: nothing has happened."""
+    refused = (redis.exceptions.OutOfMemoryError, redis.exceptions.BusyLoadingError)
+    return isinstance(error, refused) or isinstance(
+        error.__cause__, ConnectionRefusedError | FileNotFoundError
+    )
