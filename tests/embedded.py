@@ -8,6 +8,7 @@ REDIS_URL, where set, are respected.
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,8 @@ PREFIX = "eventhub-tests-"
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """As a wrapper this comes before pytest-django, which imports the settings in the same hook."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     stack = ExitStack()
     early_config.add_cleanup(stack.close)
     os.environ.update(stack.enter_context(servers()))
