@@ -331,6 +331,7 @@ QUERY_NAMES_MAX = 64  # channels in a URL
 STREAM_TURN_EVENTS_MAX = 256  # told over HTTP in one write
 STREAM_TURN_BYTES_MAX = 256 * 1024  # of stored bytes; the same write
 SSE_RETRY_MS = 1_000  # an EventSource connects again after so long
+STATE_KEEP_KEYS_MAX = 2_000  # copied in one statement before their segment leaves; some 50 ms
 STATE_PAGE_KEYS_MAX = 512  # one read of a stream's state
 STATE_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same read
 

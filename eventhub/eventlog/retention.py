@@ -129,7 +129,8 @@ async def _drop(
         return []
     segments = [row[0] for row in found]
     values = {"segments": segments, "whys": [row[1] for row in found], "now_us": now_us}
-    await connection.execute(SQL["keep_state"], (segments,))
+    for segment in segments:
+        await _keep_state(connection, segment)
     async with connection.transaction():
         rows = await (await connection.execute(SQL["drop"], values)).fetchall()
         trimmed = [Trimmed(*row) for row in rows]
@@ -140,6 +141,13 @@ async def _drop(
         metrics.DROPPED_EVENTS.labels(why=each.why).inc(each.events)
         log.info("segments_left", **each._asdict())
     return trimmed
+
+
+async def _keep_state(connection: Connection, segment: int) -> None:
+    """Copy what is the latest of its key, in statements that are short whatever a segment holds."""
+    bounds = {"segment": segment, "keys_max": limits.STATE_KEEP_KEYS_MAX}
+    while (await connection.execute(SQL["keep_state"], bounds)).rowcount:
+        pass
 
 
 async def append_in_turn(connection: Connection, drafts: Sequence[Draft]) -> None:

@@ -67,17 +67,19 @@ SELECT id FROM (
  LIMIT %(segments_max)s
 
 -- name: keep_state
--- Before segments leave: what is the latest of its key is copied into the key's row. Nothing is added to a sealed segment, so
+-- Before a segment leaves: what is the latest of its key is copied into the key's row, some keys at a time. Nothing is added to a sealed segment, so
 -- it can be done before, on its own; rows are locked in the order in which appends lock them.
 WITH leaving AS (
     SELECT g.id, g.uuid, g.stream_id, g.group_id
       FROM segments g JOIN streams s ON s.id = g.stream_id AND s.keyed
-     WHERE g.id = ANY (%s) AND g.tier = 'live' AND g.last IS NOT NULL
+     WHERE g.id = %(segment)s AND g.tier = 'live' AND g.last IS NOT NULL
 ), locked AS MATERIALIZED (
     SELECT k.stream_id, k.digest, k.sequence, l.id AS segment_id, l.group_id
       FROM keyed_state k JOIN leaving l ON l.stream_id = k.stream_id AND l.uuid = k.segment
      WHERE k.payload IS NULL
-     ORDER BY k.stream_id, k.digest FOR NO KEY UPDATE OF k
+     ORDER BY k.stream_id, k.digest
+     LIMIT %(keys_max)s
+       FOR NO KEY UPDATE OF k
 )
 UPDATE keyed_state k SET mask = e.mask, appended_at = e.appended_at, payload = e.payload
   FROM locked l JOIN events e ON e.group_id = l.group_id AND e.segment_id = l.segment_id AND e.sequence = l.sequence
