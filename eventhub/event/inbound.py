@@ -140,6 +140,7 @@ def _decode(decoder: Callable[[bytes], Any], data: bytes, index: int | None) -> 
         refuse_json(error, index)
 
 
+_SHOWN_CHARS = 300
 _PLACE = re.compile(r" - at `\$?(.*)`$")
 _INDEX = re.compile(r"^\[(\d+)\]")
 _FIELD_NAMED = re.compile(r"field `(.*?)`")
@@ -166,7 +167,9 @@ def refuse_json(error: Exception, index: int | None = None) -> NoReturn:
     named = _FIELD_NAMED.search(reason)
     if named:
         field = f"{field}.{named.group(1)}" if field else named.group(1)
-    raise _validation_error(reason)(f"{reason}.", index=index, field=field) from None
+    shown = f"{reason[:_SHOWN_CHARS]}."  # a caller's own words may be long
+    field = field and field[:_SHOWN_CHARS]
+    raise _validation_error(reason)(shown, index=index, field=field) from None
 
 
 def _validation_error(reason: str) -> type[errors.EventHubError]:

@@ -73,8 +73,8 @@ def test_an_operators_token_names_the_zone_and_the_login_and_no_secret(operator:
     refused(Door(token).get("/v1/streams"), 401, "invalid_credentials")  # not for management
 
 
-@pytest.mark.parametrize("grant", ["emit:orders", "manage:*", "manage:orders"])
-def test_an_operators_token_is_for_listening(operator: Door, grant: str) -> None:
+@pytest.mark.parametrize("grant", ["emit:orders", "emit:*"])
+def test_an_operators_token_is_for_reading(operator: Door, grant: str) -> None:
     headers = log_in(operator)
     action, streams = grant.split(":")
     body = {"grants": [{"action": action, "streams": streams}]}
