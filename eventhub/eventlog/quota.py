@@ -161,6 +161,18 @@ def stored_share(groups: list[Group]) -> float:
     return min(sum(group.stored for group in groups) / size, 1.0) if size else 1.0
 
 
+def droppable(groups: list[Group], room: Room, wanted: int) -> int:
+    """So many stored bytes are to go, that as many come free as are wanted. What events may always
+    hold stays when dropping does not help, whatever waits for its partition to go.
+    """
+    share = stored_share(groups)
+    stored = int(wanted * share) + 1
+    if not room.stuck:
+        return stored
+    floor = (room.quota or 0) * limits.DISK_FLOOR_SHARE
+    return max(min(stored, sum(group.live for group in groups) - int(floor * share)), 0)
+
+
 def next_to_clean(groups: list[Group], current: int, room: Room) -> Group | None:
     """What was begun first; then the group that costs least for what it frees; None if all are
     worth keeping.

@@ -26,7 +26,7 @@ from eventhub.eventlog.disk import Disk, Episode
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.maintain import expire_producers, forget_tokens, make_groups
-from eventhub.eventlog.quota import Held, Room, reclaimable, stored_share
+from eventhub.eventlog.quota import Held, Room, droppable, reclaimable
 from eventhub.eventlog.retention import SQL, Rooms, append_in_turn
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.logs import get_logger
@@ -151,14 +151,15 @@ class Upkeep:
         groups = await read_groups(connection)
         waiting = reclaimable(groups, (await horizon(connection)).current, room)
         wanted = max(room.over_quota, room.over_disk) - waiting
-        if wanted <= 0:
+        stored_bytes = droppable(groups, room, wanted) if wanted > 0 else 0
+        if not stored_bytes:
             return
         drop = partial(
             retention.drop_oldest,
             connection,
             self._rooms,
             now_us,
-            stored_bytes=int(wanted * stored_share(groups)) + 1,
+            stored_bytes=stored_bytes,
             why="quota" if room.over_quota >= room.over_disk else "disk",
         )
         trimmed = await drop()

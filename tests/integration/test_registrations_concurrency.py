@@ -229,7 +229,11 @@ def test_everything_at_once_ends_without_a_deadlock_and_adds_up(
     assert live == counted > 0
     assert hub.sql(
         "SELECT count(*) FROM registration_versions v JOIN barriers b"
-        " ON b.id IN (v.from_barrier, v.until_barrier) WHERE NOT b.streams @> v.streams"
+        " ON b.id IN (v.from_barrier, v.until_barrier) JOIN registrations r"
+        " ON r.id = v.registration_id JOIN sessions s ON s.id = r.session_id JOIN clients c"
+        " ON c.id = s.client_id JOIN zones z ON z.id = c.zone_id"
+        " WHERE z.name = %s AND NOT b.streams @> v.streams",
+        zone.name,
     ) == [(0,)]
     same = "https://b.example/"
     assert hub.sql(

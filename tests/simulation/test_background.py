@@ -13,8 +13,10 @@ from eventhub.errors import OutcomeUnknown
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.appender import Appender
+from eventhub.eventlog.database import reading_pool
 from eventhub.eventlog.drafts import Draft, NewRow
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.tail import Tail
 from tests.live import LiveHub, LiveZone
 
 
@@ -50,18 +52,24 @@ async def test_a_notice_that_is_not_the_hubs_ends_no_listening(
             assert (await anext(events)).sequence == sequence
 
 
+class FailsOnce(Tail):
+    """A tail that does not take the first rows."""
+
+    failed = False
+
+    def committed(self, rows: list[NewRow]) -> None:
+        if not self.failed:
+            self.failed = True
+            raise ValueError("unforeseen")
+
+
 async def test_an_append_that_fails_unforeseen_is_answered_and_the_next_one_served(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    failing = [True]
-
-    def committed(_rows: list[NewRow]) -> None:
-        if failing:
-            failing.clear()
-            raise ValueError("unforeseen")
-
+    url = hub.database_url
     draft = draft_for(hub, zone)
-    appender = Appender(hub.database_url, committed)
+    tail = FailsOnce(url=url, direct_url=url, pool=reading_pool(url, "read", 1), shares=set())
+    appender = Appender(url, "sync", tail)
     running = asyncio.create_task(appender.run())
     try:
         async with asyncio.timeout(20):
