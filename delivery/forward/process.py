@@ -24,6 +24,7 @@ from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.database import AWAY, reading
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log, ReadsArchive
+from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 from registrations.catalog import streams_with_callbacks
 from registrations.feed import Feed
@@ -149,10 +150,7 @@ class Forwarder:
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 continue
-            try:
-                await asyncio.wait_for(self._look.wait(), limits.FORWARD_STREAMS_LOOK_S)
-            except TimeoutError:
-                continue
+            await set_within(self._look, limits.FORWARD_STREAMS_LOOK_S)
 
     async def _expand(self, parts: Parts) -> None:
         """Write fan-outs in pieces, this process' and those that others left."""
@@ -168,10 +166,7 @@ class Forwarder:
                 metrics.DELIVERIES.inc(written)
                 self._woken()
                 continue
-            try:
-                await asyncio.wait_for(self._fanned.wait(), limits.FANOUT_LOOK_INTERVAL_S)
-            except TimeoutError:
-                continue
+            await set_within(self._fanned, limits.FANOUT_LOOK_INTERVAL_S)
 
 
 async def _show_lag(holder: Holder, clock: Clock) -> None:

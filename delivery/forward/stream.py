@@ -6,7 +6,6 @@ where to go on; nothing else is remembered.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NamedTuple
 
 import psycopg
@@ -23,6 +22,7 @@ from eventhub.errors import EventHubError, Gone
 from eventhub.eventlog.database import AWAY, Connection, reading
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -127,10 +127,8 @@ class Stream:
             await self._waker.wait()
             return
         wait_s = self._written_s + limits.CHECKPOINT_INTERVAL_S - self._parts.clock.monotonic_s()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._waker.wait(), max(wait_s, 0))
-            return
-        await self._keep_place(follower.cursor)
+        if not await set_within(self._waker, wait_s):
+            await self._keep_place(follower.cursor)
 
     async def _forward(self, follower: Follower, batch: list[Stored]) -> None:
         """Match a batch as far as it goes into few statements, and write."""

@@ -9,7 +9,6 @@ own, so that readers that catch up cannot delay it.
 """
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 from psycopg_pool import AsyncConnectionPool
@@ -25,6 +24,7 @@ from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
+from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -109,8 +109,7 @@ class Tail:
                 await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._some_heard.wait(), max(0.0, self._look_at_s - clock()))
+            await set_within(self._some_heard, self._look_at_s - clock())
 
     async def _read_heard(self, connection: Connection) -> None:
         heard, self._heard = self._heard, {}

@@ -10,7 +10,6 @@ import asyncio
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +35,7 @@ from eventhub.eventlog.read import At, Page, Position, Start
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.waiting import set_within
 
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = (_LUA / "begin.lua").read_text()
@@ -186,8 +186,7 @@ class Transient:
             except TransientUnavailable:
                 self._distrust()
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._some_heard.wait(), max(0.0, look_at_s - clock()))
+            await set_within(self._some_heard, look_at_s - clock())
 
     async def _fill(self, stream_id: int) -> None:
         while (ring := self.rings.get(stream_id)) is not None:

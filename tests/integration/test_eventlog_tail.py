@@ -239,3 +239,24 @@ async def test_a_segment_dropped_before_the_tail_saw_it_is_a_gap_for_its_readers
     later = await reader(log, stream)
     append_now(database, draft(stream, 6))
     assert await later.has(1) == [6]
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_log_that_hears_of_something_as_it_is_closed_is_closed(
+    database: str, turns: int
+) -> None:
+    """In Python 3.11 `wait_for` forgets a cancellation that comes with what it waited for."""
+    stream = new_stream(database)
+
+    async def use() -> None:
+        async with Log.open(database_url=database) as log, log.follow(stream, "now"):
+            await log.append([draft(stream)])  # the tail is at rest behind it
+            await asyncio.sleep(0.05)
+            log.tail.committed([NewRow(stream, "s", 9, 1, 0, b"")])  # above a hole: it is woken
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+    using = asyncio.create_task(use())
+    _, late = await asyncio.wait({using}, timeout=TIMEOUT_S)
+    assert not late
+    await using
