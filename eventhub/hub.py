@@ -49,7 +49,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         feed = Feed(log)
         book = Book(log)
         upkeep = open_upkeep(env)
-        log.refusal = upkeep.refusal
+        log.admit = upkeep.admit
         tasks = [
             asyncio.create_task(endless("gate", gate.run)),
             asyncio.create_task(endless("feed", feed.run)),

@@ -85,6 +85,11 @@ RETAIN_LOOK_INTERVAL_S = 1.0  # how often retention looks when there is room eno
 RETAIN_BUSY_INTERVAL_S = 0.25  # and with little space on the disk
 RETAIN_LOOK_INTERVAL_S_MIN = 0.02  # and just below where emits are refused
 RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # as fast may the data grow, indexes and all
+# of what is free below the quota: so much may one process store until it is measured anew, however
+# late that comes; processes, and the tables' own pages, share the rest
+QUOTA_SHARE_UNMEASURED = 0.2
+QUOTA_MEASURE_S_MAX = 5.0  # so long an emit waits for that
+EVENT_BYTES_MIN = 200  # of an event's row and its entries in indexes, besides its stored bytes
 RETAIN_SYSTEM_S_MIN = 3_600.0  # so long a segment of `system` stays, whatever the quota says
 RETAIN_SEGMENTS_MAX = 1_000  # dropped in one transaction: rows updated, and events of `system`
 RETAIN_STREAMS_MAX = 200  # sealed in one transaction; their heads are held together

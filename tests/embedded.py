@@ -28,8 +28,15 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     stack = ExitStack()
     early_config.add_cleanup(stack.close)
-    os.environ.update(stack.enter_context(servers()))
+    if not _only_hands_out(early_config):
+        os.environ.update(stack.enter_context(servers()))
     return (yield)
+
+
+def _only_hands_out(config: pytest.Config) -> bool:
+    """Other processes run the tests, and each has servers of its own."""
+    options = config.known_args_namespace
+    return "PYTEST_XDIST_WORKER" not in os.environ and bool(getattr(options, "numprocesses", None))
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+from pathlib import Path
 
 import orjson
+import psutil
 import redis.asyncio as redis
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest, multiprocess
 from prometheus_client import REGISTRY as PROCESS_REGISTRY
@@ -25,11 +27,20 @@ async def metrics_door() -> Answer:
 
 
 def _metrics_text() -> bytes:
-    if not os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if not folder:
         return generate_latest(PROCESS_REGISTRY)
+    _forget_the_killed(Path(folder))
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(registry)
+
+
+def _forget_the_killed(folder: Path) -> None:
+    """What a process held when it was killed is not held any more; its counts stay."""
+    for gauges in folder.glob("gauge_live*_*.db"):
+        if not psutil.pid_exists(int(gauges.stem.rpartition("_")[2])):
+            gauges.unlink(missing_ok=True)  # another may be as fast
 
 
 async def health_door() -> Answer:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from eventhub import limits, metrics
-from eventhub.errors import EventHubError, Gone
+from eventhub.errors import Gone
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.database import reading, reading_pool
 from eventhub.eventlog.drafts import Appended, Draft
@@ -21,7 +21,12 @@ from eventhub.eventlog.tail import Tail
 from eventhub.eventlog.transient import Transient
 
 Read = Callable[[Cursor, Page], Awaitable[list[Stored]]]
+Admit = Callable[[list[Draft]], Awaitable[None]]  # raises StorageFull
 _PAGE = Page()
+
+
+async def _admit_all(_drafts: list[Draft]) -> None:
+    """Where nobody keeps an eye on the room."""
 
 
 class ReadsArchive(Protocol):
@@ -50,7 +55,7 @@ class Log:
         shares: set[Ring] = set()  # all rings of the process
         self.tail = Tail(url=database_url, direct_url=direct_url, pool=self.pool, shares=shares)
         self.transient = Transient(redis_url, shares)
-        self.refusal: Callable[[], EventHubError | None] = lambda: None  # asked by every append
+        self.admit: Admit = _admit_all  # asked by every append
         self._archive = archive
         self._appenders = {
             durability: Appender(database_url, durability, self.tail)
@@ -103,9 +108,7 @@ class Log:
         durability = "sync" if stream is None else stream.durability
         if stream is not None and durability == "transient":
             return await self.transient.append(stream, drafts)
-        refusal = self.refusal()
-        if refusal is not None:
-            raise refusal
+        await self.admit(drafts)
         return await self._appenders[durability].append(drafts)
 
     @asynccontextmanager

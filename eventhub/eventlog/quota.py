@@ -97,6 +97,13 @@ class Room(NamedTuple):
         return bool(self.quota) and self.used >= (self.quota or 0) * limits.QUOTA_SHARE_REFUSE
 
     @property
+    def unmeasured_bytes(self) -> int:
+        """So much may one process store before all is measured anew."""
+        if not self.quota:
+            return 1 << 62
+        return int(max(self.quota - self.used, 0) * limits.QUOTA_SHARE_UNMEASURED)
+
+    @property
     def spare(self) -> int:
         """What cleaning may copy before it frees something."""
         bounds = [1 << 62]

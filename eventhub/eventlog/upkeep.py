@@ -23,12 +23,14 @@ from eventhub.eventlog.clean import Fence, clean, forget_groups, held_bytes, hor
 from eventhub.eventlog.continuity import prove
 from eventhub.eventlog.database import AWAY, Connection
 from eventhub.eventlog.disk import Disk, Episode
+from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.maintain import expire_producers, forget_tokens, make_groups
 from eventhub.eventlog.quota import Held, Room, droppable, reclaimable
 from eventhub.eventlog.retention import SQL, Rooms, append_in_turn
 from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -53,6 +55,8 @@ class Upkeep:
     ) -> None:
         self.room = Room(0)
         self._held = Held()
+        self._unmeasured = 0  # bytes that this process stored since `room` was measured
+        self._measured = asyncio.Event()  # a new one for each measurement
         self._url = url
         self._rooms = rooms
         self._clock = clock
@@ -62,13 +66,29 @@ class Upkeep:
         self._sweep_at_s = 0.0
 
     def refusal(self) -> EventHubError | None:
-        """Why nothing can be stored now; None: it can (EMC-24). For `Log.refusal`."""
+        """Why nothing can be stored now; None: it can (EMC-24)."""
         if self._disk is not None and self._disk.full:
             return StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S)
         if self.room.refused:
             why = _STUCK if self.room.stuck else _REFUSED
             return StorageFull(why, retry_after_s=limits.STORAGE_FULL_RETRY_S)
         return None
+
+    async def admit(self, drafts: list[Draft]) -> None:
+        """Wait until there is certainly room for them, as far as the quota goes; for `Log.admit`.
+
+        Raises StorageFull.
+        """
+        wanted = sum(len(draft.payload) + limits.EVENT_BYTES_MIN for draft in drafts)
+        while True:
+            refusal = self.refusal()
+            if refusal is not None:
+                raise refusal
+            if not self._unmeasured or self._unmeasured + wanted <= self.room.unmeasured_bytes:
+                self._unmeasured += wanted
+                return
+            if not await set_within(self._measured, limits.QUOTA_MEASURE_S_MAX):
+                raise StorageFull(_REFUSED, retry_after_s=limits.STORAGE_FULL_RETRY_S)
 
     async def run(self) -> None:
         """Until cancelled, through every absence of the database."""
@@ -105,6 +125,8 @@ class Upkeep:
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
 
     def _pause_s(self) -> float:
+        if self._unmeasured > self.room.unmeasured_bytes // 2:
+            return limits.RETAIN_LOOK_INTERVAL_S_MIN
         full = self._disk is not None and self._disk.full
         pause_s = self.room.look_again_s
         return min(pause_s, limits.RETAIN_BUSY_INTERVAL_S) if full else pause_s
@@ -131,6 +153,7 @@ class Upkeep:
 
     async def _measure(self, connection: Connection, leads: bool) -> bool:
         """What there is. Without a quota and a disk to watch only the metrics want to know."""
+        before = self._unmeasured
         row = await (await connection.execute(SQL["quota"])).fetchone()
         quota = (row and row[0]) or self._quota_bytes
         wanted = leads or quota or self._disk is not None
@@ -140,6 +163,9 @@ class Upkeep:
         self.room = Room(used, quota, lasting=lasting)
         if space is not None:
             self.room = Room(used, quota, space.total, space.short, space.free, lasting)
+        self._unmeasured -= before
+        self._measured.set()
+        self._measured = asyncio.Event()
         if leads:
             metrics.STORAGE_USED_BYTES.set(used)
             metrics.STORAGE_QUOTA_BYTES.set(quota or 0)

@@ -144,6 +144,7 @@ async def test_readers_that_come_all_at_once_do_not_get_by_the_bound_of_a_client
 ) -> None:
     """Each of them is counted before it is let in, not after."""
     zone.create_stream("orders")
+    before = sockets(hub)
     host, port = hub.web[0].url.removeprefix("http://").split(":")
     ask = (
         "GET /v1/streams/orders/events?from=now HTTP/1.1\r\nHost: hub\r\n"
@@ -165,4 +166,22 @@ async def test_readers_that_come_all_at_once_do_not_get_by_the_bound_of_a_client
     finally:
         for _, writer in pairs:
             writer.close()
-    await until(lambda: sockets(hub) == 0)
+    await until(lambda: sockets(hub) <= before)
+
+
+async def test_readers_of_a_killed_process_are_not_counted_any_more(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+    before = sockets(hub)
+    web = hub.web[1]
+    async with zone.client("listen:*", web=1) as reader:
+        listening = aiter(reader.listen("orders", start="oldest"))
+        zone.emit("orders", numbered(1, 1))
+        await anext(listening)
+        assert sockets(hub) == before + 1
+        web.kill()
+        try:
+            assert sockets(hub) <= before
+        finally:
+            web.start()

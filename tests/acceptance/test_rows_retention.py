@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from eventhub import limits
 from tests.acceptance.wire import EVENT, numbered
 from tests.live import LiveHub, LiveZone, live_hub
 
@@ -102,6 +103,7 @@ def test_at_the_quota_emits_are_answered_the_oldest_goes_and_a_warning_is_told(
         [warning] = told(zone, "storage.quota_reached")
         assert (warning["level"], warning["quota_bytes"]) == ("warning", quota)
         assert {one["why"] for one in told(zone, "stream.trimmed")} == {"quota"}
+        wait_for(lambda: not _pressed(hub), "the last segment to go that has to")
         left = read_all(zone, "orders")
         assert left[-1]["event"]["attributes"]["n"] == 63
         zone.emit("orders", EVENT)
@@ -126,6 +128,11 @@ def _emitted(zone: LiveZone, batch: list[dict[str, Any]]) -> bool:
 
 def _used(hub: LiveHub) -> int:
     return int(hub.operate("GET", "/v1/storage").json["used_bytes"])
+
+
+def _pressed(hub: LiveHub) -> bool:
+    now = hub.operate("GET", "/v1/storage").json
+    return bool(now["used_bytes"] > now["quota_bytes"] * limits.QUOTA_SHARE_ACT)
 
 
 @pytest.mark.req("EMC-25")

@@ -49,7 +49,7 @@ async def running(
 ) -> AsyncIterator[World]:
     async with Log.open(database_url=url) as log:
         upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=quota_bytes, disk=disk)
-        log.refusal = upkeep.refusal
+        log.admit = upkeep.admit
         task = asyncio.create_task(endless("upkeep", upkeep.run))
         try:
             yield World(log, upkeep)

@@ -5,7 +5,6 @@ lines of JSON on its standard output (job.py).
 import os
 import signal
 import sys
-from types import FrameType
 
 from eventhub import logs
 from eventhub.clock import SystemClock
@@ -13,27 +12,23 @@ from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.eventlog.archive.job import Report
 from eventhub.eventlog.archive.ledger import Choice
-from eventhub.eventlog.archive.run import LeaseLost, open_archiver
+from eventhub.eventlog.archive.run import LeaseLost, Stopped, open_archiver
 
 _NICENESS = 10  # those who wait for an answer come first
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(0)  # through every `finally`: the lease is let go
-
-
 def main() -> None:
-    signal.signal(signal.SIGTERM, _end)
     os.nice(_NICENESS)
     env = read_env()
     logs.configure(env.log_format, env.log_level)
     try:
         with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
+            signal.signal(signal.SIGTERM, lambda _number, _frame: archiver.stop())
             for done in archiver.run(Choice()):
                 report = Report(done.segment.uuid, done.events, done.file_bytes, done.reason)
                 sys.stdout.write(report.line() + "\n")
                 sys.stdout.flush()  # nobody there any more: this ends the process too
-    except LeaseLost:
+    except (LeaseLost, Stopped):
         return
     except EventHubError as error:
         logs.get_logger(__name__).warning(

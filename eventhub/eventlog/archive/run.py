@@ -41,6 +41,10 @@ class LeaseLost(Exception):
     """Another archiver is at work, so this one ends. What it wrote does no harm."""
 
 
+class Stopped(Exception):
+    """It was told to stop; what it was at is done by the next one."""
+
+
 class Archiver:
     """One run. The connection is in autocommit mode; one user at a time."""
 
@@ -52,12 +56,18 @@ class Archiver:
         self._owner: UUID = uuid4()
         self._renewed_s = 0.0
         self._cleaned = False
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Ask `run` to end soon; may be called by a signal's handler."""
+        self._stopping = True
 
     def run(self, choice: Choice, *, anyway: bool = False) -> Iterator[Done]:
         """Archive until nothing is due, one by one; `anyway` does not wait for the next try of what
         failed.
 
-        Raises LeaseLost, at the beginning if another archiver is at work, and DatabaseUnavailable.
+        Raises LeaseLost, at the beginning if another archiver is at work, Stopped after `stop`,
+        and DatabaseUnavailable.
         """
         with self._leading():
             ledger.forget_tries(self._connection)
@@ -65,6 +75,7 @@ class Archiver:
                 ledger.retry_now(self._connection)
             while found := ledger.due(self._connection, choice):
                 for segment in found:
+                    self._go_on()
                     tries = ledger.begin_try(self._connection, segment)
                     if tries is None:
                         continue
@@ -88,6 +99,11 @@ class Archiver:
                 raise LeaseLost
             self._renewed_s = now_s
 
+    def _go_on(self) -> None:
+        if self._stopping:
+            raise Stopped
+        self._renew()
+
     def _remove_unfinished(self) -> None:
         """What archivers left that were killed; one that only slept fails at its rename."""
         if self._cleaned:
@@ -106,7 +122,7 @@ class Archiver:
                 remove_leftovers(self._place, segment, made)
         except FileNotFoundError as error:
             raise LeaseLost from error  # who took over removes what he finds unfinished
-        except (LeaseLost, psycopg.Error):
+        except (LeaseLost, Stopped, psycopg.Error):
             raise
         except EventHubError as error:
             return self._failed(segment, tries, error)
@@ -122,7 +138,7 @@ class Archiver:
 
     def _pages(self, segment: DueSegment) -> Iterator[pa.Table]:
         for page in self._rows.pages(segment):
-            self._renew()
+            self._go_on()
             yield page
 
     def _there_already(self, segment: DueSegment) -> Manifest | None:
@@ -132,7 +148,7 @@ class Archiver:
         Raises ArchiveConflict if they are whole and of other events.
         """
         path = layout.manifest_path(stem_of(segment))
-        found = verify.examine(self._place, path, self._renew)
+        found = verify.examine(self._place, path, self._go_on)
         if found.manifest is None or found.problems:
             return None
         made = found.manifest

@@ -1,4 +1,4 @@
-import { Paper, Select, Skeleton, TextInput } from "@mantine/core";
+import { Paper, Select, TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { errorAt } from "../api/problem";
@@ -6,6 +6,7 @@ import { useZone } from "../api/zone";
 import { type Column, DataTable } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
 import { Form } from "../parts/Form";
+import { Loading } from "../parts/Loading";
 import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -27,7 +28,7 @@ export function ChannelsPage() {
         <New label="New channel">{(made) => <NewChannel zone={zone} channels={channels.data ?? []} onMade={made} />}</New>
       </PageHeader>
       {channels.isError && <ProblemAlert error={channels.error} onRetry={() => void channels.refetch()} />}
-      {channels.isPending && <Skeleton h={240} aria-label="Loading" />}
+      {channels.isPending && <Loading h={240} />}
       {channels.data !== undefined && named.length > 0 && (
         <Paper withBorder bg="var(--card)">
           <DataTable label="Channels" items={channels.data} columns={COLUMNS} keyOf={({ name }) => name} minWidth={360} />

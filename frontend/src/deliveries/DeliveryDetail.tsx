@@ -1,8 +1,9 @@
-import { Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
+import { Loading } from "../parts/Loading";
 import { Moment } from "../parts/Moment";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { State } from "../parts/State";
@@ -14,7 +15,7 @@ import { Tries } from "./Tries";
 export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
   const { data, error, isError, refetch } = useDelivery(zone, id);
   if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Skeleton h={320} aria-label="Loading" />;
+  if (data === undefined) return <Loading h={320} />;
   return (
     <Stack gap="lg">
       <Facts facts={factsOf(data)} />

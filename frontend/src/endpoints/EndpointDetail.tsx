@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Skeleton, Stack } from "@mantine/core";
+import { Anchor, Button, Group, Stack } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPencil, IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -8,9 +8,11 @@ import { Link } from "react-router";
 import type { Loaded } from "../api/client";
 import { pathIn } from "../api/zone";
 import { Facts } from "../parts/Facts";
+import { Loading } from "../parts/Loading";
 import { Moment } from "../parts/Moment";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Removal } from "../parts/Removal";
+import { Undisturbed } from "../parts/Undisturbed";
 import { EndpointForm } from "./EndpointForm";
 import { type Endpoint, FORMATS, oneEndpoint, useChangeEndpoint, useDeleteEndpoint } from "./endpoints";
 import { EndpointState } from "./EndpointState";
@@ -24,10 +26,16 @@ interface Props {
 /** One endpoint, and what can be done with it. */
 export function EndpointDetail({ zone, id, onEnded }: Props) {
   const [editing, { open, close }] = useDisclosure(false);
+  const remove = useDeleteEndpoint(zone, id);
   const { data, error, isError, refetch } = useQuery(oneEndpoint(zone, id));
   if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Skeleton h={260} aria-label="Loading" />;
-  if (editing) return <Editing key={data.etag} zone={zone} found={data} onClose={close} onReload={() => void refetch()} />;
+  if (data === undefined) return <Loading h={260} />;
+  if (editing)
+    return (
+      <Undisturbed found={data} reload={refetch}>
+        {(found, renew) => <Editing zone={zone} found={found} onClose={close} onReload={renew} />}
+      </Undisturbed>
+    );
   const endpoint = data.value;
   return (
     <Stack gap="lg">
@@ -40,7 +48,14 @@ export function EndpointDetail({ zone, id, onEnded }: Props) {
           Its registrations
         </Anchor>
       </Group>
-      <Actions zone={zone} endpoint={endpoint} onEdit={open} onEnded={onEnded} />
+      <Actions zone={zone} endpoint={endpoint} onEdit={open}>
+        <Removal
+          title={`Delete endpoint ${id}?`}
+          about="What is still owed to it is cancelled. Registrations that name it must be deleted before."
+          removal={remove}
+          onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
+        />
+      </Actions>
     </Stack>
   );
 }
@@ -63,12 +78,11 @@ interface ActionsProps {
   zone: string;
   endpoint: Endpoint;
   onEdit: () => void;
-  onEnded: () => void;
+  children: ReactNode;
 }
 
-function Actions({ zone, endpoint: { id, enabled }, onEdit, onEnded }: ActionsProps) {
+function Actions({ zone, endpoint: { id, enabled }, onEdit, children }: ActionsProps) {
   const change = useChangeEndpoint(zone, id);
-  const remove = useDeleteEndpoint(zone, id);
   return (
     <>
       {change.isError && <ProblemAlert error={change.error} />}
@@ -84,12 +98,7 @@ function Actions({ zone, endpoint: { id, enabled }, onEdit, onEnded }: ActionsPr
         >
           {enabled ? "Disable" : "Enable"}
         </Button>
-        <Removal
-          title={`Delete endpoint ${id}?`}
-          about="What is still owed to it is cancelled. Registrations that name it must be deleted before."
-          removal={remove}
-          onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
-        />
+        {children}
       </Group>
     </>
   );

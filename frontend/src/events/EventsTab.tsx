@@ -1,4 +1,4 @@
-import { Button, Group, Paper, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, Paper, Stack, Text } from "@mantine/core";
 import { IconArrowUp } from "@tabler/icons-react";
 import { useSearchParams } from "react-router";
 
@@ -11,6 +11,7 @@ import { WishForm } from "../live/WishForm";
 import { Card } from "../parts/Card";
 import { Empty } from "../parts/Empty";
 import { FaultAlert } from "../parts/FaultAlert";
+import { Loading } from "../parts/Loading";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Side } from "../parts/Side";
 import { whole } from "../parts/text";
@@ -51,7 +52,7 @@ export function EventsTab({ stream }: { stream: string }) {
 
 function Pages({ wish, onOpen }: { wish: Wish; onOpen: (sequence: number) => void }) {
   const { rows, oldest, newest, ...list } = useHistory(wish);
-  if (list.isPending) return <Skeleton h={420} aria-label="Loading" />;
+  if (list.isPending) return <Loading h={420} />;
   if (list.isError && oldest === undefined) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
   if (rows.length === 0 && !list.hasNextPage && newest?.head === 0) return <Nothing stream={wish.stream} />;
   return (

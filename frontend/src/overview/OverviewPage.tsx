@@ -1,9 +1,10 @@
-import { SimpleGrid, Skeleton, Stack } from "@mantine/core";
+import { SimpleGrid, Stack } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { useZone } from "../api/zone";
 import { Chart } from "../charts/Chart";
 import { Card } from "../parts/Card";
+import { Loading } from "../parts/Loading";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { rate, whole } from "../parts/text";
@@ -29,7 +30,7 @@ export function OverviewPage() {
       </PageHeader>
       <Stack gap="md">
         {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
-        {data === undefined && !isError && <Skeleton h={420} aria-label="Loading" />}
+        {data === undefined && !isError && <Loading h={420} />}
         {data !== undefined && (
           <>
             <Figures overview={data.now} rate={rates.at(-1) ?? null} />

@@ -1,8 +1,9 @@
-import { Paper, Skeleton } from "@mantine/core";
+import { Paper } from "@mantine/core";
 import type { ComponentProps, ReactNode } from "react";
 
 import { itemsOf } from "../api/pages";
 import { DataTable } from "./DataTable";
+import { Loading } from "./Loading";
 import { More } from "./More";
 import { ProblemAlert } from "./ProblemAlert";
 
@@ -22,7 +23,7 @@ type Props<T> = Omit<ComponentProps<typeof DataTable<T>>, "items"> & {
 /** A table of what the hub lists in pages, or what there is instead: an error, nothing yet, nothing at all. */
 export function Listed<T>({ list, empty, ...table }: Props<T>) {
   if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton h={240} aria-label="Loading" />;
+  if (list.isPending) return <Loading h={240} />;
   const items = itemsOf(list.data);
   if (items.length === 0) return empty;
   return (

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPencil } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -8,10 +8,12 @@ import type { Loaded } from "../api/client";
 import { pathIn } from "../api/zone";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
+import { Loading } from "../parts/Loading";
 import { Moment } from "../parts/Moment";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Removal } from "../parts/Removal";
 import { whole } from "../parts/text";
+import { Undisturbed } from "../parts/Undisturbed";
 import { RegistrationForm } from "./RegistrationForm";
 import { oneRegistration, type Registration, useChangeRegistration, useDeleteRegistration } from "./registrations";
 
@@ -27,8 +29,13 @@ export function RegistrationDetail({ zone, id, onEnded }: Props) {
   const remove = useDeleteRegistration(zone, id);
   const { data, error, isError, refetch } = useQuery(oneRegistration(zone, id));
   if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Skeleton h={260} aria-label="Loading" />;
-  if (editing) return <Editing key={data.etag} zone={zone} found={data} onClose={close} onReload={() => void refetch()} />;
+  if (data === undefined) return <Loading h={260} />;
+  if (editing)
+    return (
+      <Undisturbed found={data} reload={refetch}>
+        {(found, renew) => <Editing zone={zone} found={found} onClose={close} onReload={renew} />}
+      </Undisturbed>
+    );
   return (
     <Stack gap="lg">
       <About zone={zone} registration={data.value} />

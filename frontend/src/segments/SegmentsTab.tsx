@@ -1,4 +1,4 @@
-import { ActionIcon, Skeleton, Stack, Tooltip } from "@mantine/core";
+import { ActionIcon, Stack, Tooltip } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { IconDownload } from "@tabler/icons-react";
 import { useState } from "react";
@@ -7,6 +7,7 @@ import { itemsOf } from "../api/pages";
 import { Card } from "../parts/Card";
 import { type Column, DataTable } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
+import { Loading } from "../parts/Loading";
 import { Moment } from "../parts/Moment";
 import { More } from "../parts/More";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -35,7 +36,7 @@ export function SegmentsTab({ zone, stream }: { zone: string; stream: Stream }) 
     return <Empty title="A transient stream has no segments to show" about="Its newest events are in memory; when their order cannot be proved, it goes on in a new segment." />;
   }
   if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton h={420} aria-label="Loading" />;
+  if (list.isPending) return <Loading h={420} />;
   const segments = itemsOf(list.data);
   return (
     <Stack gap="md">

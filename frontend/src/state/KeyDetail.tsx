@@ -1,9 +1,10 @@
-import { Button, Paper, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Button, Paper, Stack, Text, Title } from "@mantine/core";
 
 import { Problem } from "../api/problem";
 import { EventRow } from "../live/EventRow";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
+import { Loading } from "../parts/Loading";
 import { Moment } from "../parts/Moment";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { whole } from "../parts/text";
@@ -23,7 +24,7 @@ export function KeyDetail({ zone, stream, name }: Props) {
   const now = useKey(zone, stream, name);
   return (
     <Stack gap="lg">
-      {now.isPending && <Skeleton h={160} aria-label="Loading" />}
+      {now.isPending && <Loading h={160} />}
       {now.isError && <Gone error={now.error} onRetry={() => void now.refetch()} />}
       {now.data !== undefined && (
         <>

@@ -1,4 +1,4 @@
-import { Button, Skeleton, Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useSearchParams } from "react-router";
 
@@ -8,6 +8,7 @@ import { summary } from "../live/EventRow";
 import { Card } from "../parts/Card";
 import { type Column, DataTable } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
+import { Loading } from "../parts/Loading";
 import { Moment } from "../parts/Moment";
 import { More } from "../parts/More";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -44,7 +45,7 @@ export function StateTab({ zone, stream }: { zone: string; stream: Stream }) {
 function Snapshot({ zone, stream, onOpen }: { zone: string; stream: string; onOpen: (key: string) => void }) {
   const list = useSnapshot(zone, stream);
   if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton h={300} aria-label="Loading" />;
+  if (list.isPending) return <Loading h={300} />;
   const items = itemsOf(list.data);
   const at = list.data.pages[0]?.cursor.sequence ?? 0;
   if (items.length === 0) {

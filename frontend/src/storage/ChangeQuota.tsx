@@ -13,9 +13,13 @@ export function ChangeQuota({ zone, quota }: { zone: string; quota: number | nul
   const [open, setOpen] = useState(false);
   const [wanted, setWanted] = useState(quota);
   const change = useChangeQuota(zone);
+  const begin = () => {
+    setWanted(quota);
+    setOpen(true);
+  };
   return (
     <>
-      <Button variant="default" leftSection={<IconAdjustments size={16} />} onClick={() => setOpen(true)}>
+      <Button variant="default" leftSection={<IconAdjustments size={16} />} onClick={begin}>
         Change the quota
       </Button>
       <Side of={open || undefined} title={() => "Quota"} size="md" onClose={() => setOpen(false)}>

@@ -1,4 +1,4 @@
-import { Alert, SimpleGrid, Skeleton, Stack, Text } from "@mantine/core";
+import { Alert, SimpleGrid, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
@@ -7,6 +7,7 @@ import { Chart } from "../charts/Chart";
 import { Card } from "../parts/Card";
 import { Facts } from "../parts/Facts";
 import { Figure } from "../parts/Figure";
+import { Loading } from "../parts/Loading";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { bytes, capital, whole } from "../parts/text";
@@ -23,11 +24,11 @@ export function StoragePage() {
   return (
     <>
       <PageHeader title="Storage" about="What events take on the disk, of the whole hub, and what they may.">
-        {data !== undefined && <ChangeQuota key={data.now.quota_bytes} zone={zone} quota={data.now.quota_bytes} />}
+        {data !== undefined && <ChangeQuota zone={zone} quota={data.now.quota_bytes} />}
       </PageHeader>
       <Stack gap="md">
         {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
-        {data === undefined && !isError && <Skeleton h={420} aria-label="Loading" />}
+        {data === undefined && !isError && <Loading h={420} />}
         {data !== undefined && <Shown readings={data} />}
       </Stack>
     </>

@@ -1,4 +1,4 @@
-import { Skeleton, Tabs } from "@mantine/core";
+import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useNavigate, useParams } from "react-router";
@@ -8,8 +8,10 @@ import { pathIn, useZone } from "../api/zone";
 import { Missing } from "../app/Missing";
 import { EventsTab } from "../events/EventsTab";
 import { Listening } from "../live/Listening";
+import { Loading } from "../parts/Loading";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
+import { Undisturbed } from "../parts/Undisturbed";
 import { whole } from "../parts/text";
 import { SegmentsTab } from "../segments/SegmentsTab";
 import { StateTab } from "../state/StateTab";
@@ -29,8 +31,7 @@ export function StreamPage() {
   const { stream = "", tab: asked = "events" } = useParams();
   const tab = TABS.find((one) => one === asked);
   const navigate = useNavigate();
-  // what is edited must not move below the hands
-  const found = useQuery({ ...oneStream(zone, stream), refetchInterval: tab === "policy" ? false : INTERVAL_MS });
+  const found = useQuery({ ...oneStream(zone, stream), refetchInterval: INTERVAL_MS });
   const { data, error, isError, refetch } = found;
 
   if (tab === undefined) return <Missing />;
@@ -51,10 +52,10 @@ export function StreamPage() {
           ))}
         </Tabs.List>
         {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
-        {data === undefined && !isError && <Skeleton h={420} aria-label="Loading" />}
+        {data === undefined && !isError && <Loading h={420} />}
         {data !== undefined && (
           <Tabs.Panel value={tab} tabIndex={-1}>
-            {panelOf(tab, zone, data, () => void refetch())}
+            {panelOf(tab, zone, data, refetch)}
           </Tabs.Panel>
         )}
       </Tabs>
@@ -62,7 +63,7 @@ export function StreamPage() {
   );
 }
 
-function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, onReload: () => void): ReactNode {
+function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, reload: () => Promise<{ data: Loaded<Stream> | undefined }>): ReactNode {
   const { name } = found.value;
   switch (tab) {
     case "events":
@@ -74,7 +75,11 @@ function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, onReload: () => 
     case "state":
       return <StateTab zone={zone} stream={found.value} />;
     case "policy":
-      return <StreamPolicy key={`${name} ${found.etag ?? ""}`} zone={zone} found={found} onReload={onReload} />;
+      return (
+        <Undisturbed key={name} found={found} reload={reload}>
+          {(kept, renew) => <StreamPolicy zone={zone} found={kept} onRenew={renew} />}
+        </Undisturbed>
+      );
   }
 }
 

@@ -10,11 +10,11 @@ import { type Stream, usePutStream } from "./streams";
 interface Props {
   zone: string;
   found: Loaded<Stream>;
-  onReload: () => void;
+  onRenew: () => void;
 }
 
-/** The policy of a stream, to be read and changed. Mounted anew with each state that was loaded. */
-export function StreamPolicy({ zone, found: { value, etag }, onReload }: Props) {
+/** The policy of a stream, to be read and changed. */
+export function StreamPolicy({ zone, found: { value, etag }, onRenew }: Props) {
   const before = policyOf(value);
   const put = usePutStream(zone, etag);
   const [policy, setPolicy] = useState(before);
@@ -28,8 +28,8 @@ export function StreamPolicy({ zone, found: { value, etag }, onReload }: Props) 
         busy={put.isPending}
         action="Save"
         ready={changed}
-        onSubmit={() => put.mutate({ name: value.name, policy: change })}
-        onReload={onReload}
+        onSubmit={() => put.mutate({ name: value.name, policy: change }, { onSuccess: onRenew })}
+        onReload={onRenew}
         aside={
           <Button variant="default" disabled={!changed} onClick={() => setPolicy(before)}>
             Undo

@@ -1,6 +1,7 @@
-import { Select, Skeleton, TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 import { lazy, Suspense } from "react";
 
+import { Loading } from "../parts/Loading";
 import { errorAt, Problem } from "../api/problem";
 import type { Fault } from "./SchemaEditor";
 import type { Declaration } from "./types";
@@ -33,7 +34,7 @@ interface Props {
 /** The parts of a definition; what the hub refuses in a schema is shown at its place. */
 export function DefinitionFields({ draft, error, readOnly = false, onChange }: Props) {
   const editor = (field: "schema" | "header", label: string, description: string) => (
-    <Suspense fallback={<Skeleton h={field === "schema" ? 340 : 160} aria-label="Loading" />}>
+    <Suspense fallback={<Loading h={field === "schema" ? 340 : 160} />}>
       <SchemaEditor
         label={label}
         description={description}

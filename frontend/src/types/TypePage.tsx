@@ -1,4 +1,4 @@
-import { Paper, Select, Skeleton, Stack } from "@mantine/core";
+import { Paper, Select, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "react-router";
 
@@ -6,9 +6,11 @@ import type { Loaded } from "../api/client";
 import { pathIn, useZone } from "../api/zone";
 import { Facts } from "../parts/Facts";
 import { Form } from "../parts/Form";
+import { Loading } from "../parts/Loading";
 import { Moment } from "../parts/Moment";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
+import { Undisturbed } from "../parts/Undisturbed";
 import { DefinitionFields, type Draft, EVOLUTIONS, FIELDS } from "./DefinitionFields";
 import { type Definition, newestType, typePath, typeVersion } from "./types";
 import { useDraft } from "./useDraft";
@@ -41,10 +43,12 @@ export function TypePage() {
         )}
       </PageHeader>
       {newest.isError && <ProblemAlert error={newest.error} onRetry={() => void newest.refetch()} />}
-      {newest.isPending && <Skeleton h={480} aria-label="Loading" />}
+      {newest.isPending && <Loading h={480} />}
       {newest.data !== undefined &&
         (version === last ? (
-          <Newest key={`${type} ${newest.data.etag ?? ""}`} zone={zone} found={newest.data} onReload={() => void newest.refetch()} />
+          <Undisturbed key={`${domain} ${type}`} found={newest.data} reload={newest.refetch}>
+            {(found, renew) => <Newest zone={zone} found={found} onRenew={renew} />}
+          </Undisturbed>
         ) : (
           <Older zone={zone} name={name} version={version ?? "1"} />
         ))}
@@ -55,14 +59,18 @@ export function TypePage() {
 interface NewestProps {
   zone: string;
   found: Loaded<Definition>;
-  onReload: () => void;
+  onRenew: () => void;
 }
 
-function Newest({ zone, found: { value, etag }, onReload }: NewestProps) {
+function Newest({ zone, found: { value, etag }, onRenew }: NewestProps) {
   const before = draftOf(value);
   const navigate = useNavigate();
   const { draft, edit, error, busy, declare } = useDraft(zone, before, etag);
   const changed = JSON.stringify(draft) !== JSON.stringify(before);
+  const onDone = () => {
+    onRenew();
+    void navigate(pathIn(zone, typePath(value)));
+  };
   return (
     <Stack gap="md">
       <About value={value} />
@@ -73,8 +81,8 @@ function Newest({ zone, found: { value, etag }, onReload }: NewestProps) {
           busy={busy}
           action={`Declare version ${Number(value.version) + 1}`}
           ready={changed}
-          onSubmit={() => declare(value, () => void navigate(pathIn(zone, typePath(value))))}
-          onReload={onReload}
+          onSubmit={() => declare(value, onDone)}
+          onReload={onRenew}
         >
           <DefinitionFields draft={draft} error={error} onChange={edit} />
         </Form>
@@ -86,7 +94,7 @@ function Newest({ zone, found: { value, etag }, onReload }: NewestProps) {
 function Older({ zone, name, version }: { zone: string; name: { domain: string; type: string }; version: string }) {
   const { data, error, isError, refetch } = useQuery(typeVersion(zone, name, version));
   if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Skeleton h={480} aria-label="Loading" />;
+  if (data === undefined) return <Loading h={480} />;
   return (
     <Stack gap="md">
       <About value={data} />

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -98,6 +99,13 @@ def somebody_else() -> Iterator[None]:
         os.seteuid(0)
 
 
+def let_others_in(path: Path) -> None:
+    """To a folder of pytest's own, which are private."""
+    for folder in (path, *path.parents):
+        if folder.is_relative_to(gettempdir()) and folder != Path(gettempdir()):
+            folder.chmod(0o755)
+
+
 def said(data: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """The one line of a hub that cannot have its folder."""
     assert run(Options(data, port=0)) == 1
@@ -129,8 +137,7 @@ def test_file_system_that_takes_nothing_is_said_in_one_line(
 def test_folder_of_another_user_is_said_in_one_line(
     tmp_path: Path, mode: int, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for above in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        above.chmod(0o755)
+    let_others_in(tmp_path)
     root = tmp_path / "data"
     root.mkdir()
     fill(root, *names).chmod(mode)
@@ -146,8 +153,7 @@ def test_folder_of_another_user_is_said_in_one_line(
 def test_folder_that_cannot_be_made_is_said_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for above in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        above.chmod(0o755)
+    let_others_in(tmp_path)
     with somebody_else():
         line = said(tmp_path / "data", capsys)
     assert line.endswith(f"{tmp_path / 'data'}: Permission denied")

@@ -1,0 +1,51 @@
+"""A database that was away for a while and is back: the first management call is answered.
+
+The story: the pool of connections slept longer and longer between its attempts, and callers were
+told for as long again that the database was away.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from tests.live import Answer, LiveHub, LiveZone
+from tests.live_processes import WebProcess
+
+AWAY_CALLS = 3  # each waits for a connection until it is refused
+LEAVE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+
+
+@contextmanager
+def away(hub: LiveHub) -> Iterator[None]:
+    """Nobody gets into the hub's database."""
+    name = conninfo_to_dict(hub.database_url)["dbname"]
+    allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+    admin_url = make_conninfo(hub.database_url, dbname="postgres")
+    with psycopg.connect(admin_url, autocommit=True) as admin:
+        admin.execute(allow.format(sql.Identifier(str(name)), sql.SQL("false")))
+        try:
+            admin.execute(LEAVE, [name])
+            yield
+        finally:
+            admin.execute(allow.format(sql.Identifier(str(name)), sql.SQL("true")))
+
+
+def test_the_first_management_call_after_the_database_is_back_is_answered(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+
+    def ask(web: WebProcess) -> Answer:
+        return hub.call("GET", "/v1/streams/orders", key=zone.admin, url=web.url)
+
+    with away(hub), ThreadPoolExecutor() as pool:
+        for answer in pool.map(ask, hub.web * AWAY_CALLS):
+            answer.refused(503, "database_unavailable")
+    for web in hub.web:
+        answer = ask(web)
+        assert answer.status == 200, answer.body
+        web.wait_ready()
