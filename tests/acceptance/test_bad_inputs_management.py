@@ -63,7 +63,7 @@ def of_every_route() -> Iterator[Bad]:
             yield from _of_every_closed_route(route, path)
         if route.startswith(TAKES_BODY) and route != PUT_STATE:
             yield from _of_every_body(route, path)
-        for name in set(re.findall(r"\{(\w+)\}", route)) - TEXTS:
+        for name in sorted(set(re.findall(r"\{(\w+)\}", route)) - TEXTS):
             yield from _of_every_parameter(route, name)  # fmt: skip
 
 
