@@ -7,6 +7,8 @@ SHELL := /bin/sh
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
+# test processes: one more than there are cores, because tests wait a lot
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(1 + (os.cpu_count() or 1), 8))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -82,7 +84,7 @@ run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
 	@exec $(BIN)/python manage.py up --demo $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 test: setup $(VENV)/.stamp-dev lint ## linters, then all tests: make test ARGS="-k cursor"
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: setup $(VENV)/.stamp-dev ## ruff, import contracts, mypy; of the console types and ESLint
 	$(BIN)/ruff check .

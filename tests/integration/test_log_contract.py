@@ -262,13 +262,14 @@ async def test_a_transient_stream_keeps_its_last_events_in_redis_and_nothing_in_
         assert made is not None
         stream = StreamInfo(made.id, 1, "counters", "transient", retain_events=10)
         async with log.follow(stream, "now") as live:
-            places = await append(log, stream, 25)
+            places = await append(log, stream, 5)
             seen: list[Stored] = []
             async for stored in live:
                 seen.append(stored)
                 if len(seen) == 5:
                     break
             assert numbers(seen) == [1, 2, 3, 4, 5]
+            await append(log, stream, 20)
         assert numbers(await take(log, stream, "oldest", 10)) == list(range(16, 26))
     assert positions(REDIS_URL, [made.id]) == {made.id: (places[0].segment, 16, 25)}
     with psycopg.connect(database) as connection:
