@@ -296,6 +296,11 @@ OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
 # --- matching ---
+FILTER_CHARS_MAX = 16_384  # of its text; read in about 10 ms
+FILTER_DEPTH_MAX = 32  # forms within forms
+FILTER_PARTS_MAX = 1_000  # nodes of its tree
+FILTER_ALTERNATIVES_MAX = 64  # conjunctions that it comes to ...
+FILTER_PRODUCT_MAX = 1_024  # ... of so many before those that say the same are left out
 PATH_CHARS_MAX = 1_024  # a pair's name; every event's objects are opened along such paths
 
 # --- client ---

@@ -17,20 +17,26 @@ from registrations import selectors, services
 from registrations.endpoints.api import CLIENT
 from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
+    FilterSyntax,
+    FilterTooLarge,
     RefusedAddress,
     TooManyRegistrations,
     TransientStream,
     UnknownEndpoint,
+    UnknownLanguage,
     UnknownRegistration,
 )
+from registrations.lang.languages import LANGUAGES
 from registrations.owners import owner, scope
 from registrations.pages import asked_name, asked_number, number_after, number_of
 from registrations.requests import parse_change, parse_new
 from registrations.serializers import (
     MADE_ONE_OR_MORE,
     ONE_OR_MORE,
+    LanguageSerializer,
     RegistrationChangeSerializer,
     RegistrationSerializer,
+    language_json,
     registration_json,
 )
 
@@ -41,6 +47,9 @@ _ASKED = (
     errors.BodyNotFilterable,
     errors.UnknownStream,
     UnknownEndpoint,
+    UnknownLanguage,
+    FilterSyntax,
+    FilterTooLarge,
     TransientStream,
 )
 _SEARCH = (
@@ -179,3 +188,11 @@ def _positions(several: bool) -> Iterator[None]:
     except errors.EventHubError as error:
         error.index = error.index if several else None
         raise
+
+
+class Languages(ManagementView):
+    """The languages that a filter may be written in."""
+
+    @documented(Operation("List filter languages", {200: page_of(LanguageSerializer)}, ()))
+    def get(self, request: Request) -> Response:
+        return Response({"items": [language_json(one) for one in LANGUAGES.values()], "next": None})

@@ -11,15 +11,13 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
-import orjson
 import psycopg
 
 from eventhub.event.envelope import Event
 from eventhub.eventlog import queries
 from eventhub.eventlog.system import shown_to
-from registrations.lang.pairs import parse_pairs
-from registrations.match.spec import Spec
-from registrations.match.spec import spec_of as spec_of_pairs
+from registrations.filters import stored_filter
+from registrations.match.spec import Specs
 
 SQL = queries.load("catalog.sql", Path(__file__).parent / "sql")
 
@@ -35,7 +33,7 @@ class Version(NamedTuple):
     registration: int
     client: str  # its name
     endpoint_id: int | None
-    spec: Spec
+    specs: Specs
     since: int  # exclusive: the stream's last sequence when the version began
     until: int | None  # inclusive; None: it has not ended
     zone: str | None = None  # on `system`: only this zone's events and the whole hub's are wanted
@@ -115,22 +113,15 @@ async def live_registrations(
     return [LiveRegistration(id, tuple(streams)) for id, streams in await cursor.fetchall()]
 
 
-def spec_of(language: str, filter_json: str) -> Spec:
-    """The compiled form of a stored filter."""
-    if language != "pairs":
-        raise ValueError(f"no such language: {language}")
-    return spec_of_pairs(parse_pairs(orjson.loads(filter_json)))
-
-
 async def _load(connection: Connection, wanted: Wanted) -> list[Version]:
     """Versions, a piece at a time, so that 100,000 do not stop the event loop."""
     shared = _shared_specs()
     found: list[Version] = []
     async for row in _rows(connection, wanted):
         id, registration, client, endpoint, since, until, language, filter_json, zone = row
-        spec = shared(language, filter_json)
+        specs = shared(language, filter_json)
         bounds = (since, until)
-        found.append(Version(id, registration, intern(client), endpoint, spec, *bounds, zone))
+        found.append(Version(id, registration, intern(client), endpoint, specs, *bounds, zone))
     return found
 
 
@@ -143,14 +134,14 @@ async def _rows(connection: Connection, wanted: Wanted) -> AsyncIterator[tuple[A
             yield row
 
 
-def _shared_specs() -> Callable[[str, str], Spec]:
-    """`spec_of`, once for each filter."""
-    specs: dict[tuple[str, str], Spec] = {}
+def _shared_specs() -> Callable[[str, str], Specs]:
+    """The compiled form of stored filters, once for each."""
+    specs: dict[tuple[str, str], Specs] = {}
 
-    def shared(*key: Any) -> Spec:
+    def shared(*key: Any) -> Specs:
         found = specs.get(key)
         if found is None:
-            found = specs[key] = spec_of(*key)
+            found = specs[key] = stored_filter(*key).specs()
         return found
 
     return shared

@@ -45,3 +45,22 @@ class TooManyRegistrations(EventHubError):
 
     code = "too_many_registrations"
     status = 413
+
+
+class FilterSyntax(BadRequest):
+    """The filter is not of its language; `line` and `column`, both from 1, say where."""
+
+    code = "filter_syntax"
+
+
+class UnknownLanguage(BadRequest):
+    """There is no such filter language; GET /v1/languages lists them."""
+
+    code = "unknown_language"
+
+
+class FilterTooLarge(EventHubError):
+    """The filter has more parts than the hub takes; split it into several registrations."""
+
+    code = "filter_too_large"
+    status = 422

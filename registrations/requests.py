@@ -7,8 +7,6 @@ here.
 
 from typing import Any, NamedTuple
 
-import orjson
-
 from eventhub import limits
 from eventhub.access.names import valid_name
 from eventhub.errors import (
@@ -22,23 +20,24 @@ from eventhub.errors import (
 from registrations.endpoints.addresses import CallbackAddresses
 from registrations.endpoints.callback_url import valid_url
 from registrations.errors import TooManyRegistrations
-from registrations.lang.pairs import FIELDS, parse_pairs
+from registrations.filters import (
+    FILTER_FIELDS,
+    Filter,
+    FilterChange,
+    parse_filter,
+    parse_filter_change,
+)
 
-LANGUAGE = "pairs"
-_CHANGE = frozenset(("streams", *FIELDS, "endpoint"))
+_CHANGE = frozenset(("streams", *FILTER_FIELDS, "endpoint"))
 _NEW = _CHANGE | {"callback", "client"}
 _ID_MAX = (1 << 63) - 1
-
-Filter = dict[str, Any]
 
 
 class NewRegistration(NamedTuple):
     """What one registration asks for. At most one of `endpoint` and `callback` is given."""
 
     streams: tuple[str, ...]
-    filter: (
-        Filter  # `domain`, `type`, `application`, `attributes`, without what was null or not given
-    )
+    filter: Filter
     endpoint: int | None
     callback: str | None  # a URL
     client: str | None
@@ -52,7 +51,7 @@ class RegistrationChange(NamedTuple):
     """What a change replaces; the rest stays."""
 
     streams: tuple[str, ...] | None  # None: they stay
-    filter: Filter  # fields that are given; null where the registration shall take anything
+    filter: FilterChange
     endpoint: int | None
     changes_endpoint: bool
 
@@ -81,30 +80,12 @@ def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistra
 def parse_change(body: Any) -> RegistrationChange:
     """What the body of a PATCH changes; nothing if it is empty."""
     fields = _object(body, _CHANGE)
-    given = {name: fields[name] for name in FIELDS if name in fields}
-    parse_pairs(given)
     return RegistrationChange(
         _streams(fields["streams"]) if "streams" in fields else None,
-        given,
+        parse_filter_change(fields),
         _endpoint(fields),
         "endpoint" in fields,
     )
-
-
-def merged(filter: Filter, change: Filter) -> Filter:
-    """A filter with the fields that are given; null takes one away."""
-    return {name: value for name, value in {**filter, **change}.items() if value is not None}
-
-
-def same_filter(one: Filter, other: Filter) -> bool:
-    """True if both were written alike, apart from the order of names."""
-    return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
-        other, option=orjson.OPT_SORT_KEYS
-    )
-
-
-def filter_text(filter: Filter) -> str:
-    return orjson.dumps(filter).decode()
 
 
 def _parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
@@ -121,9 +102,8 @@ def _parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
             message = "Give either an `endpoint` or a `callback`."
             raise InvalidField(message, field="callback")
         callback = valid_url(callback, addresses, field="callback")
-    given = {name: fields[name] for name in FIELDS if fields.get(name) is not None}
-    parse_pairs(given)
-    return NewRegistration(_streams(fields["streams"]), given, _endpoint(fields), callback, client)
+    filter = parse_filter(fields)
+    return NewRegistration(_streams(fields["streams"]), filter, _endpoint(fields), callback, client)
 
 
 def _object(item: Any, known: frozenset[str]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Registration(NamedTuple):
     client: str
     session: str
     streams: tuple[int, ...]
+    language: str
     filter_json: str
     endpoint_id: int | None
     url: str | None  # of the endpoint
@@ -47,6 +48,7 @@ class Wanted(NamedTuple):
     """The first version of a new registration."""
 
     streams: tuple[int, ...]
+    language: str
     filter_json: str
     endpoint_id: int | None
 
@@ -136,7 +138,7 @@ def insert(
     values = {
         **whose._asdict(),
         "barrier": barrier,
-        "language": "pairs",
+        "languages": [one.language for one in wanted],
         "streams": [f"{{{','.join(map(str, one.streams))}}}" for one in wanted],
         "filters": [one.filter_json for one in wanted],
         "endpoints": [one.endpoint_id for one in wanted],
@@ -170,12 +172,12 @@ def end_version(connection: Connection, registration: int, barrier: int) -> None
 
 def add_version(connection: Connection, registration: int, version: NewVersion) -> None:
     """The next version of a registration whose current one has ended."""
-    streams, filter_json, endpoint_id = version.wanted
+    streams, language, filter_json, endpoint_id = version.wanted
     values = {
         "registration": registration,
         "number": version.number,
         "streams": list(streams),
-        "language": "pairs",
+        "language": language,
         "filter": filter_json,
         "endpoint": endpoint_id,
         "barrier": version.barrier,

@@ -5,7 +5,6 @@ Bodies are read by requests.py, which is faster for lists of them.
 
 from typing import Any
 
-import orjson
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
@@ -13,6 +12,8 @@ from eventhub import limits
 from eventhub.access.fields import NameField, ObjectField
 from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
+from registrations.filters import PAIRS, stored_filter
+from registrations.lang.languages import LANGUAGES, Language
 from registrations.services import Shown
 
 _PAIRS = "Names, or dotted paths, and the values that they must have."
@@ -27,6 +28,26 @@ class StreamNamesField(serializers.ListField):
         )
 
 
+@extend_schema_field(
+    {
+        "oneOf": [{"type": "string"}, {"type": "object", "additionalProperties": {}}],
+        "nullable": True,
+    }
+)
+class FilterField(serializers.JSONField):
+    """A text, or an object where the language is of JSON."""
+
+
+class LanguageSerializer(serializers.Serializer):
+    name = serializers.ChoiceField(choices=list(LANGUAGES))
+    about = serializers.CharField()
+    example = FilterField()
+    kind = serializers.ChoiceField(choices=["text", "json"])
+    keys = serializers.ListField(
+        child=serializers.CharField(), help_text="At the top, in a language of JSON."
+    )
+
+
 class InterestSerializer(serializers.Serializer):
     streams = StreamNamesField(min_length=1)
     domain = serializers.CharField(required=False, allow_null=True, help_text="Any, if null.")
@@ -35,6 +56,12 @@ class InterestSerializer(serializers.Serializer):
         required=False, allow_null=True, help_text="One of the event's; any, if null."
     )
     attributes = serializers.DictField(required=False, allow_null=True, help_text=_PAIRS)
+    language = serializers.ChoiceField(
+        choices=list(LANGUAGES),
+        required=False,
+        help_text="Of `filter`; `pairs` has fields of its own.",
+    )
+    filter = FilterField(required=False, help_text="What is asked for, in the language.")
     endpoint = serializers.IntegerField(
         required=False, allow_null=True, help_text="Where the hub calls back."
     )
@@ -83,6 +110,13 @@ class RegistrationSerializer(ChangedSerializer):
     type = serializers.CharField(allow_null=True)
     application = serializers.CharField(allow_null=True)
     attributes = serializers.DictField()
+    language = serializers.ChoiceField(choices=list(LANGUAGES))
+    filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
+    predicate = serializers.CharField(help_text="The same in predicate form.")
+    warnings = serializers.ListField(
+        child=serializers.ChoiceField(choices=["never_matches", "always_matches"]),
+        help_text="What is probably a mistake.",
+    )
     total = serializers.IntegerField(help_text="How many pairs there are in `attributes`.")
     endpoint = serializers.IntegerField(allow_null=True)
     callback = serializers.CharField(allow_null=True, help_text="The endpoint's URL.")
@@ -123,7 +157,8 @@ MADE_ONE_OR_MORE = PolymorphicProxySerializer(
 def registration_json(shown: Shown) -> dict[str, Any]:
     """SUN-02, with `total` of SUN-08."""
     row = shown.row
-    wanted = orjson.loads(row.filter_json)
+    filter = stored_filter(row.language, row.filter_json)
+    wanted = filter.source if filter.language == PAIRS else {}
     attributes = wanted.get("attributes") or {}
     found = {
         "id": row.id,
@@ -134,6 +169,10 @@ def registration_json(shown: Shown) -> dict[str, Any]:
         "type": wanted.get("type"),
         "application": wanted.get("application"),
         "attributes": attributes,
+        "language": filter.language,
+        "filter": None if filter.language == PAIRS else filter.source,
+        "predicate": filter.predicate(),
+        "warnings": filter.warnings(),
         "total": len(attributes),
         "endpoint": row.endpoint_id,
         "callback": row.url,
@@ -144,3 +183,8 @@ def registration_json(shown: Shown) -> dict[str, Any]:
         },
     }
     return found if shown.secret is None else {**found, "secret": shown.secret}
+
+
+def language_json(language: Language) -> dict[str, Any]:
+    shown = language._asdict()
+    return {**shown, "keys": shown.pop("fields")}

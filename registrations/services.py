@@ -5,7 +5,6 @@ appended after the change could be seen, so a matcher that is behind gives the s
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-import orjson
 from django.db import transaction
 
 from eventhub import limits
@@ -19,14 +18,9 @@ from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
 from registrations.errors import TransientStream, UnknownEndpoint
+from registrations.filters import changed_filter, same_filter, stored_filter
 from registrations.owners import Owner
-from registrations.requests import (
-    NewRegistration,
-    RegistrationChange,
-    filter_text,
-    merged,
-    same_filter,
-)
+from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Registration, Vector, Wanted
 
 T = TypeVar("T")
@@ -56,7 +50,6 @@ def create_registrations(
     ids = _stream_ids(actor, [item.streams for item in items])
     names = {id: name for name, id in ids.items()}
     _refuse_transient([item.streams if item.calls_back else () for item in items], ids)
-    texts = [filter_text(item.filter) for item in items]
     with transaction.atomic():
         session = rows.lock_session(connection, owner.id)
         if session is None:
@@ -66,8 +59,8 @@ def create_registrations(
         callbacks = _callbacks(actor, owner, items)
         barrier = rows.new_barrier(connection)
         wanted = [
-            Wanted(tuple(ids[name] for name in item.streams), text, endpoint)
-            for item, text, endpoint in zip(items, texts, callbacks.ids, strict=True)
+            Wanted(tuple(ids[name] for name in item.streams), *item.filter.stored(), endpoint)
+            for item, endpoint in zip(items, callbacks.ids, strict=True)
         ]
         whose = rows.Belonging(actor.zone_id, owner.id, session.id)
         made = rows.show(connection, rows.insert(connection, whose, barrier, wanted))
@@ -247,19 +240,18 @@ def _changed(
     endpoint_id = change.endpoint if change.changes_endpoint else found.endpoint_id
     if endpoint_id is not None:
         _refuse_transient([streams], ids)
-    filter = merged(orjson.loads(found.filter_json), change.filter)
-    return Wanted(
-        tuple(ids[name] for name in streams),
-        filter_text(filter),
-        endpoint_id,
-    )
+    filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
+    return Wanted(tuple(ids[name] for name in streams), *filter.stored(), endpoint_id)
 
 
 def _same(found: Registration, wanted: Wanted) -> bool:
     return (
         set(found.streams) == set(wanted.streams)
         and found.endpoint_id == wanted.endpoint_id
-        and same_filter(orjson.loads(found.filter_json), orjson.loads(wanted.filter_json))
+        and same_filter(
+            stored_filter(found.language, found.filter_json),
+            stored_filter(wanted.language, wanted.filter_json),
+        )
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from eventhub.event.envelope import Event
 from registrations.catalog import Version
+from registrations.match.alternatives import FilterMatcher
 from registrations.match.strategies import new_matcher
 
 
@@ -18,7 +19,7 @@ class Interest:
 
     def __init__(self, passed: int) -> None:
         self.passed = passed  # the stream is matched up to this sequence
-        self._matcher = new_matcher()
+        self._matcher = FilterMatcher(new_matcher())
         self._versions: dict[int, Version] = {}
         self._ending: list[tuple[int, int]] = []  # (until, id), the earliest first
 
@@ -34,7 +35,7 @@ class Interest:
                 self._drop(version.id)
                 continue
             if version.id not in self._versions:
-                self._matcher.add(version.id, version.spec)
+                self._matcher.add(version.id, version.specs)
             self._versions[version.id] = version
             if version.until is not None:
                 heapq.heappush(self._ending, (version.until, version.id))

@@ -14,6 +14,7 @@ from eventhub.eventlog.stored import Stored
 from registrations.catalog import Version, live_registrations, versions_of_registrations
 from registrations.errors import UnknownRegistration
 from registrations.feed import Change, Feed
+from registrations.match.alternatives import FilterMatcher
 from registrations.match.strategies import new_matcher
 
 
@@ -26,7 +27,7 @@ class Interest:
         self._ids = frozenset(ids)
         self._stream_id = stream_id
         self._versions: dict[int, Version] = {}
-        self._matcher = new_matcher()
+        self._matcher = FilterMatcher(new_matcher())
         self._stale = True
 
     @classmethod
@@ -75,9 +76,9 @@ class Interest:
         except BaseException:
             self._stale = True
             raise
-        matcher = new_matcher()
+        matcher = FilterMatcher(new_matcher())
         for version in versions:
-            matcher.add(version.id, version.spec)
+            matcher.add(version.id, version.specs)
         self._versions, self._matcher = {version.id: version for version in versions}, matcher
 
 

@@ -2,8 +2,8 @@
 by equality (SUN-01, SUN-03, FOX-03). Plain.
 
 A name is a path into `attributes`: the exact name first, then dotted into nested objects. Values
-keep their JSON type: 1 equals 1.0, but not "1", and not true. The body is opaque and cannot be
-filtered on (RDY-10).
+keep their JSON type: 1 equals 1.0, but not "1", and not true; a list has the values of its members.
+The body is opaque and cannot be filtered on (RDY-10).
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,10 @@ from typing import Any
 from eventhub import limits
 from eventhub.errors import BodyNotFilterable, FieldTooLong, InvalidField, UnknownField
 from eventhub.event.envelope import Event
-
-Scalar = str | int | float | bool | None  # what a pair's value is
+from registrations.lang.ast import Scalar
+from registrations.lang.values import members, same, value_at
 
 FIELDS = ("domain", "type", "application", "attributes")  # what a filter may name
-_MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Pairs:
             return False
         if self.application is not None and self.application not in event.application:
             return False
-        return all(same(value_at(event.attributes, path), value) for path, value in self.attributes)
+        return all(_has(event.attributes, path, value) for path, value in self.attributes)
 
 
 def parse_pairs(fields: dict[str, Any]) -> Pairs:
@@ -71,6 +70,10 @@ def parse_pairs(fields: dict[str, Any]) -> Pairs:
     return Pairs(domain, type, tuple(attributes.items()), application)
 
 
+def _has(attributes: dict[str, Any], path: str, value: Scalar) -> bool:
+    return any(same(one, value) for one in members(value_at(attributes, path)))
+
+
 def _text(fields: dict[str, Any], name: str) -> str | None:
     value = fields.get(name)
     if value is None:
@@ -80,21 +83,3 @@ def _text(fields: dict[str, Any], name: str) -> str | None:
     if len(value) > limits.TEXT_CHARS_MAX:
         raise FieldTooLong(field=name, chars_max=limits.TEXT_CHARS_MAX)
     return value
-
-
-def value_at(attributes: dict[str, Any], path: str) -> Any:
-    """The value at a path, or a marker that equals nothing."""
-    found = attributes.get(path, _MISSING)
-    if found is not _MISSING or "." not in path:
-        return found
-    inside: Any = attributes
-    for step in path.split("."):
-        if not isinstance(inside, dict) or step not in inside:
-            return _MISSING
-        inside = inside[step]
-    return inside
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equality of JSON values: numbers by value, and true is not 1."""
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)

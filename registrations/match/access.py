@@ -18,11 +18,20 @@ from bisect import bisect_left, insort
 from typing import Any
 
 from eventhub.event.envelope import Event
-from registrations.match.atoms import Key, atoms_of, canonical, nested_pairs
-from registrations.match.conjunctions import Atom, Conjunction, Couple, Gate, conjunction_of, end
+from registrations.lang.evaluate import Kin, only_itself
+from registrations.match.atoms import Key, atoms_of, canonical, keys_of, nested_pairs
+from registrations.match.conjunctions import (
+    Atom,
+    Conjunction,
+    Couple,
+    Gate,
+    conjunction_of,
+    end,
+)
 from registrations.match.gates import GateKey, gate_of, gates_of
 from registrations.match.matcher import Counters
 from registrations.match.spec import Spec
+from registrations.match.tests import NO_TRIAL, Tests, Trial
 
 PARTNERS_FEW = 32  # so many are asked for one by one; the keys of more are intersected
 
@@ -34,8 +43,9 @@ class AccessMatcher:
     all that hangs on a pair.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kin: Kin = only_itself) -> None:
         self.counters = Counters()
+        self._tests = Tests(kin)
         self._gates: dict[GateKey, Gate] = {}
         self._places: dict[int, Conjunction] = {}
 
@@ -45,8 +55,11 @@ class AccessMatcher:
         gate = self._gates.get(key)
         if gate is None:
             gate = self._gates[key] = Gate(key)
-        place, reviews = conjunction_of(gate, atoms_of(spec))
+        tests = self._tests.of(spec.tests) if spec.tests else ()
+        place, reviews = conjunction_of(gate, atoms_of(spec), tests)
         self.counters.rebuilds += reviews
+        if place.tests and not place.ids:
+            self._tests.use(place.tests)
         if not place.ids or id > place.ids[-1]:
             place.ids.append(id)
         else:
@@ -60,28 +73,42 @@ class AccessMatcher:
         del place.ids[bisect_left(place.ids, id)]
         if not place.ids:
             end(place)
+            if place.tests:
+                self._tests.forget(place.tests)
             if not place.gate.conjunctions:
                 del self._gates[place.gate.key]
 
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
+        trial = Trial(self._tests, event) if self._tests.known else NO_TRIAL
         for key in gates_of(event):
             if (gate := self._gates.get(key)) is not None:
-                self._match_gate(gate, event.attributes, due)
+                self._match_gate(gate, event.attributes, trial, due)
+        if trial is not NO_TRIAL:
+            self.counters.evaluated += trial.evaluated
         return due
 
-    def _match_gate(self, gate: Gate, attributes: dict[str, Any], due: list[int]) -> None:
+    def _match_gate(
+        self, gate: Gate, attributes: dict[str, Any], trial: Trial, due: list[int]
+    ) -> None:
         present = known_atoms(gate.names, attributes)
         lookups = len(attributes)
+        inside: dict[str, Any] | None = None
         if gate.prefixes:
             inside = dict(nested_pairs(attributes, gate.prefixes))
             present |= known_atoms(gate.names, inside)
             lookups += len(inside)
-        everything = gate.conjunctions.get(())
-        if everything is not None:
-            due += everything.ids
+        if gate.everything is not None:
+            due += gate.everything
+        touched = collect(present, trial, due)
+        if gate.loose:
+            touched += verify(gate.loose, present, trial, due)
+        if gate.anchored:
+            for path in (*attributes, *(inside or ())):
+                if path in gate.anchored:
+                    touched += verify(gate.anchored[path], present, trial, due)
         self.counters.lookups += lookups
-        self.counters.touched += collect(present, due)
+        self.counters.touched += touched
 
     def __len__(self) -> int:
         return len(self._places)
@@ -103,13 +130,16 @@ def known_atoms(names: dict[str, dict[Key, Atom]], pairs: dict[str, Any]) -> set
     for path, value in pairs.items():
         if (values := values_of(path)) is not None:
             if value.__class__ is not str:
+                if value.__class__ is list:
+                    present.update(values[key] for key in keys_of(value) if key in values)
+                    continue
                 value = canonical(value)
             if value in values:
                 present.add(values[value])
     return present
 
 
-def collect(present: set[Atom], due: list[int]) -> int:
+def collect(present: set[Atom], trial: Trial, due: list[int]) -> int:
     """Add the registrations of every conjunction that holds; how many were looked at."""
     touched = 0
     for atom in present:
@@ -123,11 +153,11 @@ def collect(present: set[Atom], due: list[int]) -> int:
         touched += len(found)
         for partner in found:
             if partner in present:
-                touched += collect_couple(partners[partner], present, due)
+                touched += collect_couple(partners[partner], present, trial, due)
     return touched
 
 
-def collect_couple(couple: Couple, present: set[Atom], due: list[int]) -> int:
+def collect_couple(couple: Couple, present: set[Atom], trial: Trial, due: list[int]) -> int:
     """The same for two atoms that are there; how many were looked at beyond the two."""
     if (both := couple.both) is not None:
         due += both
@@ -135,6 +165,15 @@ def collect_couple(couple: Couple, present: set[Atom], due: list[int]) -> int:
         return 0
     holds = present.issuperset
     for conjunction in more:
-        if holds(conjunction.rest):
+        if holds(conjunction.rest) and (not conjunction.tests or trial.passes(conjunction.tests)):
             due += conjunction.ids
     return len(more)
+
+
+def verify(listed: list[Conjunction], present: set[Atom], trial: Trial, due: list[int]) -> int:
+    """The same for what has more atoms, which cost little, or tests."""
+    holds = present.issuperset
+    for conjunction in listed:
+        if holds(conjunction.rest) and (not conjunction.tests or trial.passes(conjunction.tests)):
+            due += conjunction.ids
+    return len(listed)

@@ -4,7 +4,7 @@ An atom is a tuple, never a text put together from parts, so no separator can be
 is in a part (SUN-06).
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any
 
 from registrations.match.spec import Spec
@@ -29,6 +29,13 @@ def canonical(value: Any) -> Key:
 def atoms_of(spec: Spec) -> tuple[Pair, ...]:
     """The atoms of a spec in their order; a pair given twice counts once (SUN-08)."""
     return tuple(dict.fromkeys((path, canonical(value)) for path, value in spec.pairs))
+
+
+def keys_of(value: Any) -> Iterable[Key]:
+    """The keys of an event's value, each once: of a list those of its members."""
+    if isinstance(value, list):
+        return dict.fromkeys(map(canonical, value))
+    return (canonical(value),)
 
 
 def prefixes_of(path: str) -> list[str]:

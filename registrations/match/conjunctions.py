@@ -4,6 +4,7 @@ on them. Plain; the rules stand in access.py.
 
 from registrations.match.atoms import Key, Pair, prefixes_of
 from registrations.match.gates import GateKey
+from registrations.match.tests import Test, anchor_of
 
 REVIEW_MIN = 16  # conjunctions on one atom; below it a look costs more than it saves
 
@@ -11,7 +12,9 @@ REVIEW_MIN = 16  # conjunctions on one atom; below it a look costs more than it 
 class Atom:
     """A pair that registrations of one gate ask for."""
 
-    __slots__ = ("alone", "frequency", "number", "partners", "path", "posted", "review_at", "value")
+    __slots__ = (
+        *("alone", "frequency", "number", "partners", "path", "posted", "review_at", "value"),
+    )
 
     def __init__(self, number: int, path: str, value: Key) -> None:
         self.number = number  # orders the atoms of a conjunction, so that equal ones are found
@@ -19,7 +22,8 @@ class Atom:
         self.value = value
         self.frequency = 0  # conjunctions that have it
         self.alone: list[int] | None = None  # registrations that ask for nothing else
-        self.partners: dict[Atom, Couple] | None = None  # by the second rarest of a conjunction
+        # by the second rarest of a conjunction; by itself, if it has no other one but has tests
+        self.partners: dict[Atom, Couple] | None = None
         self.posted = 0  # conjunctions under its partners
         self.review_at = REVIEW_MIN
 
@@ -31,47 +35,60 @@ class Couple:
 
     def __init__(self) -> None:
         self.both: list[int] | None = None  # registrations that ask for nothing else
-        self.more: list[Conjunction] | None = None  # those that have others, to be verified
+        self.more: list[Conjunction] | None = None  # others or tests are to be verified
 
 
 class Conjunction:
-    """A set of atoms, and the registrations that ask for exactly these, ascending."""
+    """A set of atoms and of tests, and the registrations that ask for exactly these, ascending."""
 
-    __slots__ = ("access", "at", "atoms", "gate", "ids", "partner", "rest")
+    __slots__ = ("access", "at", "atoms", "gate", "ids", "listed", "partner", "rest", "tests")
 
-    def __init__(self, gate: "Gate", atoms: tuple[Atom, ...]) -> None:
+    def __init__(self, gate: "Gate", atoms: tuple[Atom, ...], tests: tuple[Test, ...]) -> None:
         self.gate = gate
         self.atoms = atoms  # ascending by number
+        self.tests = tests  # ascending by number
         self.ids: list[int] = []
         self.access: Atom | None = None  # the rarest: it hangs there ...
         self.partner: Atom | None = None  # ... under the second rarest, ...
         self.rest: tuple[Atom, ...] = ()  # ... and the others are to be verified
-        self.at = 0  # its place in `more`
+        self.listed: list[Conjunction] | None = None  # with others that are to be verified ...
+        self.at = 0  # ... and its place there
 
 
 class Gate:
     """What registrations of one domain, one type and one application (None: any) ask for."""
 
-    __slots__ = ("atoms_made", "conjunctions", "key", "names", "prefixes")
+    __slots__ = (
+        *("anchored", "atoms_made", "conjunctions", "everything", "key", "loose", "names"),
+        "prefixes",
+    )
 
     def __init__(self, key: GateKey) -> None:
         self.key = key
         self.names: dict[str, dict[Key, Atom]] = {}
-        self.conjunctions: dict[tuple[Atom, ...], Conjunction] = {}  # (): no pairs (SUN-05)
+        self.conjunctions: dict[Parts, Conjunction] = {}
+        self.everything: list[int] | None = None  # registrations that ask for no more (SUN-05)
+        self.anchored: dict[str, list[Conjunction]] = {}  # no atoms: by an attribute they need ...
+        self.loose: list[Conjunction] = []  # ... and those that need none
         self.prefixes: dict[str, int] = {}  # objects to open in events, and how many paths go there
         self.atoms_made = 0
 
 
-def conjunction_of(gate: Gate, pairs: tuple[Pair, ...]) -> tuple[Conjunction, int]:
-    """The conjunction of these pairs, made and posted if there is none; and how many atoms were
-    looked at anew because of it.
+Parts = tuple[Atom | Test, ...]  # the atoms, then the tests, each ascending by number
+
+
+def conjunction_of(
+    gate: Gate, pairs: tuple[Pair, ...], tests: tuple[Test, ...]
+) -> tuple[Conjunction, int]:
+    """The conjunction of these pairs and tests, made and posted if there is none; and how many
+    atoms were looked at anew because of it.
     """
-    atoms = [_atom(gate, path, value) for path, value in pairs]
-    key = _in_order(atoms)
+    atoms = _in_order([_atom(gate, path, value) for path, value in pairs])
+    key = atoms + tests
     found = gate.conjunctions.get(key)
     if found is not None:
         return found, 0
-    made = gate.conjunctions[key] = Conjunction(gate, key)
+    made = gate.conjunctions[key] = Conjunction(gate, atoms, tests)
     for atom in atoms:
         atom.frequency += 1
     post(made)
@@ -81,7 +98,7 @@ def conjunction_of(gate: Gate, pairs: tuple[Pair, ...]) -> tuple[Conjunction, in
 def end(gone: Conjunction) -> None:
     """Take a conjunction out, and the atoms that only it had."""
     unpost(gone)
-    del gone.gate.conjunctions[gone.atoms]
+    del gone.gate.conjunctions[gone.atoms + gone.tests]
     for atom in gone.atoms:
         atom.frequency -= 1
         if not atom.frequency:
@@ -91,13 +108,17 @@ def end(gone: Conjunction) -> None:
 def post(conjunction: Conjunction) -> None:
     """Hang it on its rarest atom, there under the second rarest."""
     if not conjunction.atoms:
+        if conjunction.tests:
+            _anchor(conjunction)
+        else:
+            conjunction.gate.everything = conjunction.ids
         return
     access, *others = sorted(conjunction.atoms, key=_frequency_of)
     conjunction.access = access
-    if not others:
+    if not others and not conjunction.tests:
         access.alone = conjunction.ids
         return
-    partner = conjunction.partner = others[0]
+    partner = conjunction.partner = others[0] if others else access
     if access.partners is None:
         access.partners = {}
     couple = access.partners.get(partner)
@@ -105,33 +126,33 @@ def post(conjunction: Conjunction) -> None:
         couple = access.partners[partner] = Couple()
     access.posted += 1
     conjunction.rest = tuple(others[1:])
-    if not conjunction.rest:
+    if not conjunction.rest and not conjunction.tests:
         couple.both = conjunction.ids
         return
-    if couple.more is None:
-        couple.more = []
-    conjunction.at = len(couple.more)
-    couple.more.append(conjunction)
+    couple.more = couple.more or []
+    _list(conjunction, couple.more)
 
 
 def unpost(conjunction: Conjunction) -> None:
     """The opposite of `post`, at the same cost however many hang there."""
+    _unlist(conjunction)
     access, partner = conjunction.access, conjunction.partner
     if access is None:
+        if not conjunction.tests:
+            conjunction.gate.everything = None
+        anchor = anchor_of(test.node for test in conjunction.tests)
+        if anchor is not None and not conjunction.gate.anchored[anchor]:
+            del conjunction.gate.anchored[anchor]
+            _leave_path(conjunction.gate, anchor)
         return
     if partner is None or access.partners is None:
         access.alone = None
         return
     access.posted -= 1
     couple = access.partners[partner]
-    if not conjunction.rest:
+    if not conjunction.rest and not conjunction.tests:
         couple.both = None
-    elif couple.more is not None:
-        last = couple.more.pop()
-        if last is not conjunction:
-            couple.more[conjunction.at] = last
-            last.at = conjunction.at
-        couple.more = couple.more or None
+    couple.more = couple.more or None
     if couple.both is None and couple.more is None:
         del access.partners[partner]
         access.partners = access.partners or None
@@ -156,8 +177,7 @@ def _atom(gate: Gate, path: str, value: Key) -> Atom:
     values = gate.names.get(path)
     if values is None:
         values = gate.names[path] = {}
-        for prefix in prefixes_of(path):
-            gate.prefixes[prefix] = gate.prefixes.get(prefix, 0) + 1
+        _enter_path(gate, path)
     atom = values.get(value)
     if atom is None:
         gate.atoms_made += 1
@@ -171,7 +191,42 @@ def _forget(gate: Gate, atom: Atom) -> None:
     if values:
         return
     del gate.names[atom.path]
-    for prefix in prefixes_of(atom.path):
+    _leave_path(gate, atom.path)
+
+
+def _anchor(conjunction: Conjunction) -> None:
+    gate, anchor = conjunction.gate, anchor_of(test.node for test in conjunction.tests)
+    if anchor is None:
+        _list(conjunction, gate.loose)
+        return
+    if anchor not in gate.anchored:
+        gate.anchored[anchor] = []
+        _enter_path(gate, anchor)
+    _list(conjunction, gate.anchored[anchor])
+
+
+def _list(conjunction: Conjunction, others: list[Conjunction]) -> None:
+    conjunction.listed, conjunction.at = others, len(others)
+    others.append(conjunction)
+
+
+def _unlist(conjunction: Conjunction) -> None:
+    if conjunction.listed is None:
+        return
+    last = conjunction.listed.pop()
+    if last is not conjunction:
+        conjunction.listed[conjunction.at] = last
+        last.at = conjunction.at
+    conjunction.listed = None
+
+
+def _enter_path(gate: Gate, path: str) -> None:
+    for prefix in prefixes_of(path):
+        gate.prefixes[prefix] = gate.prefixes.get(prefix, 0) + 1
+
+
+def _leave_path(gate: Gate, path: str) -> None:
+    for prefix in prefixes_of(path):
         gate.prefixes[prefix] -= 1
         if not gate.prefixes[prefix]:
             del gate.prefixes[prefix]

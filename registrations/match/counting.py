@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from eventhub.event.envelope import Event
-from registrations.match.atoms import Key, atoms_of, canonical, nested_pairs, prefixes_of
+from registrations.lang.evaluate import Kin, only_itself
+from registrations.match.atoms import Key, atoms_of, keys_of, nested_pairs, prefixes_of
 from registrations.match.gates import GateKey, gate_of, gates_of
 from registrations.match.matcher import Counters
 from registrations.match.spec import Spec
+from registrations.match.tests import Test, Tests, Trial
 
 K = TypeVar("K")
 HashKey = tuple[GateKey, str, Key]  # one per (domain, type, application, name=value) (SUN-06)
@@ -40,13 +42,14 @@ class Trace(NamedTuple):
 class Registration:
     """A counter and what it must reach."""
 
-    __slots__ = ("counter", "gate", "id", "keys", "total")
+    __slots__ = ("counter", "gate", "id", "keys", "tests", "total")
 
-    def __init__(self, id: int, spec: Spec) -> None:
+    def __init__(self, id: int, spec: Spec, tests: tuple[Test, ...]) -> None:
         self.gate = gate = gate_of(spec)
         self.id = id
         self.keys: tuple[HashKey, ...] = tuple((gate, *atom) for atom in atoms_of(spec))
         self.total = len(self.keys)
+        self.tests = tests  # of what is due besides, before it is told
         self.counter = 0
 
 
@@ -56,8 +59,9 @@ Entry = dict[int, Registration]  # the list of pointers, from which any can be t
 class CountingMatcher:
     """The index, the zero-pair buckets, and how many registrations use each gate and path."""
 
-    def __init__(self) -> None:
+    def __init__(self, kin: Kin = only_itself) -> None:
         self.counters = Counters()
+        self._tests = Tests(kin)
         self._registrations: dict[int, Registration] = {}
         self._index: dict[HashKey, Entry] = {}
         self._no_pairs: dict[GateKey, Entry] = {}  # total 0: the counters would never tell (SUN-05)
@@ -66,7 +70,8 @@ class CountingMatcher:
 
     def add(self, id: int, spec: Spec) -> None:
         self.remove(id)
-        made = self._registrations[id] = Registration(id, spec)
+        made = self._registrations[id] = Registration(id, spec, self._tests.of(spec.tests))
+        self._tests.use(made.tests)
         _count_up(self._gates, made.gate)
         if not made.keys:
             self._no_pairs.setdefault(made.gate, {})[id] = made
@@ -79,6 +84,7 @@ class CountingMatcher:
         gone = self._registrations.pop(id, None)
         if gone is None:
             return
+        self._tests.forget(gone.tests)
         _count_down(self._gates, gone.gate)
         if not gone.keys:
             _take_out(self._no_pairs, gone.gate, id)
@@ -99,7 +105,7 @@ class CountingMatcher:
         due = [id for gate in gates for id in self._no_pairs.get(gate, ())]
         visited: list[Registration] = []
         lookups = 0
-        for key in keys_of(event, gates, self._prefixes):
+        for key in event_keys(event, gates, self._prefixes):
             lookups += 1
             entry = self._index.get(key, {})
             count(entry, visited, due)
@@ -107,9 +113,17 @@ class CountingMatcher:
                 counters = {id: registration.counter for id, registration in entry.items()}
                 steps.append(Step(*key[1:], counters, tuple(due)))
         reset(visited)
+        due = self._passing(due, event)
         self.counters.lookups += lookups
         self.counters.touched += len(visited)
         return Trace(due, lookups, len(visited), steps or [])
+
+    def _passing(self, due: list[int], event: Event) -> list[int]:
+        """Of what is due by its pairs, what passes its tests."""
+        trial = Trial(self._tests, event)
+        passing = [id for id in due if trial.passes(self._registrations[id].tests)]
+        self.counters.evaluated += trial.evaluated
+        return passing
 
     def dump(self) -> list[tuple[HashKey, list[int]]]:
         """Every hash entry with its registrations, in one order however it grew (SUN-07, SUN-10);
@@ -133,12 +147,13 @@ class CountingMatcher:
         return len(self._registrations)
 
 
-def keys_of(event: Event, gates: list[GateKey], prefixes: dict[str, int]) -> Iterator[HashKey]:
+def event_keys(event: Event, gates: list[GateKey], prefixes: dict[str, int]) -> Iterator[HashKey]:
     """The hash keys of an event: each of its pairs under each gate."""
     pairs = [*event.attributes.items(), *nested_pairs(event.attributes, prefixes)]
     for gate in gates:
         for path, value in pairs:
-            yield gate, path, canonical(value)
+            for key in keys_of(value):
+                yield gate, path, key
 
 
 def count(entry: Entry, visited: list[Registration], due: list[int]) -> None:

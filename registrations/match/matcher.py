@@ -15,6 +15,9 @@ class Counters:
 
     lookups: int = 0  # one per pair of an event and gate (domain and type) that may hold it
     touched: int = 0  # what was looked at because of a pair it has in common with an event
+    evaluated: int = 0  # tests that were tried; one of several conjunctions counts once an event
+    compared: int = 0  # signatures that were compared with an event's fields (OIF-25)
+    shadowed: int = 0  # tests whose answer followed from that of another (OIF-28)
     rebuilds: int = 0  # parts of the structure that were made anew; see each strategy
 
 

@@ -2,7 +2,10 @@
 other strategies are compared with. Plain.
 """
 
+from typing import Protocol
+
 from eventhub.event.envelope import Event
+from registrations.lang.evaluate import Kin, holds, only_itself
 from registrations.lang.pairs import Pairs
 from registrations.match.matcher import Counters
 from registrations.match.spec import Spec
@@ -11,19 +14,38 @@ from registrations.match.spec import Spec
 class ScanMatcher:
     """All specs in a dictionary, each evaluated as its language says."""
 
-    def __init__(self) -> None:
+    def __init__(self, kin: Kin = only_itself) -> None:
         self.counters = Counters()
-        self._pairs: dict[int, Pairs] = {}
+        self.kin = kin
+        self._specs: dict[int, Spec] = {}
 
     def add(self, id: int, spec: Spec) -> None:
-        self._pairs[id] = Pairs(*spec)
+        self._specs[id] = spec
 
     def remove(self, id: int) -> None:
-        self._pairs.pop(id, None)
+        self._specs.pop(id, None)
 
     def match(self, event: Event) -> list[int]:
-        self.counters.touched += len(self._pairs)
-        return [id for id, pairs in self._pairs.items() if pairs.matches(event)]
+        self.counters.touched += len(self._specs)
+        return [id for id, spec in self._specs.items() if matches(spec, event, self)]
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self._specs)
+
+
+class Evaluating(Protocol):
+    """A matcher that evaluates whole specs."""
+
+    counters: Counters
+    kin: Kin
+
+
+def matches(spec: Spec, event: Event, by: Evaluating) -> bool:
+    """What a spec says of an event, its tests one by one until one does not hold."""
+    if not Pairs(*spec[:4]).matches(event):
+        return False
+    for test in spec.tests:
+        by.counters.evaluated += 1
+        if not holds(test, event, by.kin):
+            return False
+    return True

@@ -1,16 +1,22 @@
-"""A registration's compiled, immutable form: what an event must have, in one conjunction. Plain.
+"""A conjunction, the form in which matchers take what a registration asks for: a gate, pairs and
+tests, all of which must hold. Plain.
 
 It knows nothing of tickets, streams or clients: a matcher gives each spec a number of its caller's.
 """
 
 from typing import NamedTuple
 
-from registrations.lang.pairs import Pairs, Scalar
+from registrations.lang.ast import Compare, Const, Node, OfType, Path, Scalar
+from registrations.lang.normal import Alternative, normal
+from registrations.lang.pairs import Pairs
+from registrations.lang.printed import printed
+
+_GATE = ("domain", "type", "application")
 
 
 class Spec(NamedTuple):
-    """A domain, a type and an application (None: any) and pairs of a path and a value, all of which
-    must hold.
+    """A domain, a type and an application (None: any), pairs of a path and a value, and whatever
+    else is to be verified.
 
     Two specs that ask for the same may differ as tuples (the order of pairs, 1 and 1.0); and in
     Python `1 == True`, so specs are compared through `registrations.match.atoms.atoms_of`.
@@ -20,8 +26,41 @@ class Spec(NamedTuple):
     type: str | None = None
     pairs: tuple[tuple[str, Scalar], ...] = ()
     application: str | None = None
+    tests: tuple[Node, ...] = ()  # in one order, each once
+
+
+Specs = tuple[Spec, ...]  # of one filter: an event matches if it matches one of them
 
 
 def spec_of(pairs: Pairs) -> Spec:
     """The spec of a registration in the pairs language."""
     return Spec(pairs.domain, pairs.type, pairs.attributes, pairs.application)
+
+
+def specs_of(node: Node) -> Specs:
+    """The specs of a filter; none: it never matches. Raises FilterTooLarge."""
+    return tuple(_spec(alternative) for alternative in normal(node))
+
+
+def _spec(alternative: Alternative) -> Spec:
+    """What is no equality of an attribute and no part of the gate becomes a test; so does an empty
+    text of the envelope, which is missing to a filter and a domain to a gate.
+    """
+    gate: dict[str, str] = {}
+    pairs: list[tuple[str, Scalar]] = []
+    tests: list[Node] = []
+    for part in sorted(alternative, key=printed):
+        match part:
+            case Compare("=", Path(name, "attributes"), Const(value)):
+                pairs.append((name, value))
+            case Compare("=", Path(name, "envelope"), Const(str(value))) if value and name in _GATE:
+                if gate.setdefault(name, value) != value:
+                    tests.append(part)  # two applications
+            case OfType(str(domain), type):
+                if gate.setdefault("domain", domain) != domain or type is not None:
+                    tests.append(part)
+            case _:
+                tests.append(part)
+    return Spec(
+        gate.get("domain"), gate.get("type"), tuple(pairs), gate.get("application"), tuple(tests)
+    )

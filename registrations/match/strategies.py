@@ -1,22 +1,38 @@
-"""The strategies of matching by name. Plain."""
+"""The strategies of matching by name (OIF-30). Plain."""
 
-from collections.abc import Callable
+from typing import Protocol
 
+from registrations.lang.evaluate import Kin, only_itself
 from registrations.match.access import AccessMatcher
+from registrations.match.compiled import CompileMatcher
 from registrations.match.counting import CountingMatcher
+from registrations.match.lattice import LatticeMatcher
 from registrations.match.matcher import Matcher
+from registrations.match.memo import MemoMatcher
 from registrations.match.scan import ScanMatcher
+from registrations.match.sig import SigMatcher
 
-STRATEGIES: dict[str, Callable[[], Matcher]] = {
+
+class Make(Protocol):
+    """Makes an empty matcher; without `kin` types have no declared ones above them."""
+
+    def __call__(self, kin: Kin = only_itself) -> Matcher: ...
+
+
+STRATEGIES: dict[str, Make] = {
     "access": AccessMatcher,  # the default: each conjunction under its rarest pair
     "counting": CountingMatcher,  # SUN's counters, readable and traced
+    "sig": SigMatcher,  # OIF's: signatures before evaluations,
+    "memo": MemoMatcher,  # ... the same once for each set of fields,
+    "lattice": LatticeMatcher,  # ... signatures by what they hold,
+    "compile": CompileMatcher,  # ... and all subscriptions as one program
     "scan": ScanMatcher,  # the oracle
 }
 
 
-def new_matcher(strategy: str = "access") -> Matcher:
+def new_matcher(strategy: str = "access", kin: Kin = only_itself) -> Matcher:
     """An empty matcher. Raises ValueError if there is no such strategy."""
     make = STRATEGIES.get(strategy)
     if make is None:
         raise ValueError(f"no strategy {strategy!r}; known: {', '.join(STRATEGIES)}")
-    return make()
+    return make(kin)

@@ -44,8 +44,8 @@ RETURNING b.streams, b.segments::text[], b.sequences
 -- Numbers ascend in the order given; each registration with its first version.
 WITH given AS (
     SELECT nextval(pg_get_serial_sequence('registrations', 'id')) AS id, g.*
-      FROM unnest(%(streams)s::text[], %(filters)s::text[], %(endpoints)s::bigint[]) WITH ORDINALITY
-           AS g (streams, filter, endpoint_id, n)
+      FROM unnest(%(streams)s::text[], %(languages)s::text[], %(filters)s::text[], %(endpoints)s::bigint[])
+           WITH ORDINALITY AS g (streams, language, filter, endpoint_id, n)
      ORDER BY g.n
 ), made AS (
     INSERT INTO registrations (id, zone_id, client_id, session_id)
@@ -53,7 +53,7 @@ WITH given AS (
 ), versions AS (
     INSERT INTO registration_versions
            (registration_id, number, streams, language, filter, endpoint_id, from_barrier)
-    SELECT id, 1, streams::bigint[], %(language)s, filter::json, endpoint_id, %(barrier)s FROM given ORDER BY n
+    SELECT id, 1, streams::bigint[], language, filter::json, endpoint_id, %(barrier)s FROM given ORDER BY n
 )
 SELECT id FROM given ORDER BY n
 
@@ -92,7 +92,7 @@ SELECT COALESCE(array_agg(DISTINCT s.id), '{}') FROM ended, unnest(ended.streams
 
 -- name: list_registrations
 -- Those all of whose streams the actor may listen to: by patterns (null: all), and to `system`.
-SELECT r.id, c.name, s.name, v.streams, v.filter::text, v.endpoint_id, e.url, v.number,
+SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_id, e.url, v.number,
        (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
@@ -111,7 +111,7 @@ SELECT r.id, c.name, s.name, v.streams, v.filter::text, v.endpoint_id, e.url, v.
  LIMIT %(count)s
 
 -- name: show_registrations
-SELECT r.id, c.name, s.name, v.streams, v.filter::text, v.endpoint_id, e.url, v.number,
+SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_id, e.url, v.number,
        (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier
   FROM registrations r
   JOIN clients c ON c.id = r.client_id

@@ -58,7 +58,7 @@ CREATE TABLE registration_versions (
     registration_id bigint NOT NULL REFERENCES registrations,
     number          integer NOT NULL,         -- 1, 2, 3, ...
     streams         bigint[] NOT NULL,        -- as named, each once
-    language        text NOT NULL,            -- `pairs`
+    language        text NOT NULL,            -- of registrations.lang
     filter          json NOT NULL,            -- as it was written; json keeps the text, jsonb would refuse \u0000
     endpoint_id     bigint REFERENCES endpoints,
     from_barrier    bigint NOT NULL REFERENCES barriers,

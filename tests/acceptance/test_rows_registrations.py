@@ -63,8 +63,8 @@ async def indexed(hub: LiveHub, zone: LiveZone) -> tuple[object, object]:
     counting, access = CountingMatcher(), AccessMatcher()
     async with await psycopg.AsyncConnection.connect(hub.database_url) as connection:
         for version in await catalog.versions_of_stream(connection, stream_id, 0):
-            counting.add(version.id, version.spec)
-            access.add(version.id, version.spec)
+            counting.add(version.id, *version.specs)
+            access.add(version.id, *version.specs)
     return counting.dump(), access.size()
 
 

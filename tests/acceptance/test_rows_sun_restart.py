@@ -15,7 +15,7 @@ from tests.sink import Sink
 def take(matcher: CountingMatcher, versions: list[Version]) -> None:
     for version in versions:
         if version.until is None:
-            matcher.add(version.id, version.spec)
+            matcher.add(version.id, *version.specs)
         else:
             matcher.remove(version.id)
 

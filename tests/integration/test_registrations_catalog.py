@@ -72,8 +72,8 @@ async def test_versions_have_the_bounds_of_the_stream(
 
     first, second = sorted(await catalog.versions_of_stream(connection, orders, 0))
     assert (first.registration, first.since, first.until) == (made["id"], 3, 5)
-    assert first.spec == Spec("shop", None, (("n", 1),))
-    assert (second.since, second.until, second.spec) == (5, None, Spec("shop"))
+    assert first.specs == (Spec("shop", None, (("n", 1),)),)
+    assert (second.since, second.until, second.specs) == (5, None, (Spec("shop"),))
     assert (first.endpoint_id, first.client) == (made["endpoint"], made["client"])
     assert [first.holds(sequence) for sequence in (3, 4, 5, 6)] == [False, True, True, False]
     assert await catalog.versions_of_stream(connection, orders, 5) == [second]
@@ -100,7 +100,7 @@ async def test_versions_of_registrations_need_no_callback(
     found = sorted(await catalog.versions_of_registrations(connection, ids, orders, 0))
     assert [version.registration for version in found] == [one["id"], two["id"]]
     assert found[0].endpoint_id is None
-    assert found[0].spec == Spec()
+    assert found[0].specs == (Spec(),)
     [(client_id,)] = zone.hub.sql("SELECT client_id FROM registrations WHERE id = %s", other["id"])
     live = await catalog.live_registrations(connection, client_id, ids)
     assert live == [(one["id"], (orders,)), (two["id"], (orders,))]
@@ -114,7 +114,7 @@ async def test_of_system_the_zones_own_events_and_the_whole_hubs_are_wanted(
 ) -> None:
     made = register(zone, {"streams": ["system"], "type": "key.revoked"})
     [version] = await catalog.versions_of_registrations(connection, [made["id"]], 1, 0)
-    assert version.spec == Spec(None, "key.revoked")
+    assert version.specs == (Spec(None, "key.revoked"),)
     of: list[dict[str, str]] = [{"zone": zone.name}, {"zone": "another"}, {}]  # {}: the hub's
     told = [version.may_tell(Event("eventhub", "key.revoked", each)) for each in of]
     assert told == [True, False, True]
@@ -173,7 +173,7 @@ async def test_twenty_thousand_versions_load_at_once_and_end_with_their_client(
     found = await catalog.versions_of_stream(connection, orders, 0)
     loaded = time.monotonic()
     assert len({version.id for version in found}) == 20_000
-    assert len({id(version.spec) for version in found}) == 100
+    assert len({id(version.specs) for version in found}) == 100
     assert call(zone, "DELETE", "/v1/clients/large") is None
     assert await catalog.versions_of_stream(connection, orders, 0) == []
     assert loaded - made < 2

@@ -4,6 +4,8 @@ export type ProblemBody = components["schemas"]["Problem"] & {
   first_available?: number | { sequence: number };
   current?: number | { sequence: number };
   breaks?: string[];
+  line?: number;
+  column?: number;
 };
 
 /** What the hub refused, as its problem document says it (RFC 9457). */
@@ -14,7 +16,8 @@ export class Problem extends Error {
   readonly field: string | undefined;
   readonly firstHeld: number | undefined; // of a `gap`: the first sequence that can still be read
   readonly current: number | undefined; // of `changed`: the sequence of the change that was faster
-
+  readonly line: number | undefined; // in a text, from 1
+  readonly column: number | undefined;
   readonly breaks: readonly string[]; // of a new version: what would refuse old events, each with its place
 
   constructor(status: number, body: Partial<ProblemBody>) {
@@ -27,6 +30,8 @@ export class Problem extends Error {
     this.field = field;
     this.firstHeld = sequenceOf(body.first_available);
     this.current = sequenceOf(body.current);
+    this.line = body.line;
+    this.column = body.column;
     this.breaks = body.breaks ?? [];
   }
 

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Text, Title } from "@mantine/core";
+import { Alert, Anchor, Button, Code, Group, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPencil } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -55,7 +55,7 @@ export function RegistrationDetail({ zone, id, onEnded }: Props) {
 }
 
 function About({ zone, registration }: { zone: string; registration: Registration }) {
-  const { domain, type, application, attributes } = registration;
+  const { domain, type, application, attributes, filter, language, predicate, warnings } = registration;
   return (
     <>
       <Facts
@@ -71,7 +71,23 @@ function About({ zone, registration }: { zone: string; registration: Registratio
         <Title order={2} mb="xs">
           Asks for
         </Title>
-        <Json value={{ domain, type, application, attributes }} label="what it asks for" />
+        {warnings.map((warning) => (
+          <Alert key={warning} color="yellow" variant="light" mb="xs" title={WARNINGS[warning]} />
+        ))}
+        {filter === null ? (
+          <Json value={{ domain, type, application, attributes }} label="what it asks for" />
+        ) : (
+          <>
+            <Text size="sm" c="dimmed" mb={4}>
+              Written in the {language} language:
+            </Text>
+            {typeof filter === "string" ? <Code block>{filter}</Code> : <Json value={filter} label="what it asks for" />}
+          </>
+        )}
+        <Text size="sm" c="dimmed" mt="sm" mb={4}>
+          In predicate form:
+        </Text>
+        <Code block>{predicate}</Code>
       </section>
       <section>
         <Title order={2}>From</Title>
@@ -90,6 +106,11 @@ function About({ zone, registration }: { zone: string; registration: Registratio
     </>
   );
 }
+
+const WARNINGS = {
+  never_matches: "No event can match this filter",
+  always_matches: "Every event matches this filter",
+} as const;
 
 interface EditingProps {
   zone: string;

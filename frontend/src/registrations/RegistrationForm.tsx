@@ -1,22 +1,19 @@
-import { MultiSelect, SimpleGrid, TextInput } from "@mantine/core";
+import { MultiSelect } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 
 import { errorAt, Problem } from "../api/problem";
-import { attributesOf, complaint, type Pair, pairsOf } from "../pairs/pairs";
-import { PairsInput } from "../pairs/PairsInput";
 import { Form } from "../parts/Form";
 import { useStreamNames } from "../streams/streams";
 import { CallbackInput, type CallbackChoice } from "./CallbackInput";
+import { type AskedFilter, askedOf, draftOf, languages } from "./filter";
+import { FilterInput } from "./FilterInput";
 import type { Registration } from "./registrations";
 
-const FIELDS = ["client", "streams", "domain", "type", "application", "attributes", "endpoint", "callback"];
+const FIELDS = ["client", "streams", "language", "filter", "domain", "type", "application", "attributes", "endpoint", "callback"];
 
-export interface Asked {
+export interface Asked extends AskedFilter {
   streams: string[];
-  domain: string | null;
-  type: string | null;
-  application: string | null;
-  attributes: Record<string, unknown>;
 }
 
 interface Props {
@@ -36,26 +33,28 @@ interface Props {
 export function RegistrationForm({ zone, client, registration, error, onSubmit, children, ...form }: Props) {
   const streams = useStreamNames(zone).data ?? [];
   const [chosen, setChosen] = useState<string[]>(registration?.streams ?? []);
-  const [domain, setDomain] = useState(registration?.domain ?? "");
-  const [type, setType] = useState(registration?.type ?? "");
-  const [application, setApplication] = useState(registration?.application ?? "");
-  const [pairs, setPairs] = useState<Pair[]>(pairsOf(registration?.attributes ?? {}));
+  const [draft, setDraft] = useState(() => draftOf(registration));
+  const [fault, setFault] = useState<Problem>();
   const [callback, setCallback] = useState<CallbackChoice>(choiceOf(registration));
   const [checked, setChecked] = useState(false);
 
-  const pairError = (pair: Pair) => {
-    if (checked && complaint(pair) !== undefined) return complaint(pair);
-    return pair.name !== "" && error instanceof Problem && error.field === `attributes.${pair.name}` ? error.message : undefined;
-  };
+  const known = useQuery(languages).data;
+  const shown = fault ?? error;
+
   const submit = () => {
     setChecked(true);
-    if (pairs.some((pair) => complaint(pair) !== undefined)) return;
-    const asked = { domain: domain || null, type: type || null, application: application || null };
-    onSubmit({ streams: chosen, ...asked, attributes: attributesOf(pairs) }, callback);
+    setFault(undefined);
+    try {
+      const asked = askedOf(draft, known?.find(({ name }) => name === draft.language)?.kind === "json");
+      if (asked !== undefined) onSubmit({ streams: chosen, ...asked }, callback);
+    } catch (wrong) {
+      const detail = wrong instanceof SyntaxError ? `This is not JSON: ${wrong.message}` : String(wrong);
+      setFault(new Problem(400, { code: "malformed_json", detail, position: { field: "filter" } }));
+    }
   };
 
   return (
-    <Form {...form} error={error} fields={FIELDS} onSubmit={submit}>
+    <Form {...form} error={shown} fields={FIELDS} onSubmit={submit}>
       {children}
       <MultiSelect
         label="Streams"
@@ -66,30 +65,7 @@ export function RegistrationForm({ zone, client, registration, error, onSubmit, 
         searchable
         error={errorAt(error, "streams")}
       />
-      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="sm">
-        <TextInput
-          label="Domain"
-          placeholder="any"
-          value={domain}
-          onChange={(event) => setDomain(event.currentTarget.value)}
-          error={errorAt(error, "domain")}
-        />
-        <TextInput
-          label="Type"
-          placeholder="any"
-          value={type}
-          onChange={(event) => setType(event.currentTarget.value)}
-          error={errorAt(error, "type")}
-        />
-        <TextInput
-          label="Application"
-          placeholder="any"
-          value={application}
-          onChange={(event) => setApplication(event.currentTarget.value)}
-          error={errorAt(error, "application")}
-        />
-      </SimpleGrid>
-      <PairsInput pairs={pairs} onChange={setPairs} errorOf={pairError} />
+      <FilterInput draft={draft} onChange={setDraft} checked={checked} error={shown} />
       <CallbackInput
         zone={zone}
         client={client}

@@ -40,9 +40,13 @@ EQUALITY: list[tuple[Any, Any, bool]] = [
     (10**30, 1e30, False),
     ("é", "e\u0301", False),
     ("x", "x\0", False),
-    ("x", ["x"], False),
+    ("x", ["x"], True),
     (None, [], False),
-    (1, [1], False),
+    (1, [1], True),
+    (1, [2, 1, 1], True),
+    (1, [[1]], False),
+    (None, [None], True),
+    (1, [True, "1"], False),
     (1, {"a": 1}, False),
     (float("nan"), float("nan"), False),
 ]
@@ -146,5 +150,5 @@ def test_the_pairs_language_gives_a_spec() -> None:
 
 def test_an_unknown_strategy_is_told_with_those_there_are() -> None:
     assert type(new_matcher()) is STRATEGIES["access"]
-    with pytest.raises(ValueError, match="access, counting, scan"):
+    with pytest.raises(ValueError, match="access, counting, sig, memo, lattice, compile, scan"):
         new_matcher("quick")

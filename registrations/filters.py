@@ -1,0 +1,128 @@
+"""What a registration asks for, as it was written, in whichever language: read from bodies, stored,
+changed and compiled. Plain.
+
+The pairs language stands in fields of its own (`domain`, `type`, `application`, `attributes`); any
+other is named by `language`, and `filter` is its text or its JSON (OIF-04, OIF-16).
+"""
+
+from typing import Any, NamedTuple
+
+import orjson
+
+from eventhub.errors import EventHubError, InvalidField, MissingField
+from registrations.lang.languages import parse
+from registrations.lang.normal import always, normal
+from registrations.lang.pairs import FIELDS, parse_pairs
+from registrations.lang.printed import printed
+from registrations.match.spec import Specs, spec_of, specs_of
+
+PAIRS = "pairs"
+FILTER_FIELDS = (*FIELDS, "language", "filter")
+Fields = dict[str, Any]
+
+
+class Filter(NamedTuple):
+    """A language, and what was written in it: a text or JSON; for pairs the fields given."""
+
+    language: str
+    source: Any
+
+    def stored(self) -> tuple[str, str]:
+        """The language and the source as JSON."""
+        return self.language, orjson.dumps(self.source).decode()
+
+    def specs(self) -> Specs:
+        """The compiled form. Raises what the language raises."""
+        if self.language == PAIRS:
+            return (spec_of(parse_pairs(self.source)),)
+        return specs_of(parse(self.language, self.source).node)
+
+    def predicate(self) -> str:
+        """The same in predicate form, whatever its language."""
+        return printed(parse(self.language, self.source).node)
+
+    def warnings(self) -> list[str]:
+        """What is probably a mistake: codes."""
+        form = normal(parse(self.language, self.source).node)
+        if not form:
+            return ["never_matches"]
+        return ["always_matches"] if always(form) else []
+
+
+class FilterChange(NamedTuple):
+    """Another filter, or fields of pairs that replace those of before; null takes one away."""
+
+    whole: Filter | None
+    pairs: Fields
+
+
+def stored_filter(language: str, source_json: str) -> Filter:
+    return Filter(language, orjson.loads(source_json))
+
+
+def parse_filter(fields: Fields) -> Filter:
+    """The filter in the fields of a registration; of pairs if no language is named.
+
+    Raises with the field what the language raises, UnknownLanguage, InvalidField, MissingField.
+    """
+    given = {name: fields[name] for name in FIELDS if fields.get(name) is not None}
+    language = fields.get("language") or PAIRS
+    if not isinstance(language, str):
+        raise InvalidField("A language is named by a text.", field="language")
+    source = fields.get("filter")
+    if language == PAIRS:
+        if source is not None:
+            message = "The fields of a registration are its pairs; name the `language` of this one."
+            raise InvalidField(message, field="language")
+        parse_pairs(given)
+        return Filter(PAIRS, given)
+    if given:
+        message = "It is of the pairs language; put it into the `filter`."
+        raise InvalidField(message, field=next(iter(given)))
+    if source is None:
+        raise MissingField(field="filter")
+    found = Filter(language, source)
+    _check(found)
+    return found
+
+
+def parse_filter_change(fields: Fields) -> FilterChange:
+    """What the body of a change says of the filter."""
+    given = {name: fields[name] for name in FIELDS if name in fields}
+    if "language" in fields or "filter" in fields:
+        return FilterChange(parse_filter(fields), {})
+    parse_pairs(given)
+    return FilterChange(None, given)
+
+
+def changed_filter(filter: Filter, change: FilterChange) -> Filter:
+    """The filter after a change. Raises InvalidField for fields of pairs in another language."""
+    if change.whole is not None:
+        return change.whole
+    if not change.pairs:
+        return filter
+    if filter.language != PAIRS:
+        message = f"The filter is written in {filter.language}; give `language` and all of it."
+        raise InvalidField(message, field=next(iter(change.pairs)))
+    merged = {**filter.source, **change.pairs}
+    return Filter(PAIRS, {name: value for name, value in merged.items() if value is not None})
+
+
+def same_filter(one: Filter, other: Filter) -> bool:
+    """True if both were written alike, apart from the order of names."""
+    return _sorted(one) == _sorted(other)
+
+
+def _sorted(filter: Filter) -> tuple[str, bytes]:
+    return filter.language, orjson.dumps(filter.source, option=orjson.OPT_SORT_KEYS)
+
+
+def _check(filter: Filter) -> None:
+    try:
+        filter.specs()
+    except EventHubError as error:
+        if error.code == "unknown_language":
+            error.field = "language"
+        else:
+            error.field = f"filter.{error.field}" if error.field else "filter"
+        raise

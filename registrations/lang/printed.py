@@ -1,0 +1,82 @@
+"""Any filter in predicate form: what `parse_predicate` reads into an equal tree. Plain."""
+
+import json
+import re
+
+from registrations.lang.ast import (
+    And,
+    Arithmetic,
+    Compare,
+    Const,
+    Exists,
+    In,
+    Node,
+    Not,
+    OfType,
+    Operand,
+    Or,
+    Path,
+    Text,
+    Truth,
+)
+
+# what a path may be without back quotes: read back, it is a word, no constant and no other field
+_PLAIN = re.compile(r"(?!env\.|(?:true|false|null)\Z)[^\s()\"'`@0-9+-][^\s()\"'`]*")
+
+
+def printed(node: Node) -> str:
+    """The predicate form, on one line."""
+    match node:
+        case And(items):
+            return _form("and", *map(printed, items))
+        case Or(items):
+            return _form("or", *map(printed, items))
+        case Not(item):
+            return _form("not", printed(item))
+        case Compare(op, left, right):
+            return _form(op, _operand(left), _operand(right))
+        case In(path, values):
+            return _form("in", _path(path), *map(_operand, values))
+        case Text(op, path, text):
+            return _form(op, _path(path), _constant(text))
+        case Exists(path):
+            return _form("exists", _path(path))
+        case OfType():
+            return _form("type", _constant(type_text(node)))
+        case Truth(value):
+            return _constant(value)
+
+
+def type_text(node: OfType) -> str:
+    """`D::T` with `*` where it may be any."""
+    name = node.type or "*"
+    return f"{node.domain or '*'}::{name}{'.*' if node.below else ''}"
+
+
+def _form(*words: str) -> str:
+    return f"({' '.join(words)})"
+
+
+def _operand(operand: Operand) -> str:
+    if isinstance(operand, Path):
+        return _path(operand)
+    if isinstance(operand, Const):
+        return _constant(operand.value)
+    if isinstance(operand, Arithmetic):
+        return _form(operand.op, _operand(operand.left), _operand(operand.right))
+    raise TypeError(operand)
+
+
+def _path(path: Path) -> str:
+    if path.space == "envelope":
+        return f"@{path.name}"
+    if path.space == "environment":
+        return f"env.{path.name}"
+    if _PLAIN.fullmatch(path.name):
+        return path.name
+    escaped = _constant(path.name)[1:-1].replace('\\"', '"').replace("`", "\\`")
+    return f"`{escaped}`"
+
+
+def _constant(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,169 @@
+"""Reads Cambridge prefix form: parentheses, words, texts and numbers, each with its place. Plain.
+
+A text stands in double quotes, with JSON's escapes, or is a word behind a quote: `'error`. A path
+with other characters than a word has stands in back quotes, with the same escapes and \\`.
+"""
+
+import re
+from typing import NamedTuple
+
+from eventhub import limits
+from registrations.errors import FilterSyntax, FilterTooLarge
+from registrations.lang.ast import Place, Scalar
+
+_INTEGER_MAX = 1 << 63
+_TOKENS = re.compile(
+    r"""(?P<blank>\s+)
+      | (?P<open>\() | (?P<close>\))
+      | "(?P<text>(?:[^"\\\x00-\x1f]|\\.)*)"
+      | `(?P<path>(?:[^`\\\x00-\x1f]|\\.)*)`
+      | '(?P<quoted>[^\s()"'`]+)
+      | (?P<word>[^\s()"'`]+)""",
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][+-]?[0-9]+)?")
+_CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
+            "`": "`"}  # fmt: skip
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+
+
+class Word(NamedTuple):
+    """A name: of a path or of what is done. `plain`: not in back quotes."""
+
+    text: str
+    place: Place
+    plain: bool = True
+
+
+class Literal(NamedTuple):
+    """A constant."""
+
+    value: Scalar
+    place: Place
+
+
+class Form(NamedTuple):
+    """What stands between two parentheses."""
+
+    items: tuple["Item", ...]
+    place: Place
+
+
+Item = Word | Literal | Form
+
+
+def wrong(message: str, place: Place) -> FilterSyntax:
+    return FilterSyntax(message, line=place.line, column=place.column)
+
+
+def read(text: str) -> Item:
+    """The one form, word or constant of a text.
+
+    Raises FilterSyntax with its place, FilterTooLarge.
+    """
+    if len(text) > limits.FILTER_CHARS_MAX:
+        raise FilterTooLarge(chars_max=limits.FILTER_CHARS_MAX)
+    outer: list[tuple[Place, list[Item]]] = []
+    items: list[Item] = []
+    for found, place in _tokens(text):
+        if found.lastgroup == "open":
+            if len(outer) == limits.FILTER_DEPTH_MAX:
+                raise FilterTooLarge(depth_max=limits.FILTER_DEPTH_MAX)
+            outer.append((place, items))
+            items = []
+        elif found.lastgroup == "close":
+            if not outer:
+                raise wrong("This parenthesis closes nothing.", place)
+            began, before = outer.pop()
+            before.append(Form(tuple(items), began))
+            items = before
+        else:
+            items.append(_item(found, place))
+        if not outer and len(items) > 1:
+            raise _second(*items)
+    if outer:
+        raise wrong("This parenthesis is not closed.", outer[-1][0])
+    if not items:
+        raise wrong("The filter is empty.", Place(1, 1))
+    return items[0]
+
+
+def _second(first: Item, second: Item) -> FilterSyntax:
+    if isinstance(first, Form):
+        return wrong("The filter has ended before; put an `and` or an `or` around.", second.place)
+    return wrong("A filter of several words begins with a parenthesis.", first.place)
+
+
+def _tokens(text: str) -> "list[tuple[re.Match[str], Place]]":
+    found: list[tuple[re.Match[str], Place]] = []
+    line, begin, at = 1, 0, 0
+    while at < len(text):
+        place = Place(line, at - begin + 1)
+        token = _TOKENS.match(text, at)
+        if token is None:
+            raise wrong(_unreadable(text[at]), place)
+        if token.lastgroup != "blank":
+            found.append((token, place))
+        elif "\n" in token[0]:
+            line += token[0].count("\n")
+            begin = at + token[0].rindex("\n") + 1
+        at = token.end()
+    if (
+        sum(token.lastgroup not in ("open", "close") for token, _ in found)
+        > limits.FILTER_PARTS_MAX
+    ):
+        raise FilterTooLarge(parts_max=limits.FILTER_PARTS_MAX)
+    return found
+
+
+def _unreadable(char: str) -> str:
+    if char == '"':
+        return "This text does not end, or has a control character in it."
+    if char == "`":
+        return "This path does not end, or is empty."
+    return "A quote stands before a word, as in 'error; a text with blanks stands in double quotes."
+
+
+def _item(found: re.Match[str], place: Place) -> Item:
+    kind, text = found.lastgroup, found[found.lastgroup or 0]
+    if kind == "text":
+        return Literal(_unescaped(text, place), place)
+    if kind == "quoted":
+        return Literal(text, place)
+    if kind == "path":
+        return Word(_unescaped(text, place), place, plain=False)
+    if text in _CONSTANTS:
+        return Literal(_CONSTANTS[text], place)
+    number = _NUMBER.fullmatch(text)
+    if number is not None:
+        return Literal(number_in(text, place), place)
+    return Word(text, place)
+
+
+def number_in(text: str, place: Place) -> int | float:
+    """A number as it is written. Raises FilterSyntax if 64 bits do not hold it."""
+    if text.lstrip("-").isdigit():
+        found = int(text) if len(text) <= 20 else _INTEGER_MAX
+        if not -_INTEGER_MAX <= found < _INTEGER_MAX:
+            raise wrong("An integer has at most 64 bits.", place)
+        return found
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise wrong("The number is too large.", place)
+    return value
+
+
+def _unescaped(text: str, place: Place) -> str:
+    def char(found: re.Match[str]) -> str:
+        if found[1]:
+            return chr(int(found[1], 16))
+        if found[2] not in _ESCAPES:
+            raise wrong(f"There is no escape \\{found[2]}; JSON's are allowed.", place)
+        return _ESCAPES[found[2]]
+
+    plain = _ESCAPE.sub(char, text)
+    try:
+        return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError as error:
+        raise wrong("A half of a surrogate pair is no character.", place) from error

@@ -1,0 +1,73 @@
+"""Which test answers for which: where `(> x 3)` does not hold, `(> x 7)` need not be tried, and
+where `(> x 7)` holds, `(> x 3)` does (OIF-28). Plain.
+
+Only numbers on one side make such an order; of a list, as of a single value, what passes one
+threshold passes all that are lower.
+"""
+
+from bisect import bisect_left, insort
+from typing import NamedTuple
+
+from registrations.lang.ast import Compare, Comparison, Const, Node, Operand
+from registrations.match.tests import Test
+
+FLIPPED: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+Side = tuple[Operand, bool]  # what is compared, and whether it is to be large
+Strength = tuple[float, bool]  # the greater, the fewer values pass
+
+
+class Threshold(NamedTuple):
+    """A comparison with a number."""
+
+    side: Side
+    strength: Strength
+
+
+def threshold_of(node: Node) -> Threshold | None:
+    """None if the test is another one."""
+    match node:
+        case Compare(op, Const() as left, right) if op in FLIPPED:
+            node = Compare(FLIPPED[op], right, left)
+    match node:
+        case Compare(">" | ">=" as op, operand, Const(int() | float() as value, kind="number")):
+            return Threshold((operand, True), (value, op == ">"))
+        case Compare("<" | "<=" as op, operand, Const(int() | float() as value, kind="number")):
+            return Threshold((operand, False), (-value, op == "<"))
+    return None
+
+
+class Shadows:
+    """The tests of a program that are thresholds, of each side in the order of their strength."""
+
+    def __init__(self) -> None:
+        self.thresholds: dict[Test, Threshold] = {}
+        self._sides: dict[Side, list[Test]] = {}
+
+    def add(self, test: Test) -> None:
+        """Nothing happens if it is no threshold."""
+        threshold = threshold_of(test.node)
+        if threshold is None:
+            return
+        self.thresholds[test] = threshold
+        insort(self._sides.setdefault(threshold.side, []), test, key=self._strength_of)
+
+    def remove(self, test: Test) -> None:
+        threshold = self.thresholds.get(test)
+        if threshold is None:
+            return
+        tests = self._sides[threshold.side]
+        at = bisect_left(tests, threshold.strength, key=self._strength_of)
+        del tests[tests.index(test, at)]
+        del self.thresholds[test]
+        if not tests:
+            del self._sides[threshold.side]
+
+    def weakest(self, side: Side) -> Test:
+        """The test that holds if any of its side does."""
+        return self._sides[side][0]
+
+    def __len__(self) -> int:
+        return len(self._sides)
+
+    def _strength_of(self, test: Test) -> Strength:
+        return self.thresholds[test].strength

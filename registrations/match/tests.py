@@ -1,0 +1,118 @@
+"""Tests: what of conjunctions is no pair. Each is tried at most once for an event, however many
+conjunctions have it. Plain.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from eventhub.event.envelope import Event
+from registrations.lang.ast import (
+    Arithmetic,
+    Compare,
+    Const,
+    Exists,
+    In,
+    Node,
+    Not,
+    Operand,
+    Path,
+    Text,
+)
+from registrations.lang.evaluate import Kin, holds, only_itself
+
+
+class Test:
+    """A test, and how many conjunctions have it."""
+
+    __slots__ = ("node", "number", "users")
+
+    def __init__(self, number: int, node: Node) -> None:
+        self.number = number  # orders the tests of a conjunction, so that equal ones are found
+        self.node = node
+        self.users = 0
+
+
+class Tests:
+    """All tests of a matcher, equal ones once."""
+
+    def __init__(self, kin: Kin) -> None:
+        self.kin = kin
+        self.known: dict[Node, Test] = {}
+        self._made = 0
+
+    def of(self, nodes: Iterable[Node]) -> tuple[Test, ...]:
+        """The tests of a conjunction in one order."""
+        found = {self._test(node) for node in nodes}
+        return tuple(sorted(found, key=lambda test: test.number))
+
+    def use(self, tests: tuple[Test, ...]) -> None:
+        for test in tests:
+            test.users += 1
+
+    def forget(self, tests: tuple[Test, ...]) -> None:
+        for test in tests:
+            test.users -= 1
+            if not test.users:
+                del self.known[test.node]
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def _test(self, node: Node) -> Test:
+        test = self.known.get(node)
+        if test is None:
+            self._made += 1
+            test = self.known[node] = Test(self._made, node)
+        return test
+
+
+class Trial:
+    """The tests tried for one event."""
+
+    __slots__ = ("_event", "_kin", "_verdicts", "evaluated")
+
+    def __init__(self, tests: Tests, event: Event) -> None:
+        self.evaluated = 0
+        self._event = event
+        self._kin = tests.kin
+        self._verdicts: dict[Test, bool] = {}
+
+    def passes(self, tests: tuple[Test, ...]) -> bool:
+        """True if all hold; the first that does not is the last that is tried."""
+        for test in tests:
+            verdict = self._verdicts.get(test)
+            if verdict is None:
+                self.evaluated += 1
+                verdict = self._verdicts[test] = holds(test.node, self._event, self._kin)
+            if not verdict:
+                return False
+        return True
+
+
+NO_TRIAL = Trial(Tests(only_itself), Event("", "", {}))
+
+
+def anchor_of(nodes: Iterable[Node]) -> str | None:
+    """An attribute without which one of the tests cannot hold; None if there is none."""
+    return next((path for node in nodes for path in _needed(node)), None)
+
+
+def _needed(node: Node) -> Iterator[str]:
+    match node:
+        case Compare(_, left, right):
+            yield from _paths(left)
+            yield from _paths(right)
+        case In(path) | Text(_, path) | Exists(path):
+            yield from _paths(path)
+        case Not():
+            return
+
+
+def _paths(operand: Operand) -> Iterator[str]:
+    match operand:
+        case Path(name, "attributes"):
+            yield name
+        case Arithmetic(_, left, right):
+            yield from _paths(left)
+            yield from _paths(right)
+        case Const():
+            return
