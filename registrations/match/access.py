@@ -12,6 +12,9 @@ Frequencies move on, so when twice as many conjunctions hang on a pair as after 
 of these are looked at again and go to what is their rarest pair by now; that is at most a constant
 of work per registration added. Nothing else is ever made anew: a registration comes and goes in
 place.
+
+Conditions, which are what a conjunction has beyond pairs, are tried last, each once an event. What
+has tests and no pairs hangs on an attribute that it needs, or is tried for every event of its gate.
 """
 
 from bisect import bisect_left, insort
@@ -20,6 +23,7 @@ from typing import Any
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin, only_itself
 from registrations.match.atoms import Key, atoms_of, canonical, keys_of, nested_pairs
+from registrations.match.conditions import NO_TRIAL, Conditions, Trial
 from registrations.match.conjunctions import (
     Atom,
     Conjunction,
@@ -31,7 +35,6 @@ from registrations.match.conjunctions import (
 from registrations.match.gates import GateKey, gate_of, gates_of
 from registrations.match.matcher import Counters
 from registrations.match.spec import Spec
-from registrations.match.tests import NO_TRIAL, Tests, Trial
 
 PARTNERS_FEW = 32  # so many are asked for one by one; the keys of more are intersected
 
@@ -45,7 +48,7 @@ class AccessMatcher:
 
     def __init__(self, kin: Kin = only_itself) -> None:
         self.counters = Counters()
-        self._tests = Tests(kin)
+        self._tests = Conditions(kin)
         self._gates: dict[GateKey, Gate] = {}
         self._places: dict[int, Conjunction] = {}
 
@@ -102,11 +105,11 @@ class AccessMatcher:
             due += gate.everything
         touched = collect(present, trial, due)
         if gate.loose:
-            touched += verify(gate.loose, present, trial, due)
+            touched += verify(gate.loose, trial, due)
         if gate.anchored:
             for path in (*attributes, *(inside or ())):
                 if path in gate.anchored:
-                    touched += verify(gate.anchored[path], present, trial, due)
+                    touched += verify(gate.anchored[path], trial, due)
         self.counters.lookups += lookups
         self.counters.touched += touched
 
@@ -128,14 +131,15 @@ def known_atoms(names: dict[str, dict[Key, Atom]], pairs: dict[str, Any]) -> set
     present: set[Atom] = set()
     values_of = names.get
     for path, value in pairs.items():
-        if (values := values_of(path)) is not None:
-            if value.__class__ is not str:
-                if value.__class__ is list:
-                    present.update(values[key] for key in keys_of(value) if key in values)
-                    continue
-                value = canonical(value)
+        if (values := values_of(path)) is None:
+            continue
+        if value.__class__ is str:
             if value in values:
                 present.add(values[value])
+        elif isinstance(value, list):
+            present.update(values[key] for key in keys_of(value) if key in values)
+        elif (key := canonical(value)) in values:
+            present.add(values[key])
     return present
 
 
@@ -170,10 +174,9 @@ def collect_couple(couple: Couple, present: set[Atom], trial: Trial, due: list[i
     return len(more)
 
 
-def verify(listed: list[Conjunction], present: set[Atom], trial: Trial, due: list[int]) -> int:
-    """The same for what has more atoms, which cost little, or tests."""
-    holds = present.issuperset
+def verify(listed: list[Conjunction], trial: Trial, due: list[int]) -> int:
+    """The same for what has tests only."""
     for conjunction in listed:
-        if holds(conjunction.rest) and (not conjunction.tests or trial.passes(conjunction.tests)):
+        if trial.passes(conjunction.tests):
             due += conjunction.ids
     return len(listed)

@@ -48,11 +48,11 @@ class FilterMatcher:
     def match(self, event: Event) -> list[int]:
         """The numbers of all filters that the event matches, each once."""
         found = self._matcher.match(event)
-        filters = self._filters
-        if not filters:
+        if not self._filters or min(found, default=0) >= 0:
             return found
+        filters = self._filters
         several = {filters[id] for id in found if id < 0}
-        return [*(id for id in found if id >= 0), *several] if several else found
+        return [*several, *[id for id in found if id >= 0]]
 
     def __len__(self) -> int:
         return len(self._matcher) - len(self._filters) + len(self._numbers)

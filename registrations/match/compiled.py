@@ -14,11 +14,11 @@ from registrations.lang.ast import Compare, Const, Path
 from registrations.lang.evaluate import Kin, holds, only_itself
 from registrations.lang.values import MISSING, value_at
 from registrations.match.atoms import Key, Pair, canonical, keys_of
+from registrations.match.conditions import Condition, Conditions
 from registrations.match.gates import GateKey, gate_of, gates_of
 from registrations.match.matcher import Counters
 from registrations.match.shadows import Shadows, Strength, Threshold
 from registrations.match.spec import Spec
-from registrations.match.tests import Test, Tests
 
 
 class Block:
@@ -29,7 +29,7 @@ class Block:
     def __init__(self) -> None:
         self.ids: dict[int, None] = {}
         self.cases: dict[str, dict[Key, Block]] = {}  # by path and value
-        self.tests: dict[Test, Block] = {}
+        self.tests: dict[Condition, Block] = {}
 
     def empty(self) -> bool:
         return not (self.ids or self.cases or self.tests)
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     """A subscription in the program."""
 
     gate: GateKey
-    steps: tuple[Test, ...]  # ascending by number, which is by age
+    steps: tuple[Condition, ...]  # ascending by number, which is by age
 
 
 class CompileMatcher:
@@ -51,7 +51,7 @@ class CompileMatcher:
 
     def __init__(self, kin: Kin = only_itself) -> None:
         self.counters = Counters()
-        self._tests = Tests(kin)
+        self._tests = Conditions(kin)
         self._shadows = Shadows()
         self._programs: dict[GateKey, Block] = {}
         self._rows: dict[int, Row] = {}
@@ -113,7 +113,7 @@ class Findings:
         self._shadows = shadows
         self._counters = counters
         self._keys: dict[str, Iterable[Key]] = {}
-        self._verdicts: dict[Test, bool] = {}
+        self._verdicts: dict[Condition, bool] = {}
         self._passed: dict[object, Strength] = {}  # the strongest of a side that holds ...
         self._failed: dict[object, Strength] = {}  # ... and the weakest that does not
 
@@ -125,7 +125,7 @@ class Findings:
             self._counters.lookups += 1
         return keys
 
-    def holds(self, test: Test) -> bool:
+    def holds(self, test: Condition) -> bool:
         verdict = self._verdicts.get(test)
         if verdict is None:
             threshold = self._shadows.thresholds.get(test)
@@ -133,12 +133,12 @@ class Findings:
             self._verdicts[test] = verdict
         return verdict
 
-    def _compared(self, test: Test, threshold: Threshold) -> bool:
+    def _compared(self, test: Condition, threshold: Threshold) -> bool:
         """Tried only if neither the weakest of its side nor what came before answers for it."""
         side, strength = threshold
         if side not in self._passed and side not in self._failed:
             weakest = self._shadows.weakest(side)
-            verdict = self._tried(weakest)
+            verdict = self._verdicts[weakest] = self._tried(weakest)
             bounds = self._passed if verdict else self._failed
             bounds[side] = self._shadows.thresholds[weakest].strength
             if weakest is test:
@@ -153,7 +153,7 @@ class Findings:
         (self._passed if verdict else self._failed)[side] = strength
         return verdict
 
-    def _tried(self, test: Test) -> bool:
+    def _tried(self, test: Condition) -> bool:
         self._counters.evaluated += 1
         return holds(test.node, self._event, self._kin)
 
@@ -171,7 +171,7 @@ def run(program: Block, findings: Findings, due: list[int]) -> int:
     return reached
 
 
-def block_after(block: Block, step: Test) -> Block:
+def block_after(block: Block, step: Condition) -> Block:
     """The then-part of a step, made if there is none."""
     pair = pair_of(step)
     if pair is None:
@@ -180,7 +180,7 @@ def block_after(block: Block, step: Test) -> Block:
     return block.cases.setdefault(path, {}).setdefault(key, Block())
 
 
-def take_out(program: Block, steps: tuple[Test, ...], id: int) -> None:
+def take_out(program: Block, steps: tuple[Condition, ...], id: int) -> None:
     """Take a number out, and the blocks that only led to it."""
     trail = [program]
     for step in steps:
@@ -192,7 +192,7 @@ def take_out(program: Block, steps: tuple[Test, ...], id: int) -> None:
         leave(block, step)
 
 
-def leave(block: Block, step: Test) -> None:
+def leave(block: Block, step: Condition) -> None:
     pair = pair_of(step)
     if pair is None:
         del block.tests[step]
@@ -203,7 +203,7 @@ def leave(block: Block, step: Test) -> None:
         del block.cases[path]
 
 
-def pair_of(step: Test) -> Pair | None:
+def pair_of(step: Condition) -> Pair | None:
     """The path and value of an equality, which is a case of a switch."""
     match step.node:
         case Compare("=", Path(path, "attributes"), Const(value)) if value == value:  # no NaN

@@ -3,8 +3,8 @@ on them. Plain; the rules stand in access.py.
 """
 
 from registrations.match.atoms import Key, Pair, prefixes_of
+from registrations.match.conditions import Condition, anchor_of
 from registrations.match.gates import GateKey
-from registrations.match.tests import Test, anchor_of
 
 REVIEW_MIN = 16  # conjunctions on one atom; below it a look costs more than it saves
 
@@ -43,7 +43,7 @@ class Conjunction:
 
     __slots__ = ("access", "at", "atoms", "gate", "ids", "listed", "partner", "rest", "tests")
 
-    def __init__(self, gate: "Gate", atoms: tuple[Atom, ...], tests: tuple[Test, ...]) -> None:
+    def __init__(self, gate: "Gate", atoms: tuple[Atom, ...], tests: tuple[Condition, ...]) -> None:
         self.gate = gate
         self.atoms = atoms  # ascending by number
         self.tests = tests  # ascending by number
@@ -74,11 +74,11 @@ class Gate:
         self.atoms_made = 0
 
 
-Parts = tuple[Atom | Test, ...]  # the atoms, then the tests, each ascending by number
+Parts = tuple[Atom | Condition, ...]  # the atoms, then the tests, each ascending by number
 
 
 def conjunction_of(
-    gate: Gate, pairs: tuple[Pair, ...], tests: tuple[Test, ...]
+    gate: Gate, pairs: tuple[Pair, ...], tests: tuple[Condition, ...]
 ) -> tuple[Conjunction, int]:
     """The conjunction of these pairs and tests, made and posted if there is none; and how many
     atoms were looked at anew because of it.

@@ -9,7 +9,7 @@ from bisect import bisect_left, insort
 from typing import NamedTuple
 
 from registrations.lang.ast import Compare, Comparison, Const, Node, Operand
-from registrations.match.tests import Test
+from registrations.match.conditions import Condition
 
 FLIPPED: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Side = tuple[Operand, bool]  # what is compared, and whether it is to be large
@@ -29,9 +29,11 @@ def threshold_of(node: Node) -> Threshold | None:
         case Compare(op, Const() as left, right) if op in FLIPPED:
             node = Compare(FLIPPED[op], right, left)
     match node:
-        case Compare(">" | ">=" as op, operand, Const(int() | float() as value, kind="number")):
+        case Compare(_, _, Const(bool())):
+            return None
+        case Compare(">" | ">=" as op, operand, Const(int() | float() as value)):
             return Threshold((operand, True), (value, op == ">"))
-        case Compare("<" | "<=" as op, operand, Const(int() | float() as value, kind="number")):
+        case Compare("<" | "<=" as op, operand, Const(int() | float() as value)):
             return Threshold((operand, False), (-value, op == "<"))
     return None
 
@@ -40,10 +42,10 @@ class Shadows:
     """The tests of a program that are thresholds, of each side in the order of their strength."""
 
     def __init__(self) -> None:
-        self.thresholds: dict[Test, Threshold] = {}
-        self._sides: dict[Side, list[Test]] = {}
+        self.thresholds: dict[Condition, Threshold] = {}
+        self._sides: dict[Side, list[Condition]] = {}
 
-    def add(self, test: Test) -> None:
+    def add(self, test: Condition) -> None:
         """Nothing happens if it is no threshold."""
         threshold = threshold_of(test.node)
         if threshold is None:
@@ -51,7 +53,7 @@ class Shadows:
         self.thresholds[test] = threshold
         insort(self._sides.setdefault(threshold.side, []), test, key=self._strength_of)
 
-    def remove(self, test: Test) -> None:
+    def remove(self, test: Condition) -> None:
         threshold = self.thresholds.get(test)
         if threshold is None:
             return
@@ -62,12 +64,12 @@ class Shadows:
         if not tests:
             del self._sides[threshold.side]
 
-    def weakest(self, side: Side) -> Test:
+    def weakest(self, side: Side) -> Condition:
         """The test that holds if any of its side does."""
         return self._sides[side][0]
 
     def __len__(self) -> int:
         return len(self._sides)
 
-    def _strength_of(self, test: Test) -> Strength:
+    def _strength_of(self, test: Condition) -> Strength:
         return self.thresholds[test].strength

@@ -124,7 +124,7 @@ def memory(work: Work, made: Interest) -> float:
     tracemalloc.start()
     matcher = SIDES[work.side]()
     for id, text in enumerate(texts):
-        domain, type, pairs, application = orjson.loads(text)
+        domain, type, pairs, application, _ = orjson.loads(text)
         named = tuple((name, value) for name, value in pairs)
         matcher.add(id, Spec(domain, type, named, application))
     gc.collect()

@@ -1,28 +1,40 @@
 """All strategies give what the naive scan gives (G5); and the comparison notices mistakes."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from registrations.match import access, conjunctions
+from registrations.lang.evaluate import Kin, only_itself
+from registrations.match import access, conjunctions, memo
 from registrations.match.access import AccessMatcher
-from registrations.match.matcher import Matcher
 from registrations.match.scan import ScanMatcher
-from registrations.match.strategies import STRATEGIES
-from tests.unit.match.programs import Share, Step, differs, programs, seeded, share
+from registrations.match.strategies import STRATEGIES, Make
+from tests.unit.match.programs import FEW, Share, Step, differs, programs, seeded, share
+from tests.unit.match.vocabulary import FEW_PATHS, PATHS
 
-SEEDS = range(1, 7)
-LENGTH = 3_000
+SEEDS = range(1, 5)
+LENGTH = 2_000
 MATCHED_SHARE_MIN = 0.3  # of the events; below it the comparison would say little
 
-engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGIES])
+COMPARED = {name: make for name, make in STRATEGIES.items() if name != "scan"}
+engines = pytest.mark.parametrize("make", [*COMPARED.values()], ids=[*COMPARED])
 
 
 @engines
 @pytest.mark.parametrize("seed", SEEDS)
-def test_strategies_agree_with_the_scan(make: Callable[[], Matcher], seed: int) -> None:
+def test_strategies_agree_with_the_scan(make: Make, seed: int) -> None:
     assert differs(seeded(seed, LENGTH), make, ScanMatcher) is None
+
+
+@engines
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_strategies_agree_where_fields_and_tests_meet_often(make: Make, seed: int) -> None:
+    assert differs(seeded(seed, LENGTH, FEW_PATHS), make, ScanMatcher) is None
+
+
+@engines
+@pytest.mark.parametrize("seed", SEEDS)
+def test_strategies_agree_where_registrations_are_few(make: Make, seed: int) -> None:
+    assert differs(seeded(seed, LENGTH, PATHS, FEW), make, ScanMatcher) is None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -33,19 +45,25 @@ def test_access_agrees_when_it_looks_again_often(
     monkeypatch.setattr(access, "PARTNERS_FEW", 1)
     made: list[AccessMatcher] = []
 
-    def make() -> AccessMatcher:
-        made.append(AccessMatcher())
+    def make(kin: Kin = only_itself) -> AccessMatcher:
+        made.append(AccessMatcher(kin))
         return made[-1]
 
     assert differs(seeded(seed, LENGTH), make, ScanMatcher) is None
     assert made[0].counters.rebuilds > 10
 
 
+def test_memo_agrees_when_it_forgets_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memo, "FIELD_SETS_MAX", 2)
+    assert differs(seeded(1, LENGTH), memo.MemoMatcher, ScanMatcher) is None
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_enough_of_the_seeded_events_match(seed: int) -> None:
-    found = share(seeded(seed, LENGTH), ScanMatcher)
-    assert found.events > LENGTH / 3
-    assert found.matched / found.events >= MATCHED_SHARE_MIN
+    for names in (PATHS, FEW_PATHS):
+        found = share(seeded(seed, LENGTH, names), ScanMatcher)
+        assert found.events > LENGTH / 3
+        assert found.matched / found.events >= MATCHED_SHARE_MIN
 
 
 def test_strategies_agree_on_programs_nobody_thought_of() -> None:
@@ -55,7 +73,7 @@ def test_strategies_agree_on_programs_nobody_thought_of() -> None:
     @given(steps=programs())
     def agree(steps: list[Step]) -> None:
         met.append(share(steps, ScanMatcher))
-        for make in STRATEGIES.values():
+        for make in COMPARED.values():
             assert differs(steps, make, ScanMatcher) is None
 
     agree()

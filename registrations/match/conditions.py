@@ -1,4 +1,4 @@
-"""Tests: what of conjunctions is no pair. Each is tried at most once for an event, however many
+"""Conditions: what of conjunctions is no pair. Each is tried at most once an event, however many
 conjunctions have it. Plain.
 """
 
@@ -20,7 +20,7 @@ from registrations.lang.ast import (
 from registrations.lang.evaluate import Kin, holds, only_itself
 
 
-class Test:
+class Condition:
     """A test, and how many conjunctions have it."""
 
     __slots__ = ("node", "number", "users")
@@ -31,24 +31,24 @@ class Test:
         self.users = 0
 
 
-class Tests:
+class Conditions:
     """All tests of a matcher, equal ones once."""
 
     def __init__(self, kin: Kin) -> None:
         self.kin = kin
-        self.known: dict[Node, Test] = {}
+        self.known: dict[Node, Condition] = {}
         self._made = 0
 
-    def of(self, nodes: Iterable[Node]) -> tuple[Test, ...]:
+    def of(self, nodes: Iterable[Node]) -> tuple[Condition, ...]:
         """The tests of a conjunction in one order."""
         found = {self._test(node) for node in nodes}
         return tuple(sorted(found, key=lambda test: test.number))
 
-    def use(self, tests: tuple[Test, ...]) -> None:
+    def use(self, tests: tuple[Condition, ...]) -> None:
         for test in tests:
             test.users += 1
 
-    def forget(self, tests: tuple[Test, ...]) -> None:
+    def forget(self, tests: tuple[Condition, ...]) -> None:
         for test in tests:
             test.users -= 1
             if not test.users:
@@ -57,11 +57,11 @@ class Tests:
     def __len__(self) -> int:
         return len(self.known)
 
-    def _test(self, node: Node) -> Test:
+    def _test(self, node: Node) -> Condition:
         test = self.known.get(node)
         if test is None:
             self._made += 1
-            test = self.known[node] = Test(self._made, node)
+            test = self.known[node] = Condition(self._made, node)
         return test
 
 
@@ -70,13 +70,13 @@ class Trial:
 
     __slots__ = ("_event", "_kin", "_verdicts", "evaluated")
 
-    def __init__(self, tests: Tests, event: Event) -> None:
+    def __init__(self, tests: Conditions, event: Event) -> None:
         self.evaluated = 0
         self._event = event
         self._kin = tests.kin
-        self._verdicts: dict[Test, bool] = {}
+        self._verdicts: dict[Condition, bool] = {}
 
-    def passes(self, tests: tuple[Test, ...]) -> bool:
+    def passes(self, tests: tuple[Condition, ...]) -> bool:
         """True if all hold; the first that does not is the last that is tried."""
         for test in tests:
             verdict = self._verdicts.get(test)
@@ -88,7 +88,7 @@ class Trial:
         return True
 
 
-NO_TRIAL = Trial(Tests(only_itself), Event("", "", {}))
+NO_TRIAL = Trial(Conditions(only_itself), Event("", "", {}))
 
 
 def anchor_of(nodes: Iterable[Node]) -> str | None:

@@ -1,0 +1,71 @@
+"""The words of programs: domains, types, paths and values, all full of traps."""
+
+from random import Random
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+DOMAINS = ("a", "a:b", "", "ä")
+TYPES = ("c", "b:c", "c.d", "=")
+APPLICATIONS = ("a", "c", "a:b", "")
+PATHS = (
+    *("x", "y", "z", "x=1", "x:y", "", ".", "a.", ".a", "\0", "x\0y", "名", "é", "e\u0301"),
+    *("a", "a.b", "a.b.c", "a.c", "b.c", "x.y"),
+)
+FEW_PATHS = ("x", "y", "a.b", "z")  # in place of these, so that fields and tests meet often
+# what a careless comparison takes for the same
+ALIKE: tuple[tuple[Any, ...], ...] = (
+    (1, 1.0, True, "1", "1.0", "true", "True", "(True,)"),
+    (0, 0.0, -0.0, False, None, "0", "", "null"),
+    (2**53, float(2**53), 2**53 + 1),
+    (2**63 - 1, 2**63, float(2**63), -(2**63)),
+    (10**30, 1e30, 10**30 + 1),
+    ("é", "e\u0301", "e"),
+    ("x", "X", "x ", "\0", "x\0", ":", "1=1", "a.b", "名"),
+    (2, -1, 0.5, 1e308),
+)
+SCALARS: tuple[Any, ...] = tuple(value for group in ALIKE for value in group)
+FREQUENT: tuple[Any, ...] = (1, 1.0, True, False, None, "1", 0, "", "x", 2, 2**53, 2**53 + 1)
+COMPOUND: tuple[Any, ...] = ([], {}, [1], ["x"], [True], {"b": 1}, {"b": {"c": 1}}, {"b.c": 1})
+T = TypeVar("T")
+
+
+def alike(value: Any) -> tuple[Any, ...]:
+    """The group of a value, which it is in by its type as well."""
+    groups = (group for group in ALIKE if any(value is member for member in group))
+    return next(groups, (value,))
+
+
+def put(attributes: dict[str, Any], path: str, value: Any, *, nest: bool) -> None:
+    """Set a path, nested if wanted; objects in the way are kept, other values replaced."""
+    if not nest:
+        attributes[path] = value
+        return
+    *outer, last = path.split(".")
+    inside = attributes
+    for step in outer:
+        if not isinstance(inside.get(step), dict):
+            inside[step] = {}
+        inside[step] = dict(inside[step])
+        inside = inside[step]
+    inside[last] = value
+
+
+def skewed(random: Random, choices: tuple[T, ...]) -> T:
+    return choices[int(len(choices) * random.random() ** 2)]
+
+
+# --- hypothesis ---
+
+texts = st.one_of(st.sampled_from(PATHS), st.text("ab.:=\0é", max_size=4))
+scalars = st.one_of(
+    st.sampled_from(SCALARS),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=3),
+)
+values = st.recursive(
+    st.one_of(scalars, st.sampled_from(COMPOUND)),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=5,
+)
