@@ -195,4 +195,5 @@ class Languages(ManagementView):
 
     @documented(Operation("List filter languages", {200: page_of(LanguageSerializer)}, ()))
     def get(self, request: Request) -> Response:
+        actor_of(request)
         return Response({"items": [language_json(one) for one in LANGUAGES.values()], "next": None})

@@ -74,8 +74,7 @@ def parse_filter(fields: Fields) -> Filter:
         if source is not None:
             message = "The fields of a registration are its pairs; name the `language` of this one."
             raise InvalidField(message, field="language")
-        parse_pairs(given)
-        return Filter(PAIRS, given)
+        return _pairs(given)
     if given:
         message = "It is of the pairs language; put it into the `filter`."
         raise InvalidField(message, field=next(iter(given)))
@@ -105,7 +104,7 @@ def changed_filter(filter: Filter, change: FilterChange) -> Filter:
         message = f"The filter is written in {filter.language}; give `language` and all of it."
         raise InvalidField(message, field=next(iter(change.pairs)))
     merged = {**filter.source, **change.pairs}
-    return Filter(PAIRS, {name: value for name, value in merged.items() if value is not None})
+    return _pairs({name: value for name, value in merged.items() if value is not None})
 
 
 def same_filter(one: Filter, other: Filter) -> bool:
@@ -115,6 +114,15 @@ def same_filter(one: Filter, other: Filter) -> bool:
 
 def _sorted(filter: Filter) -> tuple[str, bytes]:
     return filter.language, orjson.dumps(filter.source, option=orjson.OPT_SORT_KEYS)
+
+
+def _pairs(fields: Fields) -> Filter:
+    try:
+        parse(PAIRS, fields)
+    except EventHubError as error:
+        error.field = error.field or "attributes"
+        raise
+    return Filter(PAIRS, fields)
 
 
 def _check(filter: Filter) -> None:

@@ -186,5 +186,5 @@ def registration_json(shown: Shown) -> dict[str, Any]:
 
 
 def language_json(language: Language) -> dict[str, Any]:
-    shown = language._asdict()
-    return {**shown, "keys": shown.pop("fields")}
+    name, about, example, kind, keys = language
+    return {"name": name, "about": about, "example": example, "kind": kind, "keys": keys}

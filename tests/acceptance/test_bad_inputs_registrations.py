@@ -57,6 +57,8 @@ NEW = (
     register("stream with NUL", "400 invalid_name", "streams.0", streams=["a\0b"]),
     register("stream too long", "400 field_too_long", "streams.0", streams=["a" * 201]),
     register("65 streams", "400 field_too_long", "streams", streams=["orders"] * 65),
+    register("a number beyond 64 bits", "400 number_out_of_range", "attributes",
+             attributes={"n": 1 << 63}),
     register("unknown language", "400 unknown_language", "language", language="sql", filter="x"),
     register("language a number", "400 invalid_field", "language", language=7, filter="x"),
     register("a filter without its language", "400 invalid_field", "language", filter="(= a 1)"),

@@ -2,12 +2,12 @@
 its own keys that may not listen, on the running hub.
 """
 
-import time
 from typing import Any
 
 import pytest
 
 from tests.acceptance.test_deliveries import finished
+from tests.acceptance.test_rows_retention import wait_for
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 
@@ -181,12 +181,16 @@ def test_management_answers_at_once_when_its_connections_died(hub: LiveHub, zone
     for _ in range(10):
         assert hub.call("GET", "/v1/registrations", key=zone.admin).status == 200
     killed = hub.sql(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
-        " AND pid <> pg_backend_pid() AND application_name NOT LIKE 'eventhub%%'"
+        "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " AND application_name NOT LIKE 'eventhub%%'"
         " AND backend_type = 'client backend' AND state = 'idle'"
     )
     assert killed
-    time.sleep(0.1)
+    pids = [pid for pid, _ in killed]
+    wait_for(
+        lambda: not hub.sql("SELECT FROM pg_stat_activity WHERE pid = ANY (%s)", pids), "their ends"
+    )
     for _ in range(20):
         answer = hub.call("GET", "/v1/registrations", key=zone.admin)
         assert answer.status == 200, answer
