@@ -82,11 +82,11 @@ def _database(url: str) -> dict[str, object]:
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
         "CONN_HEALTH_CHECKS": True,  # the pool hands out none that died with its server
-        # an attempt to connect is given up soon, so that nobody waits for the next one of a long
-        # row when the server is back
+        # a row of attempts to connect ends before those who wait for it give up, so that whoever
+        # comes when the server is back begins a new one at once
         "OPTIONS": {
             **parts,
-            "pool": {"min_size": 0, "max_size": 4, "timeout": 5, "reconnect_timeout": 1},
+            "pool": {"min_size": 0, "max_size": 4, "timeout": 5, "reconnect_timeout": 4},
         },
     }
 

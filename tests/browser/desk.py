@@ -32,8 +32,10 @@ class Desk:
     def opened(
         cls, browser: Browser, hub: LiveHub, zone: LiveZone, **options: Any
     ) -> Iterator["Desk"]:
-        """`options` are those of a browser's context: `color_scheme`, `viewport`."""
-        context = browser.new_context(**options)
+        """`options` are those of a browser's context: `color_scheme`, `viewport`. Nothing moves by
+        itself: a busy machine presses a button where it was a moment before.
+        """
+        context = browser.new_context(**{"reduced_motion": "reduce", **options})
         try:
             desk = cls(context, hub, zone)
             yield desk

@@ -92,7 +92,7 @@ def test_every_page_is_accessible_and_fits(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_forms_are_accessible(chromium: Browser, hub: LiveHub, zone: LiveZone, scheme: Any) -> None:
     fill(zone)
-    with Desk.opened(chromium, hub, zone, color_scheme=scheme, reduced_motion="reduce") as desk:
+    with Desk.opened(chromium, hub, zone, color_scheme=scheme) as desk:
         for path, button in FORMS.items():
             page = desk.open(path, PAGES[path])
             desk.button(button).click()

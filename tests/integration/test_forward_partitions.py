@@ -22,7 +22,7 @@ from eventhub.eventlog.maintain import make_group
 from tests.integration.forward_world import World, world_database
 
 database = pytest.fixture(scope="module")(world_database)
-MOMENT_S = 1.0  # nothing that appends or forwards waits longer
+MOMENT_S = 2.0  # nothing that appends or forwards waits longer; who is stalled waits for 3 s
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ %s ORDER BY oid"
 
 

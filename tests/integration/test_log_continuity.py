@@ -178,11 +178,12 @@ def test_all_streams_can_be_given_new_segments_by_hand(server: str) -> None:
 async def flushed_after_append(
     connection: psycopg.Connection[Any], log: Log, stream: StreamInfo
 ) -> bool:
-    """True if nothing waits to be flushed once an append is answered."""
+    """True if the server flushed its log between a checkpoint and the answer to an append."""
     connection.execute("CHECKPOINT")
+    [(before,)] = connection.execute("SELECT pg_current_wal_insert_lsn()").fetchall()
     await append(log, stream, 1)
     [(flushed,)] = connection.execute(
-        "SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()"
+        "SELECT pg_current_wal_flush_lsn() > %s", (before,)
     ).fetchall()
     return bool(flushed)
 

@@ -15,7 +15,7 @@ export function Gate() {
       </Center>
     );
   }
-  if (session.isError) {
+  if (session.data === undefined) {
     return (
       <Center h="100vh" p="lg">
         <ProblemAlert error={session.error} onRetry={() => void session.refetch()} />
