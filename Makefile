@@ -7,8 +7,8 @@ SHELL := /bin/sh
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
-# test processes: one more than there are cores, because tests wait a lot
-WORKERS := $(shell $(PYTHON) -c 'import os; print(min(1 + (os.cpu_count() or 1), 8))')
+# test processes: one for each core; what they start is busy too
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(max(2, os.cpu_count() or 1), 8))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
