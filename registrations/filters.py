@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from eventhub.errors import EventHubError, InvalidField, MissingField
+from registrations.errors import UnknownLanguage
 from registrations.lang.languages import parse
 from registrations.lang.normal import always, normal
 from registrations.lang.pairs import FIELDS, parse_pairs
@@ -34,19 +35,23 @@ class Filter(NamedTuple):
     def specs(self) -> Specs:
         """The compiled form. Raises what the language raises."""
         if self.language == PAIRS:
-            return (spec_of(parse_pairs(self.source)),)
+            return (spec_of(parse_pairs(self.source)),)  # pairs are one conjunction as they stand
         return specs_of(parse(self.language, self.source).node)
 
-    def predicate(self) -> str:
-        """The same in predicate form, whatever its language."""
-        return printed(parse(self.language, self.source).node)
-
-    def warnings(self) -> list[str]:
-        """What is probably a mistake: codes."""
-        form = normal(parse(self.language, self.source).node)
+    def reading(self) -> "Reading":
+        """What the hub understood."""
+        node = parse(self.language, self.source).node
+        form = normal(node)
         if not form:
-            return ["never_matches"]
-        return ["always_matches"] if always(form) else []
+            return Reading(printed(node), ["never_matches"])
+        return Reading(printed(node), ["always_matches"] if always(form) else [])
+
+
+class Reading(NamedTuple):
+    """A filter in predicate form, whatever its language, and codes of probable mistakes."""
+
+    predicate: str
+    warnings: list[str]
 
 
 class FilterChange(NamedTuple):
@@ -129,7 +134,7 @@ def _check(filter: Filter) -> None:
     try:
         filter.specs()
     except EventHubError as error:
-        if error.code == "unknown_language":
+        if isinstance(error, UnknownLanguage):
             error.field = "language"
         else:
             error.field = f"filter.{error.field}" if error.field else "filter"

@@ -20,6 +20,7 @@ from eventhub.eventlog.disk import Disk
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.quota import Room
 from eventhub.eventlog.retention import Rooms
 from eventhub.eventlog.storage import read_storage
 from eventhub.eventlog.stored import Cursor
@@ -237,3 +238,19 @@ async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused
         pytest.skip(f"this machine lets us mount nothing: {refused}")
     assert ask(url, "SELECT DISTINCT left_why FROM segments WHERE tier = 'dropped'") == [("disk",)]
     assert [one["level"] for one in announced(url, "storage.disk_full")] == ["warning"]
+
+
+async def test_what_was_not_measured_yet_is_bounded_however_late_that_comes(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody measures here: a fifth of what is free is taken, and the next one is refused."""
+    monkeypatch.setattr(limits, "QUOTA_MEASURE_S_MAX", 0.05)
+    upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=QUOTA, disk=None)
+    upkeep.room = Room(QUOTA // 2, QUOTA)
+    batch = [draft(1, 1, size=2_000)] * 100
+    taken = 0
+    with pytest.raises(StorageFull):
+        while taken < QUOTA:
+            await upkeep.admit(batch)
+            taken += sum(len(one.payload) for one in batch)
+    assert 0 < taken <= QUOTA // 2 * limits.QUOTA_SHARE_UNMEASURED

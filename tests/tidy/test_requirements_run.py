@@ -1,0 +1,40 @@
+"""What the hub's processes import is in requirements.txt: the tests run beside the development
+packages, which may bring by chance what a fresh machine has not.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+
+from eventhub.up.hub import HOME
+
+IMPORTED = """
+import django, json, sys
+django.setup()
+import eventhub.asgi, eventhub.celery, eventhub.console, eventhub.demo, eventhub.openapi
+import eventhub.schedule, eventhub.server, eventhub.urls, eventhub.up.hub
+import celery.apps.worker, celery.beat, kombu.transport.redis
+import delivery.forward.process, eventhub.client.remote, eventhub.eventlog.archive.run
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+OPTIONAL = {"greenlet", "pygments", "rich"}  # tried by libraries, and done without
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_whatever_is_imported_is_required() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", IMPORTED], cwd=HOME, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    required = set(re.findall(r"^([\w.-]+)==", (HOME / "requirements.txt").read_text(), re.M))
+    known = {normal(name) for name in required} | {"eventhub"}
+    brought_by = packages_distributions()
+    imported = [name for name in json.loads(run.stdout) if name in brought_by]
+    assert len(imported) > 20
+    missing = [name for name in imported if not {normal(d) for d in brought_by[name]} & known]
+    assert set(missing) <= OPTIONAL
