@@ -75,13 +75,12 @@ def _database(url: str) -> dict[str, object]:
     parts["options"] = f"{parts.get('options', '')} {idle}".strip()
     name = parts.pop("dbname", "eventhub")
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "eventhub.postgresql",
         "NAME": name,
         "USER": parts.pop("user", ""),
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
-        "CONN_HEALTH_CHECKS": True,  # the pool hands out none that died with its server
         # a row of attempts to connect ends before those who wait for it give up, so that whoever
         # comes when the server is back begins a new one at once
         "OPTIONS": {
