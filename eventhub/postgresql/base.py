@@ -1,4 +1,4 @@
-"""Django's database engine, with a pool from which no connection comes that died with its server."""
+"""Django's database engine, whose pool hands out no connection that died with its server."""
 
 from typing import Any
 
