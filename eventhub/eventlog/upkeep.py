@@ -172,9 +172,14 @@ class Upkeep:
         return False
 
     async def _make_room(self, connection: Connection, now_us: int) -> None:
-        """Drop the oldest segments, as far as what is dropped already is not enough."""
-        room = self.room
+        """Drop the oldest segments, as far as what is dropped already is not enough.
+
+        Measured here, after the groups were read: a partition that has gone since the last
+        measuring is in neither, and must not be counted as held.
+        """
         groups = await read_groups(connection)
+        held = await held_bytes(connection)
+        room = self.room._replace(used=sum(held), lasting=held.lasting)
         waiting = reclaimable(groups, (await horizon(connection)).current, room)
         wanted = max(room.over_quota, room.over_disk) - waiting
         stored_bytes = droppable(groups, room, wanted) if wanted > 0 else 0

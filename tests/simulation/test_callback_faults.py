@@ -18,7 +18,7 @@ from tests.chaos.exact.run import exact
 RATE = 400.0
 SECONDS = 2.0
 TIMES = 4
-FLOW = 2_000.0
+FLOW = 1_000.0
 PATIENCE = pytest.mark.timeout(240)
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
 
