@@ -41,8 +41,11 @@ $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-venv
 	$(PIP) install --require-hashes -r requirements.txt
 	@touch $@
 
-$(VENV)/.stamp-package: pyproject.toml $(VENV)/.stamp-requirements
+KERNEL := setup.py $(wildcard registrations/match/base/*.cpp registrations/match/base/*.h)
+
+$(VENV)/.stamp-package: pyproject.toml $(KERNEL) $(VENV)/.stamp-requirements
 	$(PIP) install --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m registrations.match.base.engines
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package

@@ -16,6 +16,7 @@ from registrations.lang.ast import (
     In,
     Node,
     Not,
+    OfType,
     Operand,
     Or,
     Path,
@@ -41,6 +42,8 @@ def always(form: Form) -> bool:
 
 def _form(node: Node, *, positive: bool) -> set[Alternative]:
     match node:
+        case OfType(None, None):
+            return _form(Truth(True), positive=positive)
         case Truth(value):
             return {frozenset()} if value == positive else set()
         case Not(item):
@@ -84,8 +87,8 @@ def _all(forms: Iterable[set[Alternative]]) -> set[Alternative]:
     for form in forms:
         if len(found) * len(form) > limits.FILTER_PRODUCT_MAX:
             raise FilterTooLarge(alternatives_max=limits.FILTER_ALTERNATIVES_MAX)
-        joined = {one | other for one in found for other in form}
-        found = _least({one for one in joined if not _contradicts(one)})
+        joined = {one | other for one in found for other in form if not _contradict(one, other)}
+        found = _least(joined)
         _check(found)
     return found
 
@@ -95,19 +98,33 @@ def _check(found: set[Alternative]) -> None:
         raise FilterTooLarge(alternatives_max=limits.FILTER_ALTERNATIVES_MAX)
 
 
-def _contradicts(parts: Alternative) -> bool:
-    """True if no event has all the parts, as far as that is plain to see: a test and its opposite,
-    or two texts of one field of the envelope. Not two values of an attribute: it may be a list.
+def _contradict(some: Alternative, more: Alternative) -> bool:
+    """True if no event has all the parts of both, as far as that is plain to see: a test and its
+    opposite, or two texts of one field of the envelope. Not two values of an attribute: it may be a
+    list. Each by itself does not, so only the fewer are gone through.
     """
-    texts: dict[str, object] = {}
-    for part in parts:
-        if isinstance(part, Not) and part.item in parts:
+    few, many = (some, more) if len(some) < len(more) else (more, some)
+    for part in few:
+        if (part.item if isinstance(part, Not) else Not(part)) in many:
             return True
-        match part:
-            case Compare("=", Path(name, "envelope"), Const(value)) if name in _ONE_TEXT:
-                if texts.setdefault(name, value) != value:
-                    return True
-    return False
+    texts = _envelope(few)
+    return bool(texts) and any(
+        texts.get(name, value) != value for name, value in _envelope(many).items()
+    )
+
+
+def _envelope(parts: Alternative) -> dict[str, object]:
+    """The texts that fields of the envelope must equal, of those that have one only."""
+    return {
+        part.left.name: part.right.value
+        for part in parts
+        if isinstance(part, Compare)
+        and part.op == "="
+        and isinstance(part.left, Path)
+        and part.left.space == "envelope"
+        and part.left.name in _ONE_TEXT
+        and isinstance(part.right, Const)
+    }
 
 
 def _least(found: set[Alternative]) -> set[Alternative]:

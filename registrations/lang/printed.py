@@ -34,9 +34,9 @@ def printed(node: Node) -> str:
         case Not(item):
             return _form("not", printed(item))
         case Compare(op, left, right):
-            return _form(op, _operand(left), _operand(right))
+            return _form(op, printed_operand(left), printed_operand(right))
         case In(path, values):
-            return _form("in", _path(path), *map(_operand, values))
+            return _form("in", _path(path), *map(printed_operand, values))
         case Text(op, path, text):
             return _form(op, _path(path), _constant(text))
         case Exists(path):
@@ -57,13 +57,14 @@ def _form(*words: str) -> str:
     return f"({' '.join(words)})"
 
 
-def _operand(operand: Operand) -> str:
+def printed_operand(operand: Operand) -> str:
+    """The same of a path, a constant or a calculation."""
     if isinstance(operand, Path):
         return _path(operand)
     if isinstance(operand, Const):
         return _constant(operand.value)
     if isinstance(operand, Arithmetic):
-        return _form(operand.op, _operand(operand.left), _operand(operand.right))
+        return _form(operand.op, printed_operand(operand.left), printed_operand(operand.right))
     raise TypeError(operand)
 
 

@@ -3,7 +3,7 @@ it matches one of its specs, and is told once. Plain.
 """
 
 from eventhub.event.envelope import Event
-from registrations.match.matcher import Counters, Matcher
+from registrations.match.matcher import Counters, Matcher, TakesFilters
 from registrations.match.spec import Spec, Specs
 
 FIRST = -(1 << 62)  # the first number of a spec that is not alone: none ever comes to zero
@@ -30,6 +30,9 @@ class FilterMatcher:
     def add(self, id: int, specs: Specs) -> None:
         """Take a filter in under a number from 0 on; another one under that number is replaced."""
         self.remove(id)
+        if isinstance(self._matcher, TakesFilters):
+            self._matcher.put(id, specs)
+            return
         if len(specs) == 1:
             self._matcher.add(id, specs[0])
             return

@@ -3,10 +3,10 @@ match. Plain.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from eventhub.event.envelope import Event
-from registrations.match.spec import Spec
+from registrations.match.spec import Spec, Specs
 
 
 @dataclass(slots=True)
@@ -27,7 +27,8 @@ class Matcher(Protocol):
     Concurrency: none. One task owns a matcher; `match` never awaits and leaves nothing behind.
     """
 
-    counters: Counters
+    @property
+    def counters(self) -> Counters: ...
 
     def add(self, id: int, spec: Spec) -> None:
         """Take a spec in, in place; it is matched from the next event on (SUN-11). Another spec
@@ -41,3 +42,11 @@ class Matcher(Protocol):
 
     def __len__(self) -> int:
         """How many numbers are in."""
+
+
+@runtime_checkable
+class TakesFilters(Protocol):
+    """A matcher that knows filters of several specs itself."""
+
+    def put(self, id: int, specs: Specs) -> None:
+        """Take a filter in; it is told once, whichever of its specs match."""

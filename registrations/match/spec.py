@@ -7,7 +7,7 @@ It knows nothing of tickets, streams or clients: a matcher gives each spec a num
 from typing import NamedTuple
 
 from registrations.lang.ast import Compare, Const, Node, OfType, Path, Scalar
-from registrations.lang.normal import Alternative, normal
+from registrations.lang.normal import Alternative, Form, normal
 from registrations.lang.pairs import Pairs
 from registrations.lang.printed import printed
 
@@ -39,7 +39,12 @@ def spec_of(pairs: Pairs) -> Spec:
 
 def specs_of(node: Node) -> Specs:
     """The specs of a filter; none: it never matches. Raises FilterTooLarge."""
-    return tuple(_spec(alternative) for alternative in normal(node))
+    return specs_of_form(normal(node))
+
+
+def specs_of_form(form: Form) -> Specs:
+    """Of a filter whose normal form is known."""
+    return tuple(_spec(alternative) for alternative in form)
 
 
 def _spec(alternative: Alternative) -> Spec:

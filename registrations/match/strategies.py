@@ -2,10 +2,12 @@
 
 from typing import Protocol
 
+from eventhub import limits
 from registrations.lang.evaluate import Kin, only_itself
 from registrations.match.access import AccessMatcher
 from registrations.match.compiled import CompileMatcher
 from registrations.match.counting import CountingMatcher
+from registrations.match.index import IndexMatcher, Options
 from registrations.match.lattice import LatticeMatcher
 from registrations.match.matcher import Matcher
 from registrations.match.memo import MemoMatcher
@@ -19,6 +21,11 @@ class Make(Protocol):
     def __call__(self, kin: Kin = only_itself) -> Matcher: ...
 
 
+def auto(kin: Kin = only_itself) -> Matcher:
+    """`access` while registrations are few, from INDEX_AUTO_MIN on `index`."""
+    return IndexMatcher(kin, Options(first=limits.INDEX_AUTO_MIN))
+
+
 STRATEGIES: dict[str, Make] = {
     "access": AccessMatcher,  # the default: each conjunction under its rarest pair
     "counting": CountingMatcher,  # SUN's counters, readable and traced
@@ -27,6 +34,8 @@ STRATEGIES: dict[str, Make] = {
     "lattice": LatticeMatcher,  # ... signatures by what they hold,
     "compile": CompileMatcher,  # ... and all subscriptions as one program
     "scan": ScanMatcher,  # the oracle
+    "index": IndexMatcher,  # most of them on disk, mapped, with the fastest engine there is
+    "auto": auto,  # `access` or `index`, by how many there are
 }
 
 

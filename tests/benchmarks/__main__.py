@@ -15,6 +15,7 @@ from tests.benchmarks import (
     emit,
     listen,
     match,
+    match_plot,
     push,
     replay,
     report,
@@ -49,7 +50,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; all if none is given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw `cursors` there as SVG")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw `cursors` or `match`")
     parser.add_argument("--only", metavar="CASE", action="append", help="only such cases")
     parser.add_argument("--seconds", type=float, help=f"of one reading ({standard.seconds})")
     parser.add_argument("--repeat", type=int, help=f"readings of each side ({standard.repeat})")
@@ -91,6 +92,9 @@ def run(options: argparse.Namespace) -> None:
     drawn = [result for result in results if result.case.name.startswith("cursor_")]
     if options.plot is not None and drawn:
         options.plot.write_text(cursors.plot(drawn, pace.streams[-1]))
+    costs = [result for result in results if result.case.name.startswith("match_cost_")]
+    if options.plot is not None and costs and not drawn:
+        options.plot.write_text(match_plot.plot(costs, pace.matched[-1]))
     if failures:
         sys.exit("\n".join(failures))
 

@@ -6,6 +6,7 @@ registration asks for 1 to 4 pairs, one in 2,000 for none; an event has 5 to 15.
 """
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from itertools import accumulate
 from random import Random
 from typing import Any, NamedTuple
@@ -61,10 +62,18 @@ def zipf(count: int) -> list[float]:
 
 def interest(registrations: int, events: int) -> Interest:
     """So many of both; the first registrations are the same whatever their number."""
-    wanted, coming = Draws(SEED + 1), Draws(SEED + 2)
-    return Interest(
-        [_spec(wanted) for _ in range(registrations)], [_event(coming) for _ in range(events)]
-    )
+    return Interest([*specs(registrations)], coming(events))
+
+
+def specs(count: int) -> Iterator[Spec]:
+    """One after the other: ten million are more than memory should hold."""
+    draws = Draws(SEED + 1)
+    return (_spec(draws) for _ in range(count))
+
+
+def coming(count: int) -> list[dict[str, Any]]:
+    draws = Draws(SEED + 2)
+    return [_event(draws) for _ in range(count)]
 
 
 def _spec(draws: Draws) -> Spec:

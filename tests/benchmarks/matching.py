@@ -9,52 +9,97 @@ import tracemalloc
 import zlib
 from array import array
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from time import perf_counter, perf_counter_ns, process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from eventhub.event.envelope import Event
+from registrations.lang.predicate import parse_predicate
+from registrations.match.alternatives import FilterMatcher
+from registrations.match.base.base import open_base
+from registrations.match.index import IndexMatcher, Options
 from registrations.match.matcher import Matcher
-from registrations.match.spec import Spec
+from registrations.match.spec import Spec, specs_of
 from registrations.match.strategies import STRATEGIES
+from tests.benchmarks import predicates
 from tests.benchmarks.baselines.counting_dict import CountingDict
+from tests.benchmarks.baselines.evaluate_all import EvaluateAll
 from tests.benchmarks.interest import SEED, Interest, interest
 
 SIDES: dict[str, Callable[[], Matcher]] = {**STRATEGIES, "counting_dict": CountingDict}
+INDEX = "index."  # before an engine: that engine over an index built beforehand
+EVALUATE_ALL = "evaluate_all"
 EVENTS = 2_000  # different ones, again and again
 CHECKED = 50  # events whose matches are compared between the sides
+CHECKED_AMONG_MANY = 4  # the scan takes seconds for one of a million registrations
+MANY = 500_000
 TURN = 8  # events between two looks at the clock
 CHANGES = 2_000  # registrations taken out and put back
 
 
 class Work(NamedTuple):
-    """`side` is a name of SIDES; `memory` measures that instead of time."""
+    """`side` is a name of SIDES, INDEX and an engine, or EVALUATE_ALL; `memory` measures that
+    instead of time. `data`: pairs or predicates. `root`: of the index.
+    """
 
     side: str
     registrations: int
     seconds: float
     memory: bool = False
+    data: str = "pairs"
+    root: str = ""
+
+
+Ask = Callable[[Event], Any]  # a list of numbers, or a buffer of them
 
 
 def run(work: Work) -> dict[str, float]:
-    made = interest(work.registrations, EVENTS)
     if work.memory:
+        made = interest(work.registrations, 0)
         return {"bytes_per_registration": memory(work, made)}
-    matcher = SIDES[work.side]()
-    began = process_time()
-    fill(matcher, made.specs)
-    filling_s = process_time() - began
+    side = sided(work)
     gc.collect()
     gc.freeze()  # as the processes of the hub do after their start
-    events = [orjson.dumps(event) for event in made.events]
-    figures = {
-        "check": check(matcher, events),
-        **rate(matcher, events, work.seconds),
-        "adds_per_s": work.registrations / filling_s,
-    }
-    return {**figures, **changes(matcher, made.specs)}
+    coming = interest(0, EVENTS).events if work.data == "pairs" else predicates.events(EVENTS)
+    events = [orjson.dumps(event) for event in coming]
+    checked = CHECKED if work.registrations < MANY else CHECKED_AMONG_MANY
+    figures = {"check": check(side.ask, events[:checked])}
+    figures |= rate(side.ask, events, work.seconds)
+    if side.matcher is None:
+        return figures
+    figures["adds_per_s"] = work.registrations / side.filling_s
+    return {**figures, **changes(side.matcher, side.specs)}
+
+
+class Side(NamedTuple):
+    """What is asked; the matcher and what is in it, if registrations come and go there."""
+
+    ask: Ask
+    matcher: Matcher | None = None
+    specs: list[Spec] = []  # noqa: RUF012 - a NamedTuple's default, never written to
+    filling_s: float = 0.0
+
+
+def sided(work: Work) -> Side:
+    if work.side.startswith(INDEX):
+        indexed = IndexMatcher(options=Options(work.side.removeprefix(INDEX), inline=False))
+        indexed.swap(open_base(Path(work.root)))
+        return Side(indexed.match_ids)
+    if work.side == EVALUATE_ALL:
+        return Side(EvaluateAll(predicates.filters(work.registrations)).match)
+    if work.data == "predicates":
+        filters = FilterMatcher(SIDES[work.side]())
+        for id, text in enumerate(predicates.filters(work.registrations)):
+            filters.add(id, specs_of(parse_predicate(text)))
+        return Side(filters.match)
+    specs = interest(work.registrations, 0).specs
+    matcher = SIDES[work.side]()
+    began = process_time()
+    fill(matcher, specs)
+    return Side(matcher.match, matcher, specs, process_time() - began)
 
 
 def fill(matcher: Matcher, specs: list[Spec]) -> None:
@@ -62,30 +107,35 @@ def fill(matcher: Matcher, specs: list[Spec]) -> None:
         matcher.add(id, spec)
 
 
-def matched(matcher: Matcher, text: bytes) -> list[int]:
+def event_of(text: bytes) -> Event:
+    event = orjson.loads(text)
+    return Event(event["domain"], event["type"], event["attributes"])
+
+
+def matched(ask: Ask, text: bytes) -> Any:
     """What is measured."""
     event = orjson.loads(text)
-    return matcher.match(Event(event["domain"], event["type"], event["attributes"]))
+    return ask(Event(event["domain"], event["type"], event["attributes"]))
 
 
-def check(matcher: Matcher, events: list[bytes]) -> float:
+def check(ask: Ask, events: list[bytes]) -> float:
     """The same number from every side that finds the same."""
-    found = [sorted(matched(matcher, text)) for text in events[:CHECKED]]
+    found = [sorted(matched(ask, text)) for text in events]
     return float(zlib.crc32(json.dumps(found).encode()))
 
 
-def rate(matcher: Matcher, events: list[bytes], seconds: float) -> dict[str, float]:
+def rate(ask: Ask, events: list[bytes], seconds: float) -> dict[str, float]:
     """Events per second of CPU time (what else runs here should not count), then single ones."""
     done, found, began = 0, 0, process_time()
     while (spent := process_time() - began) < seconds:
         for _ in range(TURN):
-            found += len(matched(matcher, events[done % len(events)]))
+            found += len(matched(ask, events[done % len(events)]))
             done += 1
     took = array("q")
     until = perf_counter() + seconds / 4
     for text in events:
         began_ns = perf_counter_ns()
-        matched(matcher, text)
+        matched(ask, text)
         took.append(perf_counter_ns() - began_ns)
         if perf_counter() > until:
             break

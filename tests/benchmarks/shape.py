@@ -20,9 +20,11 @@ class Pace(NamedTuple):
     latency_samples: int = 2_000
     copy_rows: int = 100_000
     many_sockets: int = 1_000
-    registrations_max: int = 100_000
+    registrations_max: int = 1_000_000
     replayed: int = 1_000_000
     streams: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)  # events in each
+    # registrations in the indexes whose cost is drawn
+    matched: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
 # a smoke run: its figures mean nothing
@@ -36,6 +38,7 @@ QUICK = Pace(
     registrations_max=1_000,
     replayed=2_000,
     streams=(10, 2_000),
+    matched=(10, 1_000),
 )
 
 Measure = Callable[[], Reading]

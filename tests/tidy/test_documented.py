@@ -13,6 +13,8 @@ from eventhub import limits, metrics
 from eventhub.doors.table import DOORS, EMIT_REFUSES
 from eventhub.env import Env
 from eventhub.openapi import all_errors, document
+from registrations.bulk.table import BULK_DOORS
+from registrations.understand.table import UNDERSTAND_DOORS
 from tests.tidy.source import HOME, PACKAGES, module_name, product, tracked
 
 # Bounds whose reason is not written beside them. The set may only shrink.
@@ -123,7 +125,7 @@ def test_the_api_document_has_every_door() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
         door
-        for door in (*DOORS, *LISTEN_DOORS)
+        for door in (*DOORS, *BULK_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
         if door.method.lower() not in paths.get(door.path, {})
     ] == []
 

@@ -1,0 +1,166 @@
+"""Builds a match index: an epoch beside the current one, which then takes its place at once. Plain.
+
+A crash leaves what was there before, and a folder that the next build clears away. Memory is that
+of one shard: some hundred bytes for each entry of it.
+"""
+
+import fcntl
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventhub import limits
+from registrations.match.base.assemble import assemble
+from registrations.match.base.columns import Columns, Gathering
+from registrations.match.base.errors import IndexAbsent, IndexDamaged
+from registrations.match.base.layout import HEADER_BYTES
+from registrations.match.base.manifest import (
+    Manifest,
+    Part,
+    folder_of,
+    read_manifest,
+    sync_folder,
+    write_manifest,
+)
+from registrations.match.base.names import ALL_BITS, hash_of
+from registrations.match.base.shard import write_shard
+from registrations.match.spec import Specs
+
+EPOCHS_KEPT = 3  # the current one, and two older for whoever opens them just now
+_EPOCH = re.compile(r"epoch-(\d{8,})")
+_LOCK = "lock"
+
+
+class Progress(NamedTuple):
+    """How far a build is. `stage`: gathered, assembled, written, sealed, published, cleaned."""
+
+    stage: str
+    entries: int  # done with so far
+
+
+class Entry(NamedTuple):
+    """A filter as it is indexed: specs under an id of the caller's, any of 64 bits."""
+
+    id: int
+    specs: Specs
+    extra: Mapping[str, int] = {}
+
+
+class Plan(NamedTuple):
+    """What an epoch is to be."""
+
+    built_through_sequence: int | None = None
+    facts: Mapping[str, Any] = {}
+    extra: tuple[str, ...] = ()  # columns that each entry brings, 64 bits by dense place
+    shard_entries: int = limits.INDEX_SHARD_ENTRIES_MAX
+    durable: bool = True  # forced to the disk: it is to outlive this process
+    hash_mask: int = ALL_BITS  # fewer bits only in tests: then names meet in one slot
+    progress: Callable[[Progress], None] = lambda progress: None
+
+
+def build(root: Path, entries: Iterable[Entry], plan: Plan = Plan()) -> Manifest:  # noqa: B008
+    """An epoch of entries, in whatever order they come; of one shard if they are few enough. All
+    entries of an id are in one `Entry`. Raises NotIndexable, OSError.
+    """
+    return build_columns(root, _gathered(entries, plan), plan)
+
+
+def build_columns(root: Path, shards: Iterable[Columns], plan: Plan = Plan()) -> Manifest:  # noqa: B008
+    """The same from columns, a shard for each; an id is in one of them only."""
+    root.mkdir(parents=True, exist_ok=True)
+    with _alone(root):
+        _clean(root, keep=_kept(root))
+        epoch = max(_epochs(root), default=0) + 1
+        folder = root / folder_of(epoch)
+        folder.mkdir()
+        try:
+            manifest = _epoch(folder, epoch, shards, plan)
+        except Exception:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        plan.progress(Progress("sealed", manifest.entries))
+        write_manifest(root, manifest, durable=plan.durable)
+        plan.progress(Progress("published", manifest.entries))
+        _clean(root, keep=_kept(root))
+        plan.progress(Progress("cleaned", manifest.entries))
+        return manifest
+
+
+def _epoch(folder: Path, epoch: int, shards: Iterable[Columns], plan: Plan) -> Manifest:
+    parts: list[Part] = []
+    entries = ids = 0
+    for columns in shards:
+        if not len(columns.ids):
+            continue
+        made = assemble(columns, plan.hash_mask)
+        del columns
+        entries += made.head.entries
+        ids += made.head.ids
+        plan.progress(Progress("assembled", entries))
+        path = folder / f"shard-{len(parts):04}.idx"
+        size = write_shard(path, made, durable=plan.durable)
+        parts.append(Part(path.name, size, header_checksum(path)))
+        plan.progress(Progress("written", entries))
+    through, facts = plan.built_through_sequence, dict(plan.facts)
+    manifest = Manifest(epoch, tuple(parts), entries, ids, through, facts)
+    write_manifest(folder, manifest, durable=plan.durable)
+    if plan.durable:
+        sync_folder(folder.parent)
+    return manifest
+
+
+def header_checksum(path: Path) -> int:
+    """That the file is the one which the manifest means."""
+    with path.open("rb") as file:
+        return hash_of(file.read(HEADER_BYTES))
+
+
+def _gathered(entries: Iterable[Entry], plan: Plan) -> Iterator[Columns]:
+    gathering, done = Gathering(plan.extra), 0
+    for entry in entries:
+        gathering.add(entry.id, entry.specs, entry.extra)
+        if len(gathering) >= plan.shard_entries:
+            done += len(gathering)
+            plan.progress(Progress("gathered", done))
+            yield gathering.columns()
+            gathering = Gathering(plan.extra)
+    plan.progress(Progress("gathered", done + len(gathering)))
+    yield gathering.columns()
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """One builder at a time; another one waits. A crash frees the lock."""
+    with (root / _LOCK).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _kept(root: Path) -> list[int]:
+    """The current epoch and those before it that are whole, EPOCHS_KEPT in all."""
+    try:
+        current = read_manifest(root).epoch
+    except (IndexAbsent, IndexDamaged):
+        return sorted(_epochs(root))[-EPOCHS_KEPT:]  # nothing is thrown away that may be mended
+    whole = [epoch for epoch in _epochs(root) if epoch <= current and _is_whole(root, epoch)]
+    return sorted(whole)[-EPOCHS_KEPT:]
+
+
+def _is_whole(root: Path, epoch: int) -> bool:
+    try:
+        return read_manifest(root / folder_of(epoch)).epoch == epoch
+    except (IndexAbsent, IndexDamaged):
+        return False
+
+
+def _clean(root: Path, keep: list[int]) -> None:
+    for epoch in _epochs(root):
+        if epoch not in keep:
+            shutil.rmtree(root / folder_of(epoch), ignore_errors=True)
+
+
+def _epochs(root: Path) -> list[int]:
+    return [int(found[1]) for path in root.iterdir() if (found := _EPOCH.fullmatch(path.name))]

@@ -1,0 +1,40 @@
+"""The engines of the match index by name, the fastest first. Plain."""
+
+from collections.abc import Callable
+
+from registrations.lang.evaluate import Kin
+from registrations.match.base.compiled_engine import IS_BUILT, CompiledEngine
+from registrations.match.base.engine import Engine
+from registrations.match.base.numpy_engine import NumpyEngine
+from registrations.match.base.python_engine import PythonEngine
+from registrations.match.base.shard import Shard
+
+AUTO = "auto"  # the fastest that is there
+ENGINES: dict[str, Callable[[Shard, Kin], Engine]] = {
+    **({"compiled": CompiledEngine} if IS_BUILT else {}),
+    "numpy": NumpyEngine,
+    "python": PythonEngine,
+}
+
+
+def new_engine(name: str, shard: Shard, kin: Kin) -> Engine:
+    """Raises ValueError if there is no such engine."""
+    if name == AUTO:
+        name = next(iter(ENGINES))
+    if name not in ENGINES:
+        raise ValueError(f"no engine {name!r}; there are {', '.join(ENGINES)}")
+    return ENGINES[name](shard, kin)
+
+
+def told() -> str:
+    """One line for people: which engine answers here."""
+    if IS_BUILT:
+        return "The match index uses its compiled engine."
+    return (
+        "The match index uses numpy: its compiled engine was not built, for which a C++ compiler"
+        " and Python's headers are needed."
+    )
+
+
+if __name__ == "__main__":
+    print(told())  # noqa: T201 - what the installation says

@@ -1,0 +1,92 @@
+"""The manifest of a match index: which epoch is the current one, its files, and what it was built
+from. Plain.
+
+The one in the root is replaced by a rename, so a reader sees the old epoch or the new one. Each
+epoch's folder has its own, which never changes.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from registrations.match.base.errors import IndexAbsent, IndexDamaged
+from registrations.match.base.layout import VERSION
+from registrations.match.base.names import hash_of
+
+NAME = "manifest.json"
+
+
+class Part(NamedTuple):
+    """A file of an epoch. `checksum`: XXH64 of its header, which has those of its sections."""
+
+    file: str
+    bytes: int
+    checksum: int
+
+
+class Manifest(NamedTuple):
+    """One epoch."""
+
+    epoch: int
+    parts: tuple[Part, ...]
+    entries: int
+    ids: int
+    built_through_sequence: int | None  # of `system`: what changed later is not in it
+    facts: dict[str, Any]  # of whoever built it
+
+    @property
+    def folder(self) -> str:
+        return folder_of(self.epoch)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+
+def folder_of(epoch: int) -> str:
+    return f"epoch-{epoch:08}"
+
+
+def write_manifest(folder: Path, manifest: Manifest, *, durable: bool) -> None:
+    """In place of the one that is there, at once or not at all."""
+    fields = {"version": VERSION, **manifest._asdict()}
+    fields["parts"] = [part._asdict() for part in manifest.parts]
+    text = json.dumps(fields, indent=1, sort_keys=True)
+    sealed = {"checksum": hash_of(text.encode()), "index": json.loads(text)}
+    aside = folder / f"{NAME}.part"
+    with aside.open("w") as file:
+        file.write(json.dumps(sealed, indent=1, sort_keys=True) + "\n")
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+    aside.replace(folder / NAME)
+    if durable:
+        sync_folder(folder)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Raises IndexAbsent, IndexDamaged."""
+    try:
+        sealed = json.loads((folder / NAME).read_bytes())
+        fields, checksum = sealed["index"], sealed["checksum"]
+        text = json.dumps(fields, indent=1, sort_keys=True)
+    except FileNotFoundError as error:
+        raise IndexAbsent(f"There is no match index in {folder}; build one first.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexDamaged(f"The manifest in {folder} cannot be read.") from error
+    if hash_of(text.encode()) != checksum:
+        raise IndexDamaged(f"The manifest in {folder} is altered.")
+    if fields.pop("version") != VERSION:
+        raise IndexDamaged(f"The manifest in {folder} is of another version than {VERSION}.")
+    parts = tuple(Part(**part) for part in fields.pop("parts"))
+    return Manifest(parts=parts, **fields)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,35 @@
+"""The tests of a shard: parsed when they are first asked for, tried once an event. Plain."""
+
+from eventhub.errors import EventHubError
+from eventhub.event.envelope import Event
+from registrations.lang.ast import Node
+from registrations.lang.evaluate import Kin, holds
+from registrations.lang.predicate import parse_predicate
+from registrations.match.base.errors import IndexDamaged
+from registrations.match.base.names import text_of
+from registrations.match.base.shard import Shard
+from registrations.match.matcher import Counters
+
+
+class Tests:
+    """By number. Parsed ones stay: there are as many as the shard has."""
+
+    def __init__(self, shard: Shard, kin: Kin, counters: Counters) -> None:
+        self._shard = shard
+        self._kin = kin
+        self._counters = counters
+        self._nodes: dict[int, Node] = {}
+
+    def __call__(self, number: int, event: Event) -> bool:
+        """Raises IndexDamaged if the text is none that a builder wrote."""
+        node = self._nodes.get(number)
+        if node is None:
+            node = self._nodes[number] = self._parsed(number)
+        self._counters.evaluated += 1
+        return holds(node, event, self._kin)
+
+    def _parsed(self, number: int) -> Node:
+        try:
+            return parse_predicate(text_of(self._shard.text("test_at", "tests", number)))
+        except (EventHubError, IndexError, UnicodeDecodeError) as error:
+            raise IndexDamaged(f"A test of {self._shard.path.name} cannot be read.") from error

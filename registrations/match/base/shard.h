@@ -1,0 +1,118 @@
+// A mapped file of the match index, as the compiled engine reads it.
+
+#pragma once
+
+#include "parts.h"
+#include "xxh64.h"
+
+class Shard {
+  public:
+    Shard(nb::handle data, nb::dict sections, nb::dict head) {
+        if (PyObject_GetBuffer(data.ptr(), &buffer_, PyBUF_SIMPLE)) nb::raise_python_error();
+        auto count = [&](const char *name) { return nb::cast<u64>(head[name]); };
+        mask_ = count("hash_mask");
+        slots_ = count("slots");
+        gates_end_ = u32(count("gates_end"));
+        implying_end_ = u32(count("implying_end"));
+        named_end_ = u32(count("named_end"));
+        numbers_first_ = u32(count("numbers_first"));
+        texts_first_ = u32(count("texts_first"));
+        keys_ = u32(count("keys"));
+        forms_ = u32(count("gate_forms"));
+        asks_types_ = count("flags") & 1;
+        place(sections, "table", table_);
+        place(sections, "name_at", name_at_);
+        place(sections, "names", names_);
+        place(sections, "paths", paths_);
+        place(sections, "lengths", lengths_);
+        place(sections, "implied_at", implied_at_);
+        place(sections, "implied", implied_);
+        place(sections, "numbers", numbers_);
+        place(sections, "number_ranks", number_ranks_);
+        place(sections, "text_at", text_at_);
+        place(sections, "texts", texts_);
+        place(sections, "text_ranks", text_ranks_);
+        place(sections, "key_runs", key_runs_);
+        place(sections, "run_gates", run_gates_);
+        place(sections, "run_conjunctions", run_conjunctions_);
+        place(sections, "rest_at", rest_at_);
+        place(sections, "rest", rest_);
+        place(sections, "dense_at", dense_at_);
+        place(sections, "ids", ids_);
+    }
+    ~Shard() { PyBuffer_Release(&buffer_); }
+    Shard(const Shard &) = delete;
+    Shard &operator=(const Shard &) = delete;
+
+  protected:
+    u64 digest_of(std::string_view name) const {
+        return xxh64(name.data(), name.size(), 42) & mask_;
+    }
+
+    u32 find(std::string_view name) const { return find(name, digest_of(name)); }
+
+    u32 find(std::string_view name, u64 digest) const {
+        u32 high = u32(digest >> 32);
+        for (u64 at = digest & (slots_ - 1);; ++at) {
+            u64 word = table_[at];
+            if (!word) return 0;
+            u32 number = u32(word);
+            if (u32(word >> 32) == high &&
+                names_.text(name_at_[number], name_at_[size_t(number) + 1]) == name)
+                return number;
+        }
+    }
+
+    u32 number_place(const Number &value, u32 low, u32 high) const {
+        check_thresholds(low, high, numbers_first_, texts_first_);
+        u32 rank = 2 * value.second + 1;
+        while (low < high) {
+            u32 middle = low + (high - low) / 2, at = middle - numbers_first_;
+            double threshold = numbers_[at];
+            if (threshold < value.first || (threshold == value.first && number_ranks_[at] < rank))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low;
+    }
+
+    u32 text_place(std::string_view value, u32 low, u32 high) const {
+        check_thresholds(low, high, texts_first_, keys_);
+        while (low < high) {
+            u32 middle = low + (high - low) / 2, at = middle - texts_first_;
+            int order = texts_.text(text_at_[at], text_at_[size_t(at) + 1]).compare(value);
+            if (order < 0 || (order == 0 && text_ranks_[at] < 1))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low;
+    }
+
+    static void check_thresholds(u32 low, u32 high, u32 first, u32 end) {
+        if (low < first || low > high || high > end) damaged();
+    }
+
+    Py_buffer buffer_{};
+    u64 mask_, slots_;
+    u32 gates_end_, implying_end_, named_end_, numbers_first_, texts_first_, keys_, forms_;
+    bool asks_types_;
+    Section<u64> table_;
+    Section<double> numbers_;
+    Section<std::int64_t> ids_;
+    Section<char> names_, texts_;
+    Section<unsigned char> text_ranks_;
+    Section<std::uint16_t> lengths_, number_ranks_;
+    Section<u32> name_at_, paths_, implied_at_, implied_, text_at_, key_runs_, run_gates_,
+        run_conjunctions_, rest_at_, rest_, dense_at_;
+
+  private:
+    template <class T> void place(nb::dict &sections, const char *name, Section<T> &into) {
+        nb::tuple found = nb::cast<nb::tuple>(sections[name]);
+        u64 offset = nb::cast<u64>(found[0]), length = nb::cast<u64>(found[1]);
+        if (offset > u64(buffer_.len) || length > u64(buffer_.len) - offset) damaged();
+        into.at = reinterpret_cast<const T *>(static_cast<const char *>(buffer_.buf) + offset);
+        into.size = length / sizeof(T);
+    }
+};

@@ -1,0 +1,97 @@
+"""One file of the match index: written once, then mapped and never changed. Plain.
+
+Whoever maps it shares its pages with all processes that do.
+"""
+
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+from registrations.match.base.assemble import Assembled
+from registrations.match.base.errors import IndexDamaged
+from registrations.match.base.layout import (
+    ALIGNMENT,
+    EXTRA,
+    SECTIONS,
+    Section,
+    head_bytes,
+    read_head,
+)
+from registrations.match.base.names import hash_of
+
+_FORMATS: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "q"}
+_OTHERS: dict[str, Any] = {"table": "Q", "numbers": "d"}
+
+
+def write_shard(path: Path, made: Assembled, *, durable: bool) -> int:
+    """Write a file, and force it to the disk if it is `durable`; its bytes. Raises OSError."""
+    count = len(made.sections)
+    offset = _aligned(len(head_bytes(made.head, 0, dict.fromkeys(map(str, range(count)), _NONE))))
+    sections: dict[str, Section] = {}
+    for name, array in made.sections.items():
+        sections[name] = Section(offset, array.nbytes, hash_of(_bytes_of(array)))
+        offset = _aligned(offset + array.nbytes)
+    with path.open("xb") as file:
+        file.write(head_bytes(made.head, offset, sections))
+        for name, array in made.sections.items():
+            file.write(bytes(sections[name].offset - file.tell()))
+            file.write(_bytes_of(array))
+        file.write(bytes(offset - file.tell()))
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    return offset
+
+
+class Shard:
+    """A mapped file. `views` are its sections as memoryviews of numbers."""
+
+    def __init__(self, path: Path) -> None:
+        """Maps it and looks at its header only. Raises IndexDamaged, OSError."""
+        self.path = path
+        with path.open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                raise IndexDamaged("The file is empty.")
+            self.data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        self.head, self.sections = read_head(self.data)
+        self.views: dict[str, Any] = {
+            name: self._bytes(name).cast(_format_of(name)) for name in self.sections
+        }
+
+    def verify(self) -> None:
+        """Read all of it and compare the checksums. Raises IndexDamaged."""
+        for name, section in self.sections.items():
+            if hash_of(self._bytes(name)) != section.checksum:
+                raise IndexDamaged(f"The section {name} of {self.path.name} is altered.")
+
+    def extra(self, name: str) -> memoryview:
+        """A column of the caller's, by dense place. Raises KeyError."""
+        found: memoryview = self.views[EXTRA + name]
+        return found
+
+    def text(self, at: str, name: str, place: int) -> bytes:
+        """One of the texts of two sections. Raises IndexDamaged."""
+        begin, end = self.views[at][place], self.views[at][place + 1]
+        if not begin <= end <= len(self.views[name]):
+            raise IndexDamaged(f"The section {at} of {self.path.name} leads nowhere.")
+        return bytes(self.views[name][begin:end])
+
+    def _bytes(self, name: str) -> memoryview:
+        section = self.sections[name]
+        return self.data[section.offset : section.offset + section.length]
+
+
+_NONE = Section(0, 0, 0)
+
+
+def _format_of(name: str) -> Any:
+    return _OTHERS.get(name) or _FORMATS[SECTIONS.get(name, 8)]
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def _bytes_of(array: Any) -> memoryview:
+    return memoryview(array).cast("B") if array.size else memoryview(b"")

@@ -1,0 +1,262 @@
+"""The matcher over a match index: what changes before, while and after an index is built is found
+once, and told apart from what is gone.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eventhub.event.envelope import Event
+from eventhub.up.hub import HOME
+from registrations.lang.ast import Compare, Const
+from registrations.lang.ast import Path as Field
+from registrations.lang.predicate import parse_predicate
+from registrations.match.alternatives import FilterMatcher
+from registrations.match.base.base import Base, open_base
+from registrations.match.base.builder import Entry, Plan, build
+from registrations.match.base.engines import ENGINES
+from registrations.match.index import IndexMatcher, Options, build_frozen
+from registrations.match.scan import ScanMatcher
+from registrations.match.spec import Spec, specs_of
+from registrations.match.strategies import new_matcher
+from tests.unit.match.programs import Add, apply, seeded
+
+engines = pytest.mark.parametrize("engine", [*ENGINES])
+KEPT = Options(inline=False)
+EVENT = Event("", "", {"x": [1, 2, 3]})
+
+
+def wanting(value: int) -> Spec:
+    return Spec(pairs=(("x", value),))
+
+
+def base_of(root: Path, specs: dict[int, Spec], through: int) -> Base:
+    entries = (Entry(id, (spec,)) for id, spec in specs.items())
+    build(root, entries, Plan(built_through_sequence=through, durable=False))
+    return open_base(root)
+
+
+# --- a swap ---
+
+
+@engines
+def test_an_index_built_elsewhere_takes_over_without_a_miss_and_without_a_double(
+    tmp_path: Path, engine: str
+) -> None:
+    """Built of what stood at 10, while changes went on to 13."""
+    matcher = IndexMatcher(options=KEPT._replace(engine=engine))
+    for id in range(10):
+        matcher.sequence = id + 1
+        matcher.add(id, wanting(1))
+    base = base_of(tmp_path, {id: wanting(1) for id in range(10)}, through=10)
+    matcher.sequence = 11
+    matcher.remove(3)
+    matcher.sequence = 12
+    matcher.add(4, wanting(9))
+    matcher.add(20, wanting(2))
+    matcher.sequence = 13
+    matcher.add(3, wanting(3))
+    matcher.remove(5)
+    before = sorted(matcher.match(EVENT))
+    matcher.swap(base)
+    assert sorted(matcher.match(EVENT)) == before == [0, 1, 2, 3, 6, 7, 8, 9, 20]
+    assert (len(matcher), matcher.state().base, matcher.state().delta) == (10, 10, 3)
+    assert sorted(matcher.match_ids(EVENT).tolist()) == before
+
+
+def test_an_index_older_than_the_present_one_is_refused(tmp_path: Path) -> None:
+    """What changed between the two is remembered by nobody."""
+    matcher = IndexMatcher(options=KEPT)
+    matcher.swap(base_of(tmp_path / "1", {1: wanting(1)}, through=10))
+    with pytest.raises(ValueError, match="up to 9"):
+        matcher.swap(base_of(tmp_path / "2", {}, through=9))
+    build(tmp_path / "3", [])
+    with pytest.raises(ValueError, match="does not say"):
+        matcher.swap(open_base(tmp_path / "3"))
+    assert matcher.match(EVENT) == [1]
+    with pytest.raises(ValueError, match="itself"):
+        IndexMatcher().swap(open_base(tmp_path / "2"))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), cut=st.integers(0, 60), later=st.integers(0, 60))
+def test_whenever_an_index_was_built_and_came_nothing_is_lost(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, cut: int, later: int
+) -> None:
+    """A builder reads the registrations after some change; its index comes after some more."""
+    steps = [step for step in seeded(seed, 300) if not isinstance(step, Event)][:120]
+    events = [step for step in seeded(seed, 300) if isinstance(step, Event)][:30]
+    matcher, scan, live = IndexMatcher(options=KEPT), ScanMatcher(), dict[int, Spec]()
+    for sequence, step in enumerate(steps):
+        matcher.sequence = sequence
+        apply(matcher, step)
+        apply(scan, step)
+        if sequence <= cut:
+            if isinstance(step, Add) and not step.spec.tests:
+                live[step.id] = step.spec
+            else:
+                live.pop(step.id, None)
+        if isinstance(step, Add) and step.spec.tests:
+            plain = Add(step.id, step.spec._replace(tests=()))
+            apply(matcher, plain)
+            apply(scan, plain)
+            if sequence <= cut:
+                live[step.id] = plain.spec
+        if sequence == cut + later:
+            matcher.swap(base_of(tmp_path_factory.mktemp("swap"), live, through=cut))
+    for event in events:
+        assert sorted(matcher.match(event)) == sorted(scan.match(event))
+    assert len(matcher) == len(scan)
+
+
+# --- an index of its own ---
+
+
+@engines
+def test_what_changes_while_an_index_is_built_aside_stays(tmp_path: Path, engine: str) -> None:
+    matcher = IndexMatcher(options=KEPT._replace(engine=engine, first=5, least=5))
+    for id in range(20):
+        matcher.add(id, wanting(1))
+    assert matcher.due()
+    frozen = matcher.freeze()
+    matcher.remove(0)
+    matcher.add(1, wanting(9))
+    matcher.add(50, wanting(2))
+    built = build_frozen(tmp_path, frozen)
+    matcher.remove(2)
+    matcher.thaw(frozen, *built)
+    assert sorted(matcher.match(EVENT)) == [*range(3, 20), 50]
+    assert (matcher.state().base, matcher.state().delta, matcher.due()) == (20, 2, False)
+    matcher.compact(tmp_path)
+    assert sorted(matcher.match(EVENT)) == [*range(3, 20), 50]
+    assert (matcher.state().base, matcher.state().delta, len(matcher)) == (19, 0, 19)
+    assert matcher.counters.rebuilds == 2
+
+
+def test_what_no_index_can_hold_stays_in_memory() -> None:
+    odd = Spec(tests=(Compare("<", Field("trace", "environment"), Const(2**70)),))
+    matcher = IndexMatcher(options=Options(first=3, least=3))
+    for id in range(10):
+        matcher.add(id, odd if id % 2 else wanting(1))
+    event = EVENT._replace(environment={"trace": "5"})
+    assert sorted(matcher.match(event)) == [*range(10)]
+    matcher.remove(1)
+    matcher.add(3, wanting(7))
+    assert sorted(matcher.match(event)) == [0, 2, 4, 5, 6, 7, 8, 9]
+    assert len(matcher) == 9
+
+
+@engines
+def test_a_filter_of_several_alternatives_is_told_once_and_leaves_whole(engine: str) -> None:
+    options = Options(engine, first=2, least=2, share=0.0)
+    matcher = FilterMatcher(IndexMatcher(options=options))
+    texts = {
+        1: "(or (= x 1) (= x 2) (> y 3))",
+        2: "(= x 1)",
+        3: "(and (= x 1) (not (= x 1)))",
+        4: "(or (= x 3) (and (= x 1) (= x 2)))",
+    }
+    for id, text in texts.items():
+        matcher.add(id, specs_of(parse_predicate(text)))
+    for id in range(100, 110):
+        matcher.add(id, (wanting(id),))
+    assert (sorted(matcher.match(EVENT)), len(matcher)) == ([1, 2, 4], 14)
+    matcher.remove(1)
+    matcher.remove(3)
+    assert (sorted(matcher.match(EVENT)), len(matcher)) == ([2, 4], 12)
+    matcher.add(2, specs_of(parse_predicate("(or (= x 2) (= x 3))")))
+    for id in range(100, 110):
+        matcher.remove(id)
+    assert (sorted(matcher.match(EVENT)), len(matcher)) == ([2, 4], 2)
+
+
+@engines
+def test_dense_places_of_a_filter_with_alternatives_come_once(tmp_path: Path, engine: str) -> None:
+    filters = {1: "(or (= x 1) (= x 2))", 2: "(= x 3)", 3: "(or (= x 2) (= x 3) (= x 4))"}
+    entries = [Entry(id, specs_of(parse_predicate(text))) for id, text in filters.items()]
+    build(tmp_path, entries)
+    base = open_base(tmp_path)
+    [shard] = base.shards
+    answering = ENGINES[engine](shard, lambda event: (event.type,))
+    places = answering.match(EVENT, places=True).tolist()
+    assert sorted(shard.views["ids"][at] for at in places) == [1, 2, 3]
+    for place in base.places_of(3):
+        answering.bury(place.dense)
+    assert sorted(answering.match(EVENT).tolist()) == [1, 2]
+
+
+def test_a_full_disk_costs_speed_and_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = IndexMatcher(options=Options(first=5, least=5))
+    monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
+    for id in range(9):
+        matcher.add(id, wanting(1))
+    assert sorted(matcher.match(EVENT)) == [*range(9)]
+    assert matcher.state().why.endswith("the last build failed")
+    monkeypatch.undo()
+    for id in range(9, 20):
+        matcher.add(id, wanting(1))
+    assert sorted(matcher.match(EVENT)) == [*range(20)]
+    assert matcher.state().base >= 10
+
+
+def test_auto_is_access_until_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eventhub.limits.INDEX_AUTO_MIN", 50)
+    matcher = new_matcher("auto")
+    assert isinstance(matcher, IndexMatcher)
+    for id in range(49):
+        matcher.add(id, wanting(id % 5))
+    assert matcher.state() == ("access", 0, 49, 0, "fewer than 50 registrations")
+    matcher.add(49, wanting(1))
+    assert matcher.state()[1:4] == (50, 0, 0)
+    assert len(matcher.match(EVENT)) == 31
+
+
+def test_matching_costs_what_is_touched_not_what_is_there(tmp_path: Path) -> None:
+    """The same counters from every engine, whatever else is in the index."""
+    random = Random(5)
+    specs = {id: Spec("d", "t", (("x", random.randrange(500)),)) for id in range(3_000)}
+    specs |= {id: Spec("d", f"t{id}", (("x", 7),)) for id in range(3_000, 3_100)}
+    base = base_of(tmp_path, specs, through=0)
+    for name in ENGINES:
+        matcher = IndexMatcher(options=KEPT._replace(engine=name))
+        matcher.swap(base)
+        matcher.match(Event("d", "t", {"x": 7, "y": 8}))
+        assert (matcher.counters.touched, matcher.counters.evaluated) == (1, 0), name
+
+
+PLAIN = """
+import sys
+from registrations.match.index import IndexMatcher, Options
+from registrations.match.spec import Spec
+from eventhub.event.envelope import Event
+matcher = IndexMatcher(options=Options(first=2))
+for id in range(5):
+    matcher.add(id, Spec(pairs=(("x", id),)))
+assert matcher.match(Event("", "", {"x": 3})) == [3]
+assert not [name for name in sys.modules if name.split(".")[0] in ("django", "psycopg", "redis")]
+"""
+
+
+def test_an_index_is_kept_without_the_hub() -> None:
+    subprocess.run([sys.executable, "-c", PLAIN], check=True)
+
+
+def test_the_example_of_the_reference_page_does_what_it_says() -> None:
+    page = (HOME / "docs/match-index.md").read_text()
+    [example] = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert sorted(names["matcher"].match(names["event"])) == [7, 8]
+
+
+def test_the_installation_says_which_engine_answers() -> None:
+    command = [sys.executable, "-m", "registrations.match.base.engines"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert (said.count("\n"), "compiled engine." in said) == (1, "compiled" in ENGINES)
