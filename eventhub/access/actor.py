@@ -42,9 +42,7 @@ class Actor(NamedTuple):
     @property
     def manages_zone(self) -> bool:
         """True if the whole zone is the actor's to manage, not only some of its streams."""
-        return self.principal is None or any(
-            grant.action == "manage" and grant.pattern == "*" for grant in self.principal.grants
-        )
+        return self.principal is None or self.principal.manages_zone
 
     def require_zone_manager(self) -> None:
         """Clients, keys and channels concern the whole zone, so a manage grant on some streams is

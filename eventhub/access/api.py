@@ -12,7 +12,9 @@ from eventhub.access.schema import CHANGE, PAGE, PUT, ZONE, Operation, documente
 from eventhub.access.serializers import (
     ChannelMaskSerializer,
     ChannelSerializer,
+    ClientChangeSerializer,
     ClientSerializer,
+    NewClientSerializer,
     NewNameSerializer,
     ZoneSerializer,
     channel_json,
@@ -79,14 +81,14 @@ class Clients(ManagementView):
             "Create a client",
             {201: ClientSerializer},
             (*NAMED, errors.MissingField, errors.Conflict, errors.LimitReached),
-            NewNameSerializer,
+            NewClientSerializer,
         )
     )
     def post(self, request: Request) -> Response:
         actor = actor_of(request)
         actor.require_zone_manager()
         client = services.create_client(
-            zone_id=actor.zone_id, **read_body(request, NewNameSerializer)
+            zone_id=actor.zone_id, **read_body(request, NewClientSerializer)
         )
         resource = services.client_resource(actor.zone_id, client.name)
         return tagged(client_json(client), resource, 201)
@@ -101,6 +103,27 @@ class OneClient(ManagementView):
         actor.require_zone_manager()
         valid_name(client, field="client")
         found = selectors.find_client(zone_id=actor.zone_id, name=client)
+        return tagged(client_json(found), services.client_resource(actor.zone_id, client))
+
+    @documented(
+        Operation(
+            "Change the groups of a client",
+            {200: ClientSerializer},
+            (*NAMED, Changed),
+            ClientChangeSerializer,
+            CHANGE,
+        )
+    )
+    def patch(self, request: Request, client: str) -> Response:
+        actor = actor_of(request)
+        actor.require_zone_manager()
+        valid_name(client, field="client")
+        found = services.change_client(
+            zone_id=actor.zone_id,
+            name=client,
+            **read_body(request, ClientChangeSerializer),
+            if_match=if_match(request),
+        )
         return tagged(client_json(found), services.client_resource(actor.zone_id, client))
 
     @documented(

@@ -58,6 +58,18 @@ class NameField(TextField):
         return text
 
 
+class GroupsField(serializers.ListField):
+    """Names of groups of clients; their order does not count, nor how often one is given."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(child=NameField(), max_length=limits.AUDIENCES_PER_CLIENT_MAX, **options)
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        if not isinstance(data, list):
+            self.fail("not_a_list", input_type=type(data).__name__)
+        return tuple(sorted(set(super().to_internal_value(data))))
+
+
 class WholeField(serializers.IntegerField):
     """A JSON integer; neither a string, nor a float, nor a boolean."""
 

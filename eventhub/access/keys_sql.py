@@ -9,12 +9,12 @@ import orjson
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
 
-# The columns in the order of `principal_of`. Grants come as text, because the drivers differ in how
-# they read jsonb; times as microseconds, because they differ in how they read timestamptz. Live =
-# neither revoked nor expired.
+# The columns in the order of `principal_of`. Grants and groups come as text, because the drivers
+# differ in how they read jsonb; times as microseconds, because they differ in how they read
+# timestamptz. Live = neither revoked nor expired.
 _LIVE_KEY: LiteralString = """
     SELECT k.id, k.public_id, c.id, c.name, z.id, z.name, k.grants::text,
-           (extract(epoch FROM k.expires_at) * 1000000)::bigint
+           (extract(epoch FROM k.expires_at) * 1000000)::bigint, c.groups::text
     FROM api_keys k
     JOIN clients c ON c.id = k.client_id
     JOIN zones z ON z.id = c.zone_id
@@ -28,7 +28,8 @@ FIND_BY_PUBLIC_ID: LiteralString = _LIVE_KEY + " AND k.public_id = %s"
 
 def principal_of(row: tuple[Any, ...]) -> Principal:
     """The principal of a row of either query."""
-    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us = row
+    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, groups = row
     # grants were validated when written; a tuple per request is cheaper than to validate again
     found = tuple(Grant(item["action"], item["streams"]) for item in orjson.loads(grants))
-    return Principal(key_id, public_id, client_id, client, zone_id, zone, found, expires_at_us)
+    whose = (key_id, public_id, client_id, client, zone_id, zone)
+    return Principal(*whose, found, expires_at_us, groups=frozenset(orjson.loads(groups)))

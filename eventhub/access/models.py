@@ -25,6 +25,8 @@ class Client(models.Model):
 
     zone = models.ForeignKey(Zone, models.PROTECT)
     name = models.CharField(max_length=limits.NAME_CHARS_MAX)
+    # names, ascending, each once: see audience.py
+    groups = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True)  # then the name is free for another client
 

@@ -13,7 +13,7 @@ from eventhub.errors import Forbidden
 class Principal(NamedTuple):
     """A live key, or the login that an operator's connection token stands for (operators_sql.py).
 
-    `expires_at_us` is the key's or the token's end, None for never.
+    `expires_at_us` is the key's or the token's end, None for never. `groups`: the client's.
     """
 
     key_id: int
@@ -25,6 +25,20 @@ class Principal(NamedTuple):
     grants: tuple[Grant, ...]
     expires_at_us: int | None
     narrowed: tuple[Grant, ...] | None = None  # of a connection token; both must allow
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def is_operator(self) -> bool:
+        """True for the stand-in of a login, which is no client."""
+        return self.client_id < 0
+
+    @property
+    def manages_zone(self) -> bool:
+        """True if the whole zone is the key's, and its token's, to manage, not only some of its
+        streams.
+        """
+        whole = Grant("manage", "*")
+        return whole in self.grants and (self.narrowed is None or whole in self.narrowed)
 
     def may(self, action: str, stream: str) -> bool:
         """True if the key allows the action on the stream, and so does its token, if any."""

@@ -9,6 +9,7 @@ from eventhub.access.fields import (
     ChannelMaskField,
     GrantSerializer,
     GrantsField,
+    GroupsField,
     MomentField,
     NameField,
     StrictSerializer,
@@ -34,8 +35,19 @@ class ChangedSerializer(serializers.Serializer):
     )
 
 
+class NewClientSerializer(NewNameSerializer):
+    groups = GroupsField(required=False, default=())
+
+
+class ClientChangeSerializer(StrictSerializer):
+    groups = GroupsField(required=False, default=None)
+
+
 class ClientSerializer(ChangedSerializer):
     name = serializers.CharField()
+    groups = serializers.ListField(
+        child=serializers.CharField(), help_text="Whose events with an `audience` it may see."
+    )
     created_at = serializers.DateTimeField()
 
 
@@ -104,7 +116,7 @@ class LoginStateSerializer(serializers.Serializer):
 
 
 def client_json(client: Client) -> dict[str, Any]:
-    return {"name": client.name, "created_at": client.created_at}
+    return {"name": client.name, "groups": client.groups, "created_at": client.created_at}
 
 
 def key_json(key: ApiKey) -> dict[str, Any]:

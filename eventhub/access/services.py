@@ -1,5 +1,6 @@
 """Makes zones, clients and channels, and those of the demo; announces each change."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.contrib.auth.models import User
@@ -43,8 +44,11 @@ def create_zone(*, name: str) -> Zone:
     return zone
 
 
-def create_client(*, zone_id: int, name: str) -> Client:
-    """A new client; Conflict if the zone has that name, LimitReached if it has too many."""
+def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Client:
+    """A new client; Conflict if the zone has that name, LimitReached if it has too many.
+
+    `groups`: names, ascending, each once.
+    """
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
         clients = live_clients(zone_id=zone.pk)
@@ -52,13 +56,36 @@ def create_client(*, zone_id: int, name: str) -> Client:
             raise Conflict("This zone has a client of that name.", field="name")
         if clients.count() >= limits.CLIENTS_PER_ZONE_MAX:
             raise LimitReached(limit=limits.CLIENTS_PER_ZONE_MAX)
-        client = Client.objects.create(zone=zone, name=name)
+        client = Client.objects.create(zone=zone, name=name, groups=list(groups))
         announce(
             zone=zone.name,
             type="client.created",
-            attributes={"client": name},
+            attributes={"client": name, "groups": client.groups},
             resource=client_resource(zone_id, name),
         )
+    return client
+
+
+def change_client(
+    *, zone_id: int, name: str, groups: Sequence[str] | None, if_match: int | None = None
+) -> Client:
+    """Put the client into exactly these groups, ascending, each once; None leaves them. The same
+    again changes nothing. Effective within a second everywhere. NotFound if there is none.
+    """
+    with transaction.atomic():
+        client = _lock_client(zone_id, name)
+        resource = client_resource(zone_id, name)
+        require_unchanged(resource, if_match)
+        if groups is not None and client.groups != list(groups):
+            client.groups = list(groups)
+            client.save(update_fields=["groups"])
+            attributes = {"client": name, "groups": client.groups}
+            announce(
+                zone=client.zone.name,
+                type="client.changed",
+                attributes=attributes,
+                resource=resource,
+            )
     return client
 
 
@@ -75,10 +102,7 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
     then. NotFound if there is none.
     """
     with transaction.atomic():
-        clients = live_clients(zone_id=zone_id).select_related("zone").filter(name=name)
-        client = clients.select_for_update(of=("self",), no_key=True).first()
-        if client is None:
-            raise NotFound("This zone has no such client.", field="client")
+        client = _lock_client(zone_id, name)
         resource = client_resource(zone_id, name)
         require_unchanged(resource, if_match)
         told = key_services.revoke_keys_of(client=client)
@@ -88,6 +112,14 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
         client.save(update_fields=["deleted_at"])
         told.append(Announcement("client.deleted", {"client": name}, resource))
         announce_all(zone=client.zone.name, announcements=told)
+
+
+def _lock_client(zone_id: int, name: str) -> Client:
+    clients = live_clients(zone_id=zone_id).select_related("zone").filter(name=name)
+    client = clients.select_for_update(of=("self",), no_key=True).first()
+    if client is None:
+        raise NotFound("This zone has no such client.", field="client")
+    return client
 
 
 def define_channel(

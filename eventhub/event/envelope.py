@@ -42,6 +42,7 @@ class Event(NamedTuple):
     cause: str = ""
     traceparent: str = ""
     destinations: tuple[str, ...] = ()  # clients; empty: whoever listens (FOX-14)
+    audience: tuple[str, ...] = ()  # groups of clients; empty: everybody (OIF-32)
     security_level: str = "med"  # a label: low, med or high (FOX-19)
     summary: str = ""
     bundle_number: int = 0  # place within `bundle`, from 1

@@ -43,6 +43,7 @@ _JSON = {  # lists and objects, as JSON
     "application": "ehapplication",
     "depends": "ehdepends",
     "destinations": "ehdestinations",
+    "audience": "ehaudience",
     "environment": "ehenvironment",
     "attributes": "ehattributes",
 }

@@ -76,6 +76,7 @@ class EventIn(Struct, forbid_unknown_fields=True, gc=False):
     cause: Text = ""
     traceparent: Text = ""
     destinations: Names = ()
+    audience: Names = ()
     security_level: Literal["low", "med", "high"] = "med"
     summary: Text = ""
     bundle_number: Positive | None = None
@@ -249,6 +250,7 @@ _AS_THEY_ARE = (
     "cause",
     "traceparent",
     "destinations",
+    "audience",
     "summary",
     "bundle_number",
     "time_constraint_ms",

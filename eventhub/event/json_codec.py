@@ -22,6 +22,7 @@ _TEXTS = (
     "summary",
     "merge_scheme",
 )
+_GROUPED = ("application", "environment", "depends", "destinations", "audience")
 _PLAIN = ("priority", "bundle_number", "time_constraint_ms", "tombstone")
 
 
@@ -65,14 +66,9 @@ def _id_json(event_id: EventId | str) -> Any:
 
 
 def _add_optional(fields: dict[str, Any], event: Event) -> None:
-    if event.application:
-        fields["application"] = event.application
-    if event.environment:
-        fields["environment"] = event.environment
-    if event.depends:
-        fields["depends"] = event.depends
-    if event.destinations:
-        fields["destinations"] = event.destinations
+    for name in _GROUPED:
+        if value := getattr(event, name):
+            fields[name] = value
     if event.security_level != "med":
         fields["security_level"] = event.security_level
     for name in _PLAIN:

@@ -33,13 +33,14 @@ _SAME = (  # fields that are the same on both sides, and absent when empty
     "cause",
     "traceparent",
     "destinations",
+    "audience",
     "summary",
     "bundle_number",
     "time_constraint_ms",
     "merge_scheme",
     "tombstone",
 )
-_LISTS = ("application", "depends", "destinations")
+_LISTS = ("application", "depends", "destinations", "audience")
 _LEVELS = ("med", "low", "high")  # by number, as in event.proto
 _SAME_AT = tuple((Event._fields.index(name), name) for name in _SAME)
 

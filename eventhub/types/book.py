@@ -7,22 +7,20 @@ contract: one event loop; `run` is one task. What `zone` gives is never changed.
 """
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from eventhub import limits
-from eventhub.errors import EventHubError
 from eventhub.event.envelope import Event
 from eventhub.event.inbound import EventIn
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import reading
-from eventhub.eventlog.log import Follower, Log
-from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.logs import get_logger
+from eventhub.eventlog.following import Following
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Stored
 from eventhub.types.definitions import Checker, Definition
 from eventhub.types.errors import TypeViolation, UndeclaredType
-
-log = get_logger(__name__)
 
 SQL = queries.load("types.sql", Path(__file__).parent / "sql")
 
@@ -33,6 +31,7 @@ class ZoneTypes:
     def __init__(self, definitions: list[Definition]) -> None:
         self._versions: dict[tuple[str, str], list[Definition]] = {}
         self._checkers: dict[tuple[str, str, int], Checker] = {}
+        self._kin: dict[tuple[str, str], tuple[str, ...]] = {}
         for one in definitions:  # of a type, the first version first
             self._versions.setdefault((one.domain, one.type), []).append(one)
 
@@ -74,6 +73,28 @@ class ZoneTypes:
             return ""
         return str(len(versions))
 
+    def kin(self, event: Event) -> tuple[str, ...]:
+        """The event's type and the declared ones above it (RDY-13), by the version that the event
+        was checked against; the type alone of an event that was not. It never changes: neither a
+        version nor the parent of a type does.
+        """
+        at = (event.domain, event.type)
+        if not event.version or not self._has(event):
+            return at[1:]
+        found = self._kin.get(at)
+        if found is None:
+            lineage = self._lineage(self._versions[at][0])
+            found = self._kin[at] = tuple(one.type for one in lineage)
+        return found
+
+    def knows(self, event: Event) -> bool:
+        """False if the event names a version that is not known here."""
+        return not event.version or not _number(event.version) or self._has(event)
+
+    def _has(self, event: Event) -> bool:
+        versions = self._versions.get((event.domain, event.type))
+        return versions is not None and 0 < _number(event.version) <= len(versions)
+
     def _lineage(self, definition: Definition) -> list[Definition]:
         found = [definition]
         while found[-1].parent is not None and len(found) <= limits.TYPE_PARENTS_MAX:
@@ -91,7 +112,7 @@ class Book:
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._system: Follower | None = None
+        self._system = Following(hub_log, "types", self._tell)
         self._zones: dict[int, ZoneTypes] = {}
         self._evolved: dict[int | None, ZoneTypes] = {}  # those of them with newer versions
         self._ids: dict[str, int] = {}  # of those zones, by name
@@ -100,11 +121,7 @@ class Book:
 
     def fresh(self) -> bool:
         """True while what is known counts."""
-        system = self._system
-        if system is None or system.ring.next != system.cursor.sequence + 1:
-            return False
-        age_s = asyncio.get_running_loop().time() - system.ring.confirmed_s
-        return age_s < limits.AUTHORISATION_FRESH_S_MAX
+        return self._system.fresh()
 
     async def zone(self, zone_id: int) -> ZoneTypes:
         """The definitions of a zone. Raises DatabaseUnavailable."""
@@ -112,6 +129,20 @@ class Book:
         if found is None or not self.fresh():
             found = await self._load(zone_id)
         return found
+
+    async def knowing(
+        self, zone_id: int, events: Sequence[Event], *, through: int | None = None
+    ) -> ZoneTypes:
+        """The definitions of a zone, with every version in them that one of the events, which were
+        read before this call, was checked against. `through`: a sequence that `system` had reached
+        when they were read, if it is known. Raises DatabaseUnavailable.
+        """
+        found = await self.zone(zone_id)
+        if all(map(found.knows, events)):
+            return found
+        if self._system.told(await self._system.head() if through is None else through):
+            return await self.zone(zone_id)  # whoever named that version made it up
+        return await self._load(zone_id)
 
     def evolved(self, zone_id: int | None) -> ZoneTypes | None:
         """What is known here of a zone, if a type of it has more than one version: readers are told
@@ -121,22 +152,13 @@ class Book:
 
     async def run(self) -> None:
         """Follow `system` until cancelled, through every absence of the database."""
-        while True:
-            try:
-                await self._follow()
-            except EventHubError as error:
-                log.warning("types_not_followed", error=error.code)
-            finally:
-                self._system = None
-            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+        await self._system.run()
 
-    async def _follow(self) -> None:
-        async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
-            await self._renew_all()  # what happened before `now` is not followed
-            self._system = follower
-            async for stored in follower:
-                if stored.event.type == "type.declared":
-                    await self._renew(stored.event.attributes.get("zone"))
+    async def _tell(self, stored: Stored | None) -> None:
+        if stored is None:
+            await self._renew_all()
+        elif stored.event.type == "type.declared":
+            await self._renew(stored.event.attributes.get("zone"))
 
     async def _renew_all(self) -> None:
         self._changes += 1
@@ -166,3 +188,26 @@ class Book:
                 self._evolved[zone_id] = found
             self._ids[rows[0][0]] = zone_id
         return found
+
+
+class ZoneKin:
+    """The kin of a zone's events as matchers ask for it. Whoever matches awaits `learn` with each
+    batch that was read, and then matches it.
+    """
+
+    def __init__(self, book: Book, zone_id: int | None) -> None:
+        """Without a zone, that is of `system`, no types are declared."""
+        self._book = book
+        self._zone_id = zone_id
+        self._types = ZoneTypes([])
+
+    def __call__(self, event: Event) -> tuple[str, ...]:
+        """The event's type and the declared ones above it."""
+        return self._types.kin(event)
+
+    async def learn(self, events: Sequence[Event], *, through: int | None = None) -> None:
+        """Know what types the events are of; at once unless one is of a version not met before.
+        `through` as in `Book.knowing`. Raises DatabaseUnavailable.
+        """
+        if self._zone_id is not None and not all(map(self._types.knows, events)):
+            self._types = await self._book.knowing(self._zone_id, events, through=through)

@@ -33,6 +33,7 @@ HEADER = frozenset(
         "cause",
         "traceparent",
         "destinations",
+        "audience",
         "security_level",
         "summary",
         "time_constraint_ms",

@@ -38,16 +38,21 @@ def checker(*, zone_id: int, event: EventIn, undeclared: str) -> Checker | None:
     """What the event must satisfy, as the emit door asks it of its book. Raises TypeViolation,
     UndeclaredType.
     """
+    known = lineage_of(zone_id=zone_id, domain=event.domain, type=event.type)
+    return known.checker(event, undeclared=undeclared)
+
+
+def lineage_of(*, zone_id: int, domain: str, type: str) -> ZoneTypes:
+    """What is declared of a type and of those above it; nothing if it is not declared."""
     connection = raw_connection()
-    names = rows.lineage(connection, zone_id, event.domain, event.type)
-    known = ZoneTypes(
+    names = rows.lineage(connection, zone_id, domain, type)
+    return ZoneTypes(
         [
             one.definition
             for name in names
-            for one in rows.versions(connection, zone_id, event.domain, name)
+            for one in rows.versions(connection, zone_id, domain, name)
         ]
     )
-    return known.checker(event, undeclared=undeclared)
 
 
 def show(zone_id: int, declared: Declared, latest: int) -> Shown:

@@ -106,12 +106,16 @@ def _related(connection: Connection, zone_id: int, of: Definition) -> list[Defin
 
 
 def _check_evolution(old: Definition, new: Definition, related: list[Definition]) -> None:
-    """`evolution` of the new version says what it wants to be."""
+    """`evolution` of the new version says what it wants to be. The parent stays in any case:
+    interest in it is interest in this type's events, whenever they are matched (RDY-13).
+    """
+    if new.parent != old.parent:
+        told = f"parent: was {old.parent or 'none'}"
+        message = f"The parent of a type stays in all its versions; {told}."
+        raise IncompatibleType(message, field="parent", breaks=[told])
     if new.evolution == "none":
         return
     found = []
-    if new.parent != old.parent:
-        found.append(f"parent: was {old.parent or 'none'}")
     before, after = schemas_of(old), schemas_of(new)
     spoken = Spoken([before.attributes, *(schemas_of(one).attributes for one in related)])
     found += breaks(before.attributes, after.attributes, "attributes", spoken)

@@ -35,6 +35,10 @@ CLIENTS = migrations.CreateModel(
         _id(),
         ("zone", _of("access.zone")),
         ("name", models.CharField(max_length=200)),
+        (
+            "groups",
+            models.JSONField(default=list, db_default=models.Value([], models.JSONField())),
+        ),
         ("created_at", models.DateTimeField(auto_now_add=True)),
         ("deleted_at", models.DateTimeField(null=True)),
     ],

@@ -6,7 +6,8 @@ CREATE TABLE event_types (
     domain      text NOT NULL,
     type        text NOT NULL,
     version     integer NOT NULL CHECK (version > 0),
-    parent      text,                         -- a type of the same domain; events satisfy its newest version too
+    parent      text,                         -- a type of the same domain, the same in all versions of this one; events
+                                              -- satisfy its newest version too
     evolution   text NOT NULL CHECK (evolution IN ('backward', 'none')),
     schema      text NOT NULL,                -- JSON Schema of the attributes
     header      text,                         -- JSON Schema of the optional header; null: none

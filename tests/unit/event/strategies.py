@@ -58,6 +58,7 @@ def events(draw: st.DrawFn) -> Event:
         cause=draw(TEXT),
         traceparent=draw(TEXT),
         destinations=tuple(draw(st.lists(NAME, max_size=3))),
+        audience=tuple(draw(st.lists(NAME, max_size=3))),
         security_level=draw(st.sampled_from(["low", "med", "high"])),
         summary=draw(TEXT),
         bundle_number=draw(INT64),

@@ -34,6 +34,7 @@ def test_json_says_all_of_an_event(event: Event) -> None:
     for name in ("bundle_number", "time_constraint_ms", "tombstone"):
         assert shown.get(name, 0) == getattr(event, name)
     assert tuple(shown.get("destinations", ())) == event.destinations
+    assert tuple(shown.get("audience", ())) == event.audience
     assert shown.get("security_level", "med") == event.security_level
     assert tuple(shown.get("application", ())) == event.application
     assert tuple(shown.get("depends", ())) == event.depends

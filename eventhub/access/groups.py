@@ -1,0 +1,82 @@
+"""The groups of a zone's clients, for processes that tell clients what nobody asks for with a key:
+cached, and dropped when `system` says so. Sql module, no Django.
+
+Only events with an audience need them. Concurrency contract: one event loop; `run` is one task.
+What `of_zone` gives is never changed.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import orjson
+
+from eventhub import limits
+from eventhub.eventlog.database import reading
+from eventhub.eventlog.following import Following
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Stored
+
+Members = Mapping[str, frozenset[str]]  # by name of a client, its groups; without those in none
+
+# The zone's name, and its live clients that are in a group; one row of nulls if there are none.
+_OF_ZONE = """
+    SELECT z.name, c.name, c.groups::text
+      FROM zones z
+      LEFT JOIN clients c ON c.zone_id = z.id AND c.deleted_at IS NULL AND c.groups <> '[]'
+     WHERE z.id = %s
+"""
+
+
+class _Known(NamedTuple):
+    zone: str
+    members: Members
+
+
+class Groups:
+    """The groups that this process was asked about."""
+
+    def __init__(self, hub_log: Log) -> None:
+        self._log = hub_log
+        self._system = Following(hub_log, "groups", self._tell)
+        self._zones: dict[int, _Known] = {}
+        self._changes = 0
+
+    async def run(self) -> None:
+        """Follow `system` until cancelled."""
+        await self._system.run()
+
+    async def of_zone(self, zone_id: int, *, through: int = 0) -> Members:
+        """The groups of a zone's clients: every change is in that is a second old, or that `system`
+        told up to the sequence `through`. Raises DatabaseUnavailable.
+        """
+        found = self._zones.get(zone_id)
+        if found is not None and self._system.fresh() and self._system.told(through):
+            return found.members
+        return await self._load(zone_id)
+
+    async def _load(self, zone_id: int) -> Members:
+        changes = self._changes
+        async with reading(self._log.lookups) as connection:
+            cursor = await connection.execute(_OF_ZONE, (zone_id,))
+            rows = await cursor.fetchall()
+        sets: dict[str, frozenset[str]] = {}  # most clients of a zone are in the same few groups
+        members = {
+            client: sets.setdefault(groups, frozenset(orjson.loads(groups)))
+            for _, client, groups in rows
+            if client is not None
+        }
+        if rows and changes == self._changes:  # nothing was changed while they were read
+            if len(self._zones) >= limits.GROUP_ZONES_CACHED_MAX:
+                self._zones.clear()
+            self._zones[zone_id] = _Known(rows[0][0], members)
+        return members
+
+    async def _tell(self, stored: Stored | None) -> None:
+        if stored is None:
+            self._changes += 1
+            self._zones.clear()
+        elif stored.event.type.startswith("client."):
+            self._changes += 1
+            zone = stored.event.attributes.get("zone")
+            for zone_id in [id for id, known in self._zones.items() if known.zone == zone]:
+                del self._zones[zone_id]

@@ -1,0 +1,89 @@
+"""Strict JSON: nothing rounded, nothing guessed, nothing nested without bound. Plain."""
+
+import json
+import re
+from typing import Any, NoReturn
+
+import orjson
+
+from eventhub import limits
+from eventhub.errors import InvalidField, InvalidUtf8, MalformedJson, NumberOutOfRange, TooDeep
+
+# a string may be unterminated: matching to the end keeps the scan linear whatever the text
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_INTEGER_CHARS_MAX = 20  # -9223372036854775808, 18446744073709551615
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in the body, or the error that says where it is broken."""
+    value = parse_json(body)
+    if not isinstance(value, dict):
+        raise InvalidField("The body must be a JSON object.")
+    return value
+
+
+def parse_json(body: bytes) -> Any:
+    """The JSON in the body, or the error that says where it is broken."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidUtf8(offset=error.start) from error
+    _check_depth(text)
+    try:
+        value = json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=_number,
+            parse_constant=_constant,
+            object_pairs_hook=_object,
+        )
+        orjson.loads(body)  # refuses what Python's parser lets pass: half surrogates
+    except json.JSONDecodeError as error:  # orjson's error is one too
+        raise MalformedJson(f"Not JSON: {error}.", line=error.lineno, column=error.colno) from error
+    return value
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        mark = match[0]
+        if mark in "[{":
+            depth += 1
+            if depth > limits.JSON_DEPTH_MAX:
+                raise TooDeep(offset=match.start(), depth_max=limits.JSON_DEPTH_MAX)
+        elif mark in "]}":
+            depth -= 1
+
+
+def _integer(text: str) -> int:
+    if len(text) > _INTEGER_CHARS_MAX or not -(1 << 63) <= int(text) < 1 << 64:
+        raise NumberOutOfRange(number=text[:40])
+    return int(text)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise NumberOutOfRange(number=text[:40])
+    return value
+
+
+def _constant(text: str) -> NoReturn:
+    raise NumberOutOfRange(number=text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Names and their values: the same pair twice is one pair (SUN-08), two values are a
+    mistake.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for name, value in pairs:
+            if repr(value) != repr(found[name]):  # not ==, for which 1 is true
+                raise InvalidField("The field is given twice.", field=shown(name))
+    return found
+
+
+def shown(name: str) -> str:
+    """A field's name as an error may repeat it: short, and without half surrogates."""
+    return name[:100].encode("utf-8", "replace").decode()
