@@ -19,17 +19,19 @@ from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
     FilterSyntax,
     FilterTooLarge,
+    KeyTaken,
     RefusedAddress,
     TooManyRegistrations,
     TransientStream,
     UnknownEndpoint,
+    UnknownGroup,
     UnknownLanguage,
     UnknownRegistration,
 )
 from registrations.lang.languages import LANGUAGES
 from registrations.owners import owner, scope
-from registrations.pages import asked_name, asked_number, number_after, number_of
-from registrations.requests import parse_change, parse_new
+from registrations.pages import asked_flag, asked_name, asked_number, number_after, number_of
+from registrations.requests import key_of, parse_change, parse_new
 from registrations.serializers import (
     MADE_ONE_OR_MORE,
     ONE_OR_MORE,
@@ -47,6 +49,7 @@ _ASKED = (
     errors.BodyNotFilterable,
     errors.UnknownStream,
     UnknownEndpoint,
+    UnknownGroup,
     UnknownLanguage,
     FilterSyntax,
     FilterTooLarge,
@@ -56,13 +59,18 @@ _SEARCH = (
     CLIENT,
     OpenApiParameter("stream", str, description="Those that name this stream."),
     OpenApiParameter("endpoint", int, description="Those that name this endpoint."),
+    OpenApiParameter("group", str, description="Those of the groups of this name."),
+    OpenApiParameter("suspended", bool, description="Those that are, or are not, by themselves."),
+    OpenApiParameter("key", str, description="Those of this key."),
 )
 
 
 class Registrations(ManagementView):
     """The registrations of a client, or of all clients of a zone."""
 
-    queries = frozenset({"after", "limit", "client", "stream", "endpoint"})
+    queries = frozenset(
+        {"after", "limit", "client", "stream", "endpoint", "group", "suspended", "key"}
+    )
     parser_classes = (StrictJSONListParser,)
 
     @documented(
@@ -80,6 +88,9 @@ class Registrations(ManagementView):
             asked_name(request, "client"),
             asked_name(request, "stream"),
             asked_number(request, "endpoint"),
+            asked_name(request, "group"),
+            asked_flag(request, "suspended"),
+            key_of(request.query_params.get("key")),
         )
         found = selectors.list_registrations(
             actor=actor, asked=asked, after=number_after(page), count=page.limit + 1
@@ -98,6 +109,7 @@ class Registrations(ManagementView):
                 errors.MissingField,
                 errors.NotFound,
                 errors.LimitReached,
+                KeyTaken,
                 RefusedAddress,
                 TooManyRegistrations,
             ),

@@ -64,3 +64,31 @@ class FilterTooLarge(EventHubError):
 
     code = "filter_too_large"
     status = 422
+
+
+class UnknownGroup(NotFound):
+    """This client has no such group of registrations; list them with GET /v1/registration-groups,
+    or make it first.
+    """
+
+    code = "unknown_group"
+
+
+class GroupExists(Conflict):
+    """The client has a group of this name; use it, or take another name."""
+
+    code = "group_exists"
+
+
+class GroupInUse(Conflict):
+    """Registrations name the group; end them or take them out of it first."""
+
+    code = "group_in_use"
+
+
+class KeyTaken(Conflict):
+    """Another live registration of the client has this `key`, and asks for something else; change
+    that one, or take another key.
+    """
+
+    code = "key_taken"

@@ -23,13 +23,18 @@ from eventhub.logs import get_logger
 log = get_logger(__name__)
 
 REGISTRATION = "registration."
+GROUP = "registration_group."
+POLICY = "stream.changed"
 
 
 class Change(NamedTuple):
-    """A registration was created, changed or deleted at a barrier."""
+    """A registration was created, changed or deleted at a barrier, or a group of them was suspended
+    or resumed.
+    """
 
-    registration: int | None  # None: all of a client that ended
+    registration: int | None  # None: all of a client that ended, or of a group
     barrier: int
+    group: int | None = None
 
 
 Listener = Callable[[Change | None], None]  # None: what happened is not known, load everything
@@ -40,6 +45,8 @@ class Feed:
 
     def __init__(self, hub_log: Log) -> None:
         self.listeners: set[Listener] = set()
+        self.policies: set[Callable[[], None]] = set()  # called when a stream's may be another
+        self.told = 0  # everything in `system` up to this sequence was told
         self._log = hub_log
         self._waiting: list[asyncio.Future[None]] = []
         self._waker = asyncio.Event()
@@ -64,6 +71,7 @@ class Feed:
             try:
                 async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
                     follower.ring.wakers.add(self._waker)
+                    self.told = follower.cursor.sequence
                     try:
                         self._tell(None)  # what happened before `now` was not followed
                         await self._follow(follower)
@@ -103,12 +111,23 @@ class Feed:
             for stored in batch:
                 follower.took(stored)
                 self._read(stored)
+            self.told = follower.cursor.sequence
 
     def _read(self, stored: Stored) -> None:
         event = stored.event
         if event.type.startswith(REGISTRATION):
             self._tell(Change(event.attributes["registration"], event.attributes["barrier"]))
+        elif event.type.startswith(GROUP) and event.attributes["barrier"] is not None:
+            self._tell(Change(None, event.attributes["barrier"], event.attributes["group"]))
+        elif event.type == POLICY:
+            self._tell_policies()
 
     def _tell(self, change: Change | None) -> None:
         for listener in list(self.listeners):
             listener(change)
+        if change is None:
+            self._tell_policies()
+
+    def _tell_policies(self) -> None:
+        for listener in list(self.policies):
+            listener()

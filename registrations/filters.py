@@ -12,10 +12,11 @@ import orjson
 from eventhub.errors import EventHubError, InvalidField, MissingField
 from registrations.errors import UnknownLanguage
 from registrations.lang.languages import parse
-from registrations.lang.normal import always, normal
+from registrations.lang.normal import Form, always, normal
 from registrations.lang.pairs import FIELDS, parse_pairs
 from registrations.lang.printed import printed
-from registrations.match.spec import Specs, spec_of, specs_of
+from registrations.match.cost import Cost, cost_of
+from registrations.match.spec import Specs, spec_of, specs_of, specs_of_form
 
 PAIRS = "pairs"
 FILTER_FIELDS = (*FIELDS, "language", "filter")
@@ -27,6 +28,7 @@ class Filter(NamedTuple):
 
     language: str
     source: Any
+    known: Form | None = None  # the normal form, where it was needed to check the filter
 
     def stored(self) -> tuple[str, str]:
         """The language and the source as JSON."""
@@ -38,20 +40,27 @@ class Filter(NamedTuple):
             return (spec_of(parse_pairs(self.source)),)  # pairs are one conjunction as they stand
         return specs_of(parse(self.language, self.source).node)
 
+    def form(self) -> Form:
+        """The normal form: equal forms match the same events. Raises what the language raises."""
+        if self.known is not None:
+            return self.known
+        return normal(parse(self.language, self.source).node)
+
     def reading(self) -> "Reading":
         """What the hub understood."""
         node = parse(self.language, self.source).node
         form = normal(node)
-        if not form:
-            return Reading(printed(node), ["never_matches"])
-        return Reading(printed(node), ["always_matches"] if always(form) else [])
+        return Reading(printed(node), warnings_of(form), cost_of(specs_of_form(form)))
 
 
 class Reading(NamedTuple):
-    """A filter in predicate form, whatever its language, and codes of probable mistakes."""
+    """A filter in predicate form, whatever its language, codes of probable mistakes, and what it
+    costs a matcher.
+    """
 
     predicate: str
     warnings: list[str]
+    cost: Cost
 
 
 class FilterChange(NamedTuple):
@@ -59,6 +68,13 @@ class FilterChange(NamedTuple):
 
     whole: Filter | None
     pairs: Fields
+
+
+def warnings_of(form: Form) -> list[str]:
+    """Codes of probable mistakes."""
+    if not form:
+        return ["never_matches"]
+    return ["always_matches"] if always(form) else []
 
 
 def stored_filter(language: str, source_json: str) -> Filter:
@@ -85,9 +101,7 @@ def parse_filter(fields: Fields) -> Filter:
         raise InvalidField(message, field=next(iter(given)))
     if source is None:
         raise MissingField(field="filter")
-    found = Filter(language, source)
-    _check(found)
-    return found
+    return _checked(Filter(language, source))
 
 
 def parse_filter_change(fields: Fields) -> FilterChange:
@@ -122,17 +136,17 @@ def _sorted(filter: Filter) -> tuple[str, bytes]:
 
 
 def _pairs(fields: Fields) -> Filter:
+    found = Filter(PAIRS, fields)
     try:
-        parse(PAIRS, fields)
+        return found._replace(known=found.form())
     except EventHubError as error:
         error.field = error.field or "attributes"
         raise
-    return Filter(PAIRS, fields)
 
 
-def _check(filter: Filter) -> None:
+def _checked(filter: Filter) -> Filter:
     try:
-        filter.specs()
+        return filter._replace(known=filter.form())
     except EventHubError as error:
         if isinstance(error, UnknownLanguage):
             error.field = "language"

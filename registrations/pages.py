@@ -33,6 +33,14 @@ def asked_number(request: Request, name: str) -> int | None:
     return number_of(text, otherwise=InvalidField("This is a number.", field=name))
 
 
+def asked_flag(request: Request, name: str) -> bool | None:
+    """A query parameter that is `true` or `false`, or None if it is not given."""
+    text = request.query_params.get(name)
+    if text not in (None, "true", "false"):
+        raise InvalidField("This is `true` or `false`.", field=name)
+    return None if text is None else text == "true"
+
+
 def asked_name(request: Request, name: str) -> str | None:
     """A query parameter that is a name, or None if it is not given."""
     text = request.query_params.get(name)

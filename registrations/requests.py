@@ -22,14 +22,16 @@ from registrations.endpoints.callback_url import valid_url
 from registrations.errors import TooManyRegistrations
 from registrations.filters import (
     FILTER_FIELDS,
+    Fields,
     Filter,
     FilterChange,
     parse_filter,
     parse_filter_change,
 )
+from registrations.lang.report import parse_report
 
-_CHANGE = frozenset(("streams", *FILTER_FIELDS, "endpoint"))
-_NEW = _CHANGE | {"callback", "client"}
+_CHANGE = frozenset(("streams", *FILTER_FIELDS, "endpoint", "suspended", "group", "report"))
+_NEW = _CHANGE | {"callback", "client", "key"}
 _ID_MAX = (1 << 63) - 1
 
 
@@ -41,6 +43,10 @@ class NewRegistration(NamedTuple):
     endpoint: int | None
     callback: str | None  # a URL
     client: str | None
+    suspended: bool = False
+    group: str | None = None  # of the same client, by name
+    report: Any = None  # JSON, of which registrations.lang.report knows; None: the whole event
+    key: str | None = None  # the client's own name for it
 
     @property
     def calls_back(self) -> bool:
@@ -53,13 +59,16 @@ class RegistrationChange(NamedTuple):
     streams: tuple[str, ...] | None  # None: they stay
     filter: FilterChange
     endpoint: int | None
-    changes_endpoint: bool
+    suspended: bool | None  # None: it stays
+    group: str | None
+    report: Any
+    given: frozenset[str]  # the names of the fields: None takes an endpoint, group or report away
 
 
 def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistration], bool]:
     """The registrations of a body, and whether it is a list."""
     if not isinstance(body, list):
-        return [_parse_one(body, addresses)], False
+        return [parse_one(body, addresses)], False
     if not body:
         raise InvalidField("The list is empty; send at least one registration.")
     if len(body) > limits.REGISTRATIONS_PER_REQUEST_MAX:
@@ -67,7 +76,7 @@ def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistra
     found: list[NewRegistration] = []
     for index, item in enumerate(body):
         try:
-            found.append(_parse_one(item, addresses))
+            found.append(parse_one(item, addresses))
             if found[0].client != found[-1].client:
                 message = "The registrations of one request are of one client."
                 raise InvalidField(message, field="client")
@@ -79,34 +88,44 @@ def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistra
 
 def parse_change(body: Any) -> RegistrationChange:
     """What the body of a PATCH changes; nothing if it is empty."""
-    fields = _object(body, _CHANGE)
+    fields = object_of(body, _CHANGE)
     return RegistrationChange(
         _streams(fields["streams"]) if "streams" in fields else None,
         parse_filter_change(fields),
         _endpoint(fields),
-        "endpoint" in fields,
+        flag_of(fields["suspended"], "suspended") if "suspended" in fields else None,
+        _group(fields),
+        _report(fields),
+        frozenset(fields),
     )
 
 
-def _parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
-    fields = _object(item, _NEW)
+def parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
+    """One new registration. Raises BadRequest's kin with the field."""
+    fields = object_of(item, _NEW)
     if "streams" not in fields:
         raise MissingField(field="streams")
-    client, callback = fields.get("client"), fields.get("callback")
-    if client is not None:
-        if not isinstance(client, str):
-            raise InvalidField("A client is named by a text.", field="client")
-        valid_name(client, field="client")
+    callback = fields.get("callback")
     if callback is not None:
         if fields.get("endpoint") is not None:
             message = "Give either an `endpoint` or a `callback`."
             raise InvalidField(message, field="callback")
         callback = valid_url(callback, addresses, field="callback")
-    filter = parse_filter(fields)
-    return NewRegistration(_streams(fields["streams"]), filter, _endpoint(fields), callback, client)
+    return NewRegistration(
+        _streams(fields["streams"]),
+        parse_filter(fields),
+        _endpoint(fields),
+        callback,
+        name_of(fields.get("client"), "client"),
+        flag_of(fields.get("suspended", False), "suspended"),
+        _group(fields),
+        _report(fields),
+        key_of(fields.get("key")),
+    )
 
 
-def _object(item: Any, known: frozenset[str]) -> dict[str, Any]:
+def object_of(item: Any, known: frozenset[str]) -> Fields:
+    """The fields of an object. UnknownField for others than those."""
     if not isinstance(item, dict):
         raise InvalidField("A registration is an object.")
     for name in item:
@@ -129,12 +148,53 @@ def _streams(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _endpoint(fields: dict[str, Any]) -> int | None:
+def _endpoint(fields: Fields) -> int | None:
     value = fields.get("endpoint")
+    return None if value is None else number_of(value, "endpoint")
+
+
+def _group(fields: Fields) -> str | None:
+    return name_of(fields.get("group"), "group")
+
+
+def _report(fields: Fields) -> Any:
+    """The report as it is written; None: the whole event."""
+    report = fields.get("report")
+    if report is not None:
+        parse_report(report)
+    return report
+
+
+def name_of(value: Any, field: str) -> str | None:
+    """The name of a client or a group; None if it is not given."""
     if value is None:
         return None
+    if not isinstance(value, str):
+        raise InvalidField(f"A {field} is named by a text.", field=field)
+    return valid_name(value, field=field)
+
+
+def number_of(value: Any, field: str) -> int:
+    """The number of something."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _ID_MAX:
-        raise InvalidField("`endpoint` is an endpoint's number.", field="endpoint")
+        raise InvalidField(f"`{field}` is a number from 1 on.", field=field)
+    return value
+
+
+def flag_of(value: Any, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidField("This is true or false.", field=field)
+    return value
+
+
+def key_of(value: Any) -> str | None:
+    """The client's own name for a registration: any text; None if it is not given."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidField("A key is a text of at least one character, without NUL.", field="key")
+    if len(value) > limits.REGISTRATION_KEY_CHARS_MAX:
+        raise FieldTooLong(field="key", chars_max=limits.REGISTRATION_KEY_CHARS_MAX)
     return value
 
 

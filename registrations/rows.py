@@ -1,12 +1,13 @@
 """Registrations as rows: sessions, versions and barriers, in the caller's transaction. Sql module.
 
-The one order of locks: client, session, registration, endpoint, head of `system`, heads of streams
-ascending. Nothing is announced and nothing is checked here.
+The one order of locks: client, session, registrations by id, groups, endpoints, head of `system`,
+heads of streams ascending. Nothing is announced and nothing is checked here.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import psycopg
 
@@ -42,15 +43,25 @@ class Registration(NamedTuple):
     number: int  # of the version
     created_at_us: int
     barrier: int  # from which the version holds
+    key: str | None
+    suspended: bool  # by itself
+    group_id: int | None
+    group: str | None
+    report_json: str | None
+    equal_to: int | None  # another live registration of the client that asks for the same
 
 
 class Wanted(NamedTuple):
-    """The first version of a new registration."""
+    """What a version of a registration asks for."""
 
     streams: tuple[int, ...]
     language: str
     filter_json: str
     endpoint_id: int | None
+    suspended: bool = False
+    group_id: int | None = None
+    report_json: str | None = None
+    digest: UUID | None = None
 
 
 class Belonging(NamedTuple):
@@ -62,11 +73,18 @@ class Belonging(NamedTuple):
 
 
 class NewVersion(NamedTuple):
-    """What a registration asks for from the barrier on."""
+    """What a registration asks for next."""
 
+    registration: int
     number: int
     wanted: Wanted
-    barrier: int
+
+
+class Keyed(NamedTuple):
+    """The registration that a client's key names, or named last."""
+
+    id: int
+    live: bool
 
 
 class Search(NamedTuple):
@@ -78,6 +96,9 @@ class Search(NamedTuple):
     client_id: int | None = None
     endpoint_id: int | None = None
     stream_id: int | None = None
+    group: str | None = None
+    suspended: bool | None = None  # by itself
+    key: str | None = None
     patterns: list[str] | None = None
     system: bool = True
 
@@ -132,17 +153,16 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
 
 
 def insert(
-    connection: Connection, whose: Belonging, barrier: int, wanted: Sequence[Wanted]
+    connection: Connection,
+    whose: Belonging,
+    barrier: int,
+    wanted: Sequence[Wanted],
+    keys: Sequence[str | None],
 ) -> list[int]:
-    """New registrations; their ids, ascending in the order given."""
-    values = {
-        **whose._asdict(),
-        "barrier": barrier,
-        "languages": [one.language for one in wanted],
-        "streams": [f"{{{','.join(map(str, one.streams))}}}" for one in wanted],
-        "filters": [one.filter_json for one in wanted],
-        "endpoints": [one.endpoint_id for one in wanted],
-    }
+    """New registrations with the clients' keys for them; their ids, ascending in the order
+    given.
+    """
+    values = {**whose._asdict(), "barrier": barrier, "keys": list(keys), **_columns(wanted)}
     return [id for [id] in connection.execute(SQL["insert_registrations"], values).fetchall()]
 
 
@@ -157,36 +177,49 @@ def owner_of(connection: Connection, zone_id: int, client_id: int | None, regist
     return int(found[0])
 
 
+def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Registration]:
+    """Those of the ids that are live, by id, so that nobody else changes them."""
+    asked = sorted(set(ids))
+    connection.execute(SQL["lock_registrations"], (asked,))
+    return show(connection, asked)  # a statement of its own, after the lock
+
+
 def lock_registration(connection: Connection, registration: int) -> Registration:
     """The live registration, so that nobody else changes it; UnknownRegistration if it ended."""
-    connection.execute(SQL["lock_registration"], (registration,))
-    found = show(connection, [registration])  # a statement of its own, after the lock
+    found = lock_registrations(connection, [registration])
     if not found:
         raise UnknownRegistration(field="registration")
     return found[0]
 
 
-def end_version(connection: Connection, registration: int, barrier: int) -> None:
-    connection.execute(SQL["end_version"], (barrier, registration))
+def end_versions(connection: Connection, registrations: Iterable[int], barrier: int) -> None:
+    connection.execute(SQL["end_versions"], (barrier, list(registrations)))
 
 
-def add_version(connection: Connection, registration: int, version: NewVersion) -> None:
-    """The next version of a registration whose current one has ended."""
-    streams, language, filter_json, endpoint_id = version.wanted
+def add_versions(connection: Connection, versions: Sequence[NewVersion], barrier: int) -> None:
+    """The next versions of registrations whose current ones have ended."""
     values = {
-        "registration": registration,
-        "number": version.number,
-        "streams": list(streams),
-        "language": language,
-        "filter": filter_json,
-        "endpoint": endpoint_id,
-        "barrier": version.barrier,
+        "registrations": [one.registration for one in versions],
+        "numbers": [one.number for one in versions],
+        "barrier": barrier,
+        **_columns([one.wanted for one in versions]),
     }
-    connection.execute(SQL["insert_version"], values)
+    connection.execute(SQL["insert_versions"], values)
 
 
-def end(connection: Connection, registration: int) -> None:
-    connection.execute(SQL["end_registration"], (registration,))
+def end(connection: Connection, registrations: Iterable[int]) -> None:
+    connection.execute(SQL["end_registrations"], (list(registrations),))
+
+
+def by_key(connection: Connection, client_id: int, keys: Iterable[str]) -> dict[str, Keyed]:
+    """What the client's keys name; one that ended only if none of that key is live."""
+    rows = connection.execute(SQL["by_key"], (client_id, list(keys))).fetchall()
+    return {key: Keyed(id, live) for key, id, live in rows}
+
+
+def own(connection: Connection, client_id: int, ids: Iterable[int]) -> dict[int, bool]:
+    """Those of the ids that are or were the client's: True for those that are live."""
+    return dict(connection.execute(SQL["own"], (client_id, list(ids))).fetchall())
 
 
 def end_of_client(connection: Connection, client_id: int, barrier: int) -> tuple[int, list[int]]:
@@ -222,6 +255,19 @@ def vectors(connection: Connection, registrations: Sequence[Registration]) -> di
 def _found(rows: Iterable[tuple[Any, ...]]) -> list[Registration]:
     found = [Registration(*row) for row in rows]
     return [one._replace(streams=tuple(one.streams)) for one in found]
+
+
+def _columns(wanted: Sequence[Wanted]) -> dict[str, list[Any]]:
+    return {
+        "streams": [f"{{{','.join(map(str, one.streams))}}}" for one in wanted],
+        "languages": [one.language for one in wanted],
+        "filters": [one.filter_json for one in wanted],
+        "endpoints": [one.endpoint_id for one in wanted],
+        "suspended": [one.suspended for one in wanted],
+        "groups": [one.group_id for one in wanted],
+        "reports": [one.report_json for one in wanted],
+        "digests": [one.digest for one in wanted],
+    }
 
 
 def _list(value: Any) -> list[Any]:

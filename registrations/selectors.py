@@ -18,6 +18,9 @@ class Asked(NamedTuple):
     client: str | None = None
     stream: str | None = None
     endpoint: int | None = None
+    group: str | None = None
+    suspended: bool | None = None
+    key: str | None = None
 
 
 def find_registration(*, actor: Actor, id: int) -> Shown:
@@ -43,7 +46,16 @@ def list_registrations(*, actor: Actor, asked: Asked, after: int, count: int) ->
         if stream is None:
             return []
         stream_id = stream.id
-    search = Search(actor.zone_id, client_id, asked.endpoint, stream_id, *heard(actor=actor))
+    search = Search(
+        actor.zone_id,
+        client_id,
+        asked.endpoint,
+        stream_id,
+        group=asked.group,
+        suspended=asked.suspended,
+        key=asked.key,
+        **heard(actor=actor)._asdict(),
+    )
     return _shown(rows.search(raw_connection(), search, after, count))
 
 

@@ -3,8 +3,9 @@
 Bodies are read by requests.py, which is faster for lists of them.
 """
 
-from typing import Any
+from typing import Any, get_args
 
+import orjson
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
@@ -14,6 +15,7 @@ from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from registrations.filters import PAIRS, stored_filter
 from registrations.lang.languages import LANGUAGES, Language
+from registrations.match.cost import By
 from registrations.services import Shown
 
 _PAIRS = "Names, or dotted paths, and the values that they must have."
@@ -36,6 +38,19 @@ class StreamNamesField(serializers.ListField):
 )
 class FilterField(serializers.JSONField):
     """A text, or an object where the language is of JSON."""
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "object", "additionalProperties": {}},
+        ],
+        "nullable": True,
+    }
+)
+class ReportField(serializers.JSONField):
+    """A list of paths, or names with paths and constants."""
 
 
 class LanguageSerializer(serializers.Serializer):
@@ -65,6 +80,15 @@ class InterestSerializer(serializers.Serializer):
     endpoint = serializers.IntegerField(
         required=False, allow_null=True, help_text="Where the hub calls back."
     )
+    suspended = serializers.BooleanField(
+        required=False, help_text="Nothing matches it while it is true."
+    )
+    group = NameField(
+        required=False, allow_null=True, help_text="Of the same client; none, if null."
+    )
+    report = ReportField(
+        required=False, allow_null=True, help_text="What of an event is told; the whole, if null."
+    )
 
 
 class NewRegistrationSerializer(InterestSerializer):
@@ -75,6 +99,12 @@ class NewRegistrationSerializer(InterestSerializer):
     )
     client = NameField(
         required=False, help_text="Whose it is; a key's own client if it is not given."
+    )
+    key = serializers.CharField(
+        required=False,
+        allow_null=True,
+        max_length=limits.REGISTRATION_KEY_CHARS_MAX,
+        help_text="The client's own name for it, unique among its live registrations. For good.",
     )
 
 
@@ -101,6 +131,20 @@ class PlacesField(ObjectField):
     """By stream, a place in it."""
 
 
+class ReachSerializer(serializers.Serializer):
+    by = serializers.ChoiceField(choices=get_args(By))
+    names = serializers.ListField(child=serializers.CharField())
+
+
+class CostSerializer(serializers.Serializer):
+    reached_by = ReachSerializer(
+        many=True, help_text="Of each alternative: what an event must have for it to be looked at."
+    )
+    every_event = serializers.BooleanField(help_text="Some alternative is looked at for each one.")
+    pairs = serializers.IntegerField(help_text="Equalities, in all alternatives.")
+    tests = serializers.IntegerField(help_text="What else is tried when it is looked at.")
+
+
 class RegistrationSerializer(ChangedSerializer):
     id = serializers.IntegerField(help_text="The ticket.")
     client = serializers.CharField()
@@ -114,12 +158,21 @@ class RegistrationSerializer(ChangedSerializer):
     filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
     predicate = serializers.CharField(help_text="The same in predicate form.")
     warnings = serializers.ListField(
-        child=serializers.ChoiceField(choices=["never_matches", "always_matches"]),
+        child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"]),
         help_text="What is probably a mistake.",
     )
+    equal_to = serializers.IntegerField(
+        allow_null=True,
+        help_text="Another registration of the client that asks for the same of the same streams.",
+    )
+    cost = CostSerializer(help_text="What it costs whoever matches.")
     total = serializers.IntegerField(help_text="How many pairs there are in `attributes`.")
     endpoint = serializers.IntegerField(allow_null=True)
     callback = serializers.CharField(allow_null=True, help_text="The endpoint's URL.")
+    suspended = serializers.BooleanField(help_text="By itself; its group may be, too.")
+    group = serializers.CharField(allow_null=True)
+    report = ReportField(allow_null=True)
+    key = serializers.CharField(allow_null=True)
     version = serializers.IntegerField(help_text="1, and one more with each change.")
     created_at = serializers.DateTimeField()
 
@@ -160,6 +213,7 @@ def registration_json(shown: Shown) -> dict[str, Any]:
     filter = stored_filter(row.language, row.filter_json)
     wanted = filter.source if filter.language == PAIRS else {}
     attributes = wanted.get("attributes") or {}
+    predicate, warnings, cost = filter.reading()
     found = {
         "id": row.id,
         "client": row.client,
@@ -171,10 +225,17 @@ def registration_json(shown: Shown) -> dict[str, Any]:
         "attributes": attributes,
         "language": filter.language,
         "filter": None if filter.language == PAIRS else filter.source,
-        **filter.reading()._asdict(),
+        "predicate": predicate,
+        "warnings": warnings if row.equal_to is None else [*warnings, "equal_to"],
+        "equal_to": row.equal_to,
+        "cost": cost.json(),
         "total": len(attributes),
         "endpoint": row.endpoint_id,
         "callback": row.url,
+        "suspended": row.suspended,
+        "group": row.group,
+        "report": None if row.report_json is None else orjson.loads(row.report_json),
+        "key": row.key,
         "version": row.number,
         "created_at": time_text(row.created_at_us),
         "from": {

@@ -2,6 +2,7 @@
 
 Native: `{"stream", "segment", "sequence", "appended_at", "registrations": [ids], "event": {...}}`,
 the names of a websocket's frames. As a CloudEvent it is the event alone, and the rest are headers.
+Where all registrations that matched have a report, the event is the one that it derives (OIF-06).
 Who cannot be told an event is told of the gap.
 """
 
@@ -17,8 +18,9 @@ from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
 from eventhub.event.protobuf_codec import decode
 from registrations.endpoints.rows import Format
+from registrations.lang.report import Report
 
-EventKey = tuple[int, int, Format]  # segment's number, sequence
+EventKey = tuple[int, int, Format, Report | None]  # segment's number, sequence
 
 
 class Place(NamedTuple):
@@ -87,16 +89,27 @@ class CloudBody(NamedTuple):
         return Content(self.headers + tickets, self.body)
 
 
-def event_body(
-    format: Format, place: Place, sequence: int, appended_at_us: int, payload: bytes
-) -> Body:
-    """The body of one event, from its stored bytes."""
-    event = decode(payload)
+class Whole(NamedTuple):
+    """An event of the log."""
+
+    place: Place
+    sequence: int
+    appended_at_us: int
+    payload: bytes
+
+
+def event_body(format: Format, whole: Whole, report: Report | None = None) -> Body:
+    """The body of one event, or of the event that a report derives from it."""
+    place, sequence = whole.place, whole.sequence
+    event = decode(whole.payload)
+    if report is not None:
+        event = report.derive(event)
     if format != "native":
         return _cloud_body(format, event, place, sequence)
+    at = time_text(whole.appended_at_us)
     head = (
         f'{{"stream":{orjson.dumps(place.stream).decode()},"segment":"{place.segment}",'
-        f'"sequence":{sequence},"appended_at":"{time_text(appended_at_us)}","registrations":['
+        f'"sequence":{sequence},"appended_at":"{at}","registrations":['
     )
     return NativeBody(head.encode(), b'],"event":%b}' % event_json(event))
 

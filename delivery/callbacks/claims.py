@@ -17,6 +17,7 @@ from eventhub.eventlog import arrays, queries
 from eventhub.eventlog.arrays import int8_array, text_array
 from eventhub.eventlog.database import Connection, connect
 from registrations.endpoints.rows import Format
+from registrations.lang.report import Report, stored_report
 
 SQL = queries.load("callbacks.sql", Path(next(iter(delivery.__path__))) / "sql")
 
@@ -64,6 +65,7 @@ class Claimed(NamedTuple):
     created_at_us: int
     gap_first: int | None  # no event is owed, but word that those from here to `sequence` are gone
     gap_why: str | None
+    shape: list[int] | None = None  # versions whose reports say what is told; None: the event
     token: str = ""
 
     @property
@@ -201,6 +203,12 @@ async def load_places(connection: Connection, segments: Iterable[int]) -> dict[i
     """Segments' UUIDs and their streams' names, by the segments' numbers."""
     rows = await _rows(connection, "places", {"segments": int8_array([*segments])})
     return {row[0]: Place(row[1], row[2]) for row in rows}
+
+
+async def load_reports(connection: Connection, versions: Iterable[int]) -> dict[int, Report]:
+    """The reports of those versions of registrations that have one."""
+    rows = await _rows(connection, "reports", {"versions": int8_array([*versions])})
+    return {row[0]: stored_report(row[1]) for row in rows}
 
 
 def where(claims: Sequence[Claimed]) -> dict[str, Any]:

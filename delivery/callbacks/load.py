@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.callbacks import claims
-from delivery.callbacks.body import Body, EventCache, Gap, Place, event_body, gap_body
+from delivery.callbacks.body import Body, EventCache, Gap, Place, Whole, event_body, gap_body
 from delivery.callbacks.claims import Claimed, Endpoint
 from delivery.callbacks.post import Target, target_of
 from eventhub import limits
@@ -21,6 +21,7 @@ from eventhub.eventlog.read import Page, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.logs import get_logger
 from registrations.endpoints.secrets import Unsealable, unseal
+from registrations.lang.report import Report, together
 
 log = get_logger(__name__)
 _UNKNOWN = Place("", "")
@@ -40,6 +41,7 @@ class Loader:
         self._archive = archive
         self._events = EventCache(limits.CALLBACK_EVENT_BYTES_CACHED_MAX)
         self._places: dict[int, Place] = {}
+        self._reports: dict[int, Report] = {}  # by version; a version never changes
         self._targets: dict[int, tuple[Endpoint, Target]] = {}
 
     def target(self, endpoint: Endpoint) -> Target:
@@ -63,6 +65,7 @@ class Loader:
         event cannot be read just now.
         """
         await self._load_places(connection, claimed)
+        await self._load_reports(connection, claimed)
         found: list[Body | None] = [self._known(each, endpoints) for each in claimed]
         missing = [each for each, body in zip(claimed, found, strict=True) if body is None]
         if missing:
@@ -82,10 +85,13 @@ class Loader:
             resume: dict[str, str | int] = {"segment": place.segment, "sequence": claimed.sequence}
             gap = Gap(claimed.gap_first, claimed.sequence, resume, claimed.gap_why or "")
             return gap_body(format, place, gap)
+        if not self._has_reports(claimed):
+            return None
+        report = self._report(claimed)
         if claimed.payload is not None:
-            at_us = claimed.created_at_us
-            return event_body(format, place, claimed.sequence, at_us, claimed.payload)
-        return self._events.get((*_key(claimed), format))
+            whole = Whole(place, claimed.sequence, claimed.created_at_us, claimed.payload)
+            return event_body(format, whole, report)
+        return self._events.get((*_key(claimed), format, report))
 
     def _made(
         self,
@@ -99,10 +105,13 @@ class Loader:
             return None
         if isinstance(found, Gap):
             return gap_body(format, place, found)
-        key = (*_key(claimed), format)
+        if not self._has_reports(claimed):
+            return None
+        report = self._report(claimed)
+        key = (*_key(claimed), format, report)
         body = self._events.get(key)
         if body is None:
-            body = event_body(format, place, claimed.sequence, *found)
+            body = event_body(format, Whole(place, claimed.sequence, *found), report)
             self._events.put(key, body)
         return body
 
@@ -146,6 +155,27 @@ class Loader:
 
     def _place(self, claimed: Claimed) -> Place:
         return self._places.get(claimed.segment_id, _UNKNOWN)
+
+    def _has_reports(self, claimed: Claimed) -> bool:
+        """False if what is to be told is not known: then nothing is, rather than too much."""
+        return claimed.shape is None or all(id in self._reports for id in claimed.shape)
+
+    def _report(self, claimed: Claimed) -> Report | None:
+        if claimed.shape is None:
+            return None
+        return together(self._reports[id] for id in claimed.shape)
+
+    async def _load_reports(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
+        wanted = {id for each in claimed if each.shape is not None for id in each.shape}
+        if wanted <= self._reports.keys():
+            return
+        if len(self._reports) + len(wanted) > limits.CALLBACK_NAMES_CACHED_MAX:
+            self._reports.clear()
+        missing = wanted - self._reports.keys()
+        found = await claims.load_reports(connection, missing)
+        self._reports.update(found)
+        if len(found) < len(missing):
+            log.warning("callback_reports_unknown", versions=sorted(missing - found.keys())[:10])
 
     async def _load_places(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
         missing = {each.segment_id for each in claimed} - self._places.keys()

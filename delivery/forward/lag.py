@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from eventhub import limits, metrics
-
-_OTHER = "other"
+from eventhub import metrics
+from registrations.match.work import Labels
 
 
 class StreamLag(NamedTuple):
@@ -22,14 +21,14 @@ class Lag:
     """
 
     def __init__(self) -> None:
-        self._labelled: set[int] = set()
+        self._labels = Labels()
         self._shown: set[str] = set()
 
     def show(self, lags: Iterable[StreamLag], now_us: int) -> None:
         """Set the gauges; a stream that is no longer held shows 0."""
         found = dict.fromkeys(self._shown, (0, 0.0))
         for lag in lags:
-            label = self._label(lag.stream_id)
+            label = self._labels.of(lag.stream_id)
             seconds = max(now_us - lag.since_us, 0) / 1_000_000 if lag.since_us else 0.0
             events, longest_s = found.get(label, (0, 0.0))
             found[label] = (max(events, lag.events), max(longest_s, seconds))
@@ -37,10 +36,3 @@ class Lag:
             metrics.FORWARD_LAG_EVENTS.labels(stream=label).set(events)
             metrics.FORWARD_LAG_S.labels(stream=label).set(seconds)
         self._shown = set(found)
-
-    def _label(self, stream_id: int) -> str:
-        if stream_id not in self._labelled:
-            if len(self._labelled) >= limits.FORWARD_STREAMS_LABELLED_MAX:
-                return _OTHER
-            self._labelled.add(stream_id)
-        return str(stream_id)

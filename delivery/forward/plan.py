@@ -5,7 +5,7 @@ of their own, if need be in several pieces with a place inside the event; beyond
 piece, a fan-out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.forward.leases import Place
@@ -26,6 +26,7 @@ class Due(NamedTuple):
     cursor: Cursor  # of the event
     where: Where
     owed: dict[int, list[int]]  # endpoint -> registrations that matched, ascending
+    shapes: Mapping[int, list[int]] = {}  # endpoint -> versions whose reports shape the event
 
 
 class Row(NamedTuple):
@@ -35,6 +36,7 @@ class Row(NamedTuple):
     sequence: int
     endpoint_id: int
     registrations: list[int]
+    shape: list[int] | None = None  # versions whose reports say what is told; None: the event
 
 
 class Piece(NamedTuple):
@@ -93,7 +95,13 @@ def _rows(event: Due, start: Place) -> list[Row]:
     inside = event.cursor.sequence == start.sequence + 1
     done = start.endpoint_id if inside else 0
     return [
-        Row(event.where, event.cursor.sequence, endpoint_id, event.owed[endpoint_id])
+        Row(
+            event.where,
+            event.cursor.sequence,
+            endpoint_id,
+            event.owed[endpoint_id],
+            event.shapes.get(endpoint_id),
+        )
         for endpoint_id in sorted(event.owed)
         if endpoint_id > done
     ]

@@ -18,14 +18,17 @@ from delivery.forward.partitions import make_partitions
 from delivery.forward.plan import Piece
 from delivery.forward.stream import Parts
 from delivery.forward.write import expand, writing_pool
+from delivery.forward.zone import Zones
 from eventhub import limits, metrics
-from eventhub.clock import Clock, SystemClock
+from eventhub.access.groups import Groups
+from eventhub.clock import SystemClock
 from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.database import AWAY, reading
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
+from eventhub.types.book import Book
 from registrations.catalog import streams_with_callbacks
 from registrations.feed import Feed
 
@@ -62,7 +65,8 @@ class Forwarder:
 
     def __init__(self, hub_log: Log, url: str, woken: Callable[[], None]) -> None:
         self._feed = Feed(hub_log)
-        self.interests = Interests(hub_log, self._feed, self._look_now)
+        self._zones = Zones(Book(hub_log), Groups(hub_log))
+        self.interests = Interests(hub_log, self._feed, self._zones, self._look_now)
         self._url = url
         self._woken = woken
         self._look = asyncio.Event()
@@ -73,7 +77,10 @@ class Forwarder:
         holder = Holder(parts, self._url)
         beside: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
+            "types": self._zones.book.run,
+            "groups": self._zones.groups.run,
             "interests": self.interests.run,
+            "indexes": self.interests.build,
             "forward": partial(self._forward, parts, holder),
         }
         tasks = [asyncio.create_task(endless(name, work)) for name, work in beside.items()]
@@ -111,7 +118,7 @@ class Forwarder:
                 ("streams", partial(self._find_streams, parts)),
                 ("fanouts", partial(self._expand, parts)),
                 ("partitions", partial(self._partitions, parts)),
-                ("lag", partial(_show_lag, holder, parts.clock)),
+                ("lag", partial(_show, holder, parts)),
             ):
                 group.create_task(endless(name, work))
 
@@ -169,7 +176,8 @@ class Forwarder:
             await set_within(self._fanned, limits.FANOUT_LOOK_INTERVAL_S)
 
 
-async def _show_lag(holder: Holder, clock: Clock) -> None:
+async def _show(holder: Holder, parts: Parts) -> None:
+    """How far behind the streams are, and what matching takes."""
     lag = Lag()
     while True:
         lag.show(
@@ -177,6 +185,7 @@ async def _show_lag(holder: Holder, clock: Clock) -> None:
                 StreamLag(lease.stream_id, stream.lag_events, stream.lag_since_us)
                 for lease, stream in holder.streams.items()
             ],
-            clock.now_us(),
+            parts.clock.now_us(),
         )
+        parts.interests.tell_work()
         await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

@@ -133,7 +133,7 @@ class Stream:
     async def _forward(self, follower: Follower, batch: list[Stored]) -> None:
         """Match a batch as far as it goes into few statements, and write."""
         self.lag_since_us = batch[0].appended_at_us
-        interest = await self._parts.interests.current(self.lease)
+        interest = await self._parts.interests.current(self.lease, batch)
         due, last = await self._match(interest, batch)
         for piece in await self._pieces(due, last):
             if piece.rows or self._checkpoint_is_due():
@@ -164,7 +164,8 @@ class Stream:
             owed = interest.owed(event, stored.sequence)
             if owed:
                 where = self._where.get(stored.segment) or await self._find_where(stored.segment)
-                due.append(Due(stored.cursor, where, owed))
+                shapes = interest.shapes(owed, stored.sequence)
+                due.append(Due(stored.cursor, where, owed, shapes))
                 rows += len(owed)
                 registrations += sum(map(len, owed.values()))
             if (

@@ -7,7 +7,7 @@ written and announced in a transaction, which the server ends if this process is
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -16,10 +16,10 @@ from psycopg.types.numeric import Int8
 from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.leases import SQL, Lease, LeaseLost, Place
-from delivery.forward.plan import Piece, Where
+from delivery.forward.plan import Piece, Row, Where
 from eventhub import limits
 from eventhub.eventlog import append
-from eventhub.eventlog.arrays import adapt, int8_array
+from eventhub.eventlog.arrays import TextArray, adapt, int8_array, text_array
 from eventhub.eventlog.database import Connection, answered_within
 from eventhub.eventlog.system import Announcement, announce_in
 
@@ -103,7 +103,18 @@ def _rows(piece: Piece) -> dict[str, Any]:
         "begins": int8_array([1, *(end + 1 for end in ends[:-1])]),
         "ends": int8_array(ends),
         "flat": int8_array([number for row in rows for number in row.registrations]),
+        "shapes": _shapes(rows),
     }
+
+
+def _shapes(rows: Sequence[Row]) -> TextArray:
+    """The versions of each row as the text of an array, empty for none; nothing at all if no row
+    has any: SQL takes what is missing at the end of arrays for null.
+    """
+    if not any(row.shape for row in rows):
+        return text_array([])
+    texts = [f"{{{','.join(map(str, row.shape or ()))}}}" for row in rows]
+    return text_array([text if row.shape else "" for text, row in zip(texts, rows, strict=True)])
 
 
 def _fanout(piece: Piece) -> dict[str, Any]:
@@ -114,6 +125,7 @@ def _fanout(piece: Piece) -> dict[str, Any]:
         "endpoints": int8_array([row.endpoint_id for row in rows]),
         "ends": int8_array(list(accumulate(len(row.registrations) for row in rows))),
         "flat": int8_array([number for row in rows for number in row.registrations]),
+        "shapes": _shapes(rows),
     }
 
 

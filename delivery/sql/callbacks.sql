@@ -68,7 +68,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
  WHERE d.group_id = due.group_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence AND d.run = due.run
 RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why, d.shape
 
 -- name: take_lanes
 -- The lanes that are free at this moment; another worker may have been faster.
@@ -106,7 +106,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.group_id = o.group_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.run = o.run AND d.state = 'pending'
 RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why, d.shape
 
 -- name: events
 -- Stored bytes, asked for by segment and sequence; the group is that of the segment, which may have moved.
@@ -117,6 +117,10 @@ SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::
 
 -- name: places
 SELECT g.id, g.uuid::text, s.name FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
+
+-- name: reports
+-- What versions of registrations have told of an event. A version is never changed and never deleted.
+SELECT id, report::text FROM registration_versions WHERE id = ANY (%(versions)s) AND report IS NOT NULL
 
 -- name: why_lost
 -- Why an event is not held any more.

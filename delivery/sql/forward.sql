@@ -81,22 +81,22 @@ UPDATE forwarding
 -- name: write
 -- The checkpoint and the deliveries it stands for: no rows unless it is held there. The row is locked first and moved last,
 -- so that the lease runs from the end of the statement, however long that took. `flat` holds the registrations of the
--- first delivery, of the second, ...; `begins` and `ends` say where.
+-- first delivery, of the second, ...; `begins` and `ends` say where. `shapes` may be empty: what is missing in it is null.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), written AS (
-    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations)
+    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations, shape)
     SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id,
            COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
-           flat.registrations[v.begins:v.ends]
+           flat.registrations[v.begins:v.ends], NULLIF(v.shape, '')::bigint[]
       FROM held h,
            (SELECT %(flat)s::bigint[] AS registrations) AS flat,
            unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
-                  %(begins)s::bigint[], %(ends)s::bigint[])
-               AS v (group_id, endpoint_id, segment_id, sequence, begins, ends)
+                  %(begins)s::bigint[], %(ends)s::bigint[], %(shapes)s::text[])
+               AS v (group_id, endpoint_id, segment_id, sequence, begins, ends, shape)
     RETURNING 1
 )
 UPDATE forwarding f
@@ -106,8 +106,8 @@ UPDATE forwarding f
  WHERE f.stream_id = held.stream_id AND done.rows > 0
 
 -- name: write_gap
--- The checkpoint passes events that are gone, and every endpoint with registrations that held for some of them is owed a
--- notice, in the place before the first event that is still there.
+-- The checkpoint passes events that are gone, and every endpoint with registrations that held for some of them, and whose
+-- group was not suspended all the while, is owed a notice, in the place before the first event that is still there.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
@@ -119,11 +119,18 @@ WITH held AS MATERIALIZED (
 ), owed AS (
     SELECT v.endpoint_id, array_agg(DISTINCT v.registration_id ORDER BY v.registration_id) AS registrations
       FROM held h
-      JOIN registration_versions v ON v.streams @> ARRAY[h.stream_id] AND v.endpoint_id IS NOT NULL
+      JOIN registration_versions v ON v.streams @> ARRAY[h.stream_id] AND v.endpoint_id IS NOT NULL AND NOT v.suspended
       JOIN barriers f ON f.id = v.from_barrier
       LEFT JOIN barriers u ON u.id = v.until_barrier
      WHERE f.sequences[array_position(f.streams, h.stream_id)] < %(sequence)s
        AND (u.id IS NULL OR u.sequences[array_position(u.streams, h.stream_id)] >= %(first)s)
+       AND NOT EXISTS (SELECT FROM suspensions x
+                         JOIN barriers xf ON xf.id = x.from_barrier
+                         LEFT JOIN barriers xu ON xu.id = x.until_barrier
+                        WHERE x.group_id = v.group_id
+                          AND COALESCE(xf.sequences[array_position(xf.streams, h.stream_id)], 0) < %(first)s
+                          AND (xu.id IS NULL OR
+                               xu.sequences[array_position(xu.streams, h.stream_id)] >= %(sequence)s))
      GROUP BY v.endpoint_id
 ), written AS (
     INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations,
@@ -153,9 +160,9 @@ WITH held AS MATERIALIZED (
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), written AS (
-    INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations, ends, total)
+    INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations, ends, shapes, total)
     SELECT %(group_id)s, stream_id, %(segment_id)s, %(sequence)s,
-           %(endpoints)s, %(flat)s, %(ends)s, cardinality(%(endpoints)s::bigint[])
+           %(endpoints)s, %(flat)s, %(ends)s, %(shapes)s, cardinality(%(endpoints)s::bigint[])
       FROM held
     RETURNING 1
 )
@@ -170,7 +177,7 @@ UPDATE forwarding f
 -- stream the oldest comes first; among streams there is no order, so that none has to wait for another's.
 WITH picked AS (
     SELECT group_id, stream_id, segment_id, sequence, done, least(done + %(chunk)s, total) AS upto, total,
-           endpoints, registrations, ends
+           endpoints, registrations, ends, shapes
       FROM fanouts f
      WHERE NOT EXISTS (SELECT FROM fanouts older WHERE older.stream_id = f.stream_id AND older.sequence < f.sequence)
      ORDER BY random()
@@ -180,7 +187,8 @@ WITH picked AS (
     SELECT group_id, stream_id, segment_id, sequence, done, upto, total,
            endpoints[done + 1 : upto] AS endpoints, ends[done + 1 : upto] AS ends,
            CASE WHEN done = 0 THEN 0 ELSE ends[done] END AS skipped,
-           registrations[CASE WHEN done = 0 THEN 1 ELSE ends[done] + 1 END : ends[upto]] AS registrations
+           registrations[CASE WHEN done = 0 THEN 1 ELSE ends[done] + 1 END : ends[upto]] AS registrations,
+           shapes[done + 1 : upto] AS shapes
       FROM picked
 ), further AS (
     UPDATE fanouts f SET done = p.upto
@@ -193,24 +201,30 @@ WITH picked AS (
      WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto = p.total
     RETURNING f.stream_id
 )
-INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations)
+INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations, shape)
 SELECT p.group_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id,
        COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
-       p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped]
+       p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped], NULLIF(v.shape, '')::bigint[]
   FROM piece p
   JOIN (SELECT stream_id FROM further UNION ALL SELECT stream_id FROM complete) AS moved
     ON moved.stream_id = p.stream_id
  CROSS JOIN LATERAL (
-    SELECT endpoint_id, ends, lag(ends) OVER (ORDER BY n) AS before
-      FROM unnest(p.endpoints, p.ends) WITH ORDINALITY AS u (endpoint_id, ends, n)
+    SELECT endpoint_id, ends, shape, lag(ends) OVER (ORDER BY n) AS before
+      FROM unnest(p.endpoints, p.ends, p.shapes) WITH ORDINALITY AS u (endpoint_id, ends, shape, n)
  ) AS v
 
--- name: head_of_system
-SELECT sequence FROM heads WHERE stream_id = 1
+-- name: stream_and_system
+-- The head of `system`, and how a stream is matched.
+SELECT h.sequence, s.matching FROM heads h, streams s WHERE h.stream_id = 1 AND s.id = %s
+
+-- name: strategies
+SELECT id, matching FROM streams WHERE id = ANY (%s::bigint[])
 
 -- name: streams_of_barriers
--- Which of some streams the changes of some barriers concern.
-SELECT b.id, s.stream_id
+-- Which of some streams the changes of some barriers concern, and the groups that are suspended or resumed there.
+SELECT b.id, s.stream_id,
+       ARRAY(SELECT group_id FROM suspensions WHERE from_barrier = b.id
+              UNION SELECT group_id FROM suspensions WHERE until_barrier = b.id)
   FROM barriers b, unnest(b.streams) AS s (stream_id)
  WHERE b.id = ANY (%(barriers)s) AND s.stream_id = ANY (%(streams)s)
  ORDER BY b.id

@@ -80,9 +80,9 @@ WITH picked AS MATERIALIZED (
        AND d.sequence = p.sequence AND d.run = p.run
     RETURNING d.*
 )
-INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, run, stream_id, ordered, registrations, state,
+INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, run, stream_id, ordered, registrations, shape, state,
                         attempts, next_attempt_at, payload, gap_first, gap_why, created_at)
-SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.ordered, g.registrations, g.state,
+SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.ordered, g.registrations, g.shape, g.state,
        g.attempts, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_why, g.created_at
   FROM gone g
   LEFT JOIN events e ON e.group_id = %(group_id)s AND e.segment_id = g.segment_id AND e.sequence = g.sequence

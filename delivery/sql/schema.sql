@@ -29,6 +29,7 @@ CREATE TABLE deliveries (
     stream_id       bigint NOT NULL,
     ordered         boolean NOT NULL DEFAULT false, -- the endpoint's setting when the row was written
     registrations   bigint[] NOT NULL,        -- those that matched, ascending
+    shape           bigint[],                 -- their versions, whose reports say what is told; null: the whole event
     state           text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead', 'cancelled')),
     attempts        integer NOT NULL DEFAULT 0,
     next_attempt_at timestamptz NOT NULL DEFAULT now(), -- while claimed: when the claim ends
@@ -65,6 +66,7 @@ CREATE TABLE fanouts (
     endpoints     bigint[] NOT NULL,          -- ascending
     registrations bigint[] NOT NULL,          -- those that matched, of the first endpoint, of the second, ...
     ends          bigint[] NOT NULL,          -- where in it each endpoint's last one is
+    shapes        text[] NOT NULL DEFAULT '{}', -- of each endpoint, as arrays; empty: nobody is told less than the event
     total         integer NOT NULL,           -- so many endpoints
     done          integer NOT NULL DEFAULT 0, -- so many have their delivery; the row goes when all have
     PRIMARY KEY (stream_id, sequence)

@@ -36,6 +36,7 @@ def shown(placed: Placed) -> dict[str, Any]:
         "control": {
             "channels": names,
             "destinations": event.destinations,
+            "audience": event.audience,
             "expires_at": time_text(event.expires_at_us) if event.expires_at_us else None,
             "priority": event.priority,
             "security_level": event.security_level,

@@ -55,6 +55,12 @@ def _checked(policy: StreamPolicy) -> StreamPolicy:
         for name, most in _TRANSIENT_MAX.items():
             if (getattr(policy, name) or 0) > most:
                 raise InvalidField(f"A transient stream keeps at most {most}.", field=name)
+    if policy.quench and policy.keyed:
+        raise InvalidField(
+            "The state of a key is its latest event, whether somebody wanted it then or not: a"
+            " keyed stream is not quenched.",
+            field="quench",
+        )
     if policy.restate and not policy.keyed:
         raise InvalidField(
             "What is told again at a start is the latest event of each key: it needs `keyed`.",

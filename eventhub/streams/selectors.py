@@ -7,11 +7,11 @@ import orjson
 
 from eventhub import limits
 from eventhub.access.actor import Actor
+from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.system import raw_connection
 from eventhub.env import read_env
 from eventhub.errors import Forbidden, NotFound, UnknownEvent
-from eventhub.event.envelope import Event
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
@@ -76,6 +76,14 @@ def current_segment(*, actor: Actor, name: str) -> SegmentRow:
 
 def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
     """One event. Of `system` a manager sees those of the own zone; the others are not there."""
+    stream, stored = find_stored(actor=actor, name=name, sequence=sequence)
+    digest = hashlib.sha256(stored.payload).hexdigest()
+    placed = Placed(stored.event, actor.zone_id, name, f"{stored.segment}:{stored.sequence}")
+    return ShownEvent(_event_json(name, stored), placed, digest, place_of(stream))
+
+
+def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, Stored]:
+    """The same as it lies in its stream."""
     actor.require_listen(name)
     stream = streams.get_stream(raw_connection(), actor.zone_id, name)
     if stream.policy.durability == "transient":
@@ -87,17 +95,9 @@ def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
     stored = streams.read_event(raw_connection(), stream, sequence, archive)
     if name == SYSTEM and actor.principal is not None and not shown_to(stored.event, actor.zone):
         raise UnknownEvent(stream=name)
-    if not is_told(actor, stored.event):
+    if not is_shown(stored.event, actor.principal):
         raise UnknownEvent(stream=name)
-    digest = hashlib.sha256(stored.payload).hexdigest()
-    placed = Placed(stored.event, actor.zone_id, name, f"{stored.segment}:{stored.sequence}")
-    return ShownEvent(_event_json(name, stored), placed, digest, place_of(stream))
-
-
-def is_told(actor: Actor, event: Event) -> bool:
-    """True unless the event is for other clients alone (FOX-14)."""
-    own = actor.principal
-    return own is None or not event.destinations or own.client in event.destinations
+    return stream, stored
 
 
 def place_of(stream: StreamRow) -> Cursor | None:

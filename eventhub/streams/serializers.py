@@ -14,7 +14,7 @@ from eventhub.access.fields import (
 )
 from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog.streams import Durability, SegmentRow, StreamRow
+from eventhub.eventlog.streams import Durability, Matching, SegmentRow, StreamRow
 
 
 def _limit(most: int, help_text: str) -> WholeField:
@@ -66,6 +66,15 @@ class PolicySerializer(StrictSerializer):
         choices=("accept", "refuse"),
         required=False,
         help_text="Events of types that are not declared.",
+    )
+    matching = OneOfField(
+        choices=get_args(Matching),
+        required=False,
+        help_text="The strategy that finds the registrations of its events; all find the same.",
+    )
+    quench = FlagField(
+        required=False,
+        help_text="Emitters may leave out events that nobody wants now; they are in no history.",
     )
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from eventhub import limits
 from eventhub.access.actor import Actor
+from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.replies import current
 from eventhub.access.selectors import list_channels
@@ -25,7 +26,7 @@ from eventhub.eventlog.state import KeyState, StatePage
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.errors import NotKeyed, UnknownKey
-from eventhub.streams.selectors import is_told, place_of
+from eventhub.streams.selectors import place_of
 from eventhub.types import selectors as types
 
 _NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{64})")
@@ -50,7 +51,7 @@ class Snapshot(NamedTuple):
 
 
 def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
-    """A page of the snapshot. Without what is for other `destinations`, or has expired. Raises
+    """A page of the snapshot. Without what is for others, or has expired. Raises
     SegmentMismatch if the page before was not of this stream, or of a log that is no more.
     """
     actor.require_listen(stream)
@@ -129,7 +130,7 @@ def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> 
 def _is_shown(actor: Actor, event: Event) -> bool:
     """As a listen tells it: what has expired is not told, nor what is for others."""
     expired = event.expires_at_us and event.expires_at_us <= SystemClock().now_us()
-    return not expired and is_told(actor, event)
+    return not expired and is_shown(event, actor.principal)
 
 
 def _tombstone(found: KeyState, client: str) -> Event:
@@ -143,6 +144,7 @@ def _tombstone(found: KeyState, client: str) -> Event:
         key=found.key,
         mask=found.stored.mask,
         destinations=was.destinations,
+        audience=was.audience,
         correlation=_action(),
         tombstone=True,
     )

@@ -6,13 +6,14 @@ SET LOCAL work_mem = '64MB'
 
 -- name: versions
 -- Of one stream, and where a value is given: those that begin or end at a barrier, those of some registrations; without
--- `registrations`, those with an endpoint; with `after`, those that can hold for an event after that sequence. A barrier
--- is opened once, however many versions it bounds; a transient stream has no place in it. The zone's name is given if the stream is `system` (number 1).
+-- `registrations`, those with an endpoint that are not suspended by themselves; with `after`, those that can hold for an
+-- event after that sequence. A barrier is opened once, however many versions it bounds; a transient stream has no place in
+-- it. The zone's name is given if the stream is `system` (number 1).
 WITH chosen AS NOT MATERIALIZED (
-    SELECT id, registration_id, endpoint_id, language, filter, from_barrier, until_barrier
+    SELECT id, registration_id, endpoint_id, language, filter, suspended, group_id, report, from_barrier, until_barrier
       FROM registration_versions
      WHERE streams @> ARRAY[%(stream_id)s]::bigint[]
-       AND (endpoint_id IS NOT NULL OR %(registrations)s::bigint[] IS NOT NULL)
+       AND (endpoint_id IS NOT NULL AND NOT suspended OR %(registrations)s::bigint[] IS NOT NULL)
        AND (%(registrations)s::bigint[] IS NULL OR registration_id = ANY (%(registrations)s::bigint[]))
        AND (%(barrier)s::bigint IS NULL OR from_barrier = %(barrier)s OR until_barrier = %(barrier)s)
 ), bounds AS MATERIALIZED (
@@ -20,13 +21,30 @@ WITH chosen AS NOT MATERIALIZED (
      WHERE id IN (SELECT from_barrier FROM chosen UNION SELECT until_barrier FROM chosen)
 )
 SELECT v.id, v.registration_id, c.name, v.endpoint_id, COALESCE(f.sequence, 0), u.sequence, v.language, v.filter::text,
-       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END
+       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END,
+       v.suspended, v.group_id, v.report::text
   FROM chosen v
   JOIN registrations r ON r.id = v.registration_id
   JOIN clients c ON c.id = r.client_id
   JOIN bounds f ON f.id = v.from_barrier
   LEFT JOIN bounds u ON u.id = v.until_barrier
  WHERE %(after)s::bigint IS NULL OR u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence)
+
+-- name: suspensions
+-- When some groups are suspended, as one stream sees it, and can cover an event after a sequence: the latest first. A stream
+-- without a place in a barrier had none of the group's registrations by then: asleep, they are from its beginning; resumed,
+-- they never were. On a transient stream, which has no places, what is suspended now counts.
+SELECT s.group_id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0),
+       u.sequences[array_position(u.streams, %(stream_id)s)]
+  FROM suspensions s
+  JOIN barriers f ON f.id = s.from_barrier
+  LEFT JOIN barriers u ON u.id = s.until_barrier
+ WHERE s.group_id = ANY (%(groups)s::bigint[])
+   AND (u.id IS NULL OR u.sequences[array_position(u.streams, %(stream_id)s)] > %(after)s)
+ ORDER BY s.id DESC
+
+-- name: strategy
+SELECT matching FROM streams WHERE id = %s
 
 -- name: streams_with_callbacks
 -- Streams beside the known ones, each with the lowest place from which a version with an endpoint holds.

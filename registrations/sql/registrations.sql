@@ -44,23 +44,33 @@ RETURNING b.streams, b.segments::text[], b.sequences
 -- Numbers ascend in the order given; each registration with its first version.
 WITH given AS (
     SELECT nextval(pg_get_serial_sequence('registrations', 'id')) AS id, g.*
-      FROM unnest(%(streams)s::text[], %(languages)s::text[], %(filters)s::text[], %(endpoints)s::bigint[])
-           WITH ORDINALITY AS g (streams, language, filter, endpoint_id, n)
+      FROM unnest(%(keys)s::text[], %(streams)s::text[], %(languages)s::text[], %(filters)s::text[], %(endpoints)s::bigint[],
+                  %(suspended)s::boolean[], %(groups)s::bigint[], %(reports)s::text[], %(digests)s::uuid[])
+           WITH ORDINALITY AS g (key, streams, language, filter, endpoint_id, suspended, group_id, report, digest, n)
      ORDER BY g.n
 ), made AS (
-    INSERT INTO registrations (id, zone_id, client_id, session_id)
-    SELECT id, %(zone_id)s, %(client_id)s, %(session_id)s FROM given ORDER BY n
+    INSERT INTO registrations (id, zone_id, client_id, session_id, key)
+    SELECT id, %(zone_id)s, %(client_id)s, %(session_id)s, key FROM given ORDER BY n
 ), versions AS (
     INSERT INTO registration_versions
-           (registration_id, number, streams, language, filter, endpoint_id, from_barrier)
-    SELECT id, 1, streams::bigint[], language, filter::json, endpoint_id, %(barrier)s FROM given ORDER BY n
+           (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report, digest, from_barrier)
+    SELECT id, 1, streams::bigint[], language, filter::json, endpoint_id, suspended, group_id, report::json, digest,
+           %(barrier)s
+      FROM given ORDER BY n
 )
 SELECT id FROM given ORDER BY n
 
--- name: insert_version
+-- name: insert_versions
 INSERT INTO registration_versions
-       (registration_id, number, streams, language, filter, endpoint_id, from_barrier)
-VALUES (%(registration)s, %(number)s, %(streams)s::bigint[], %(language)s, %(filter)s::json, %(endpoint)s, %(barrier)s)
+       (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report, digest, from_barrier)
+SELECT registration_id, number, streams::bigint[], language, filter::json, endpoint_id, suspended, group_id, report::json,
+       digest, %(barrier)s
+  FROM unnest(%(registrations)s::bigint[], %(numbers)s::integer[], %(streams)s::text[], %(languages)s::text[],
+              %(filters)s::text[], %(endpoints)s::bigint[], %(suspended)s::boolean[], %(groups)s::bigint[],
+              %(reports)s::text[], %(digests)s::uuid[])
+       WITH ORDINALITY AS g (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report,
+                             digest, n)
+ ORDER BY n
 
 -- name: owner
 -- Of a live registration in a zone; of one client only, if one is given.
@@ -68,14 +78,25 @@ SELECT client_id FROM registrations
  WHERE id = %(id)s AND zone_id = %(zone_id)s AND deleted_at IS NULL
    AND (%(client_id)s::bigint IS NULL OR client_id = %(client_id)s)
 
--- name: lock_registration
-SELECT id FROM registrations WHERE id = %s AND deleted_at IS NULL FOR UPDATE
+-- name: lock_registrations
+SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR UPDATE
 
--- name: end_version
-UPDATE registration_versions SET until_barrier = %s WHERE registration_id = %s AND until_barrier IS NULL
+-- name: end_versions
+UPDATE registration_versions SET until_barrier = %s
+ WHERE registration_id = ANY (%s::bigint[]) AND until_barrier IS NULL
 
--- name: end_registration
-UPDATE registrations SET deleted_at = now() WHERE id = %s
+-- name: end_registrations
+UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[])
+
+-- name: by_key
+-- What a client's keys name; of several that ended, the last.
+SELECT DISTINCT ON (key) key, id, deleted_at IS NULL
+  FROM registrations
+ WHERE client_id = %s AND key = ANY (%s::text[])
+ ORDER BY key, deleted_at IS NULL DESC, id DESC
+
+-- name: own
+SELECT id, deleted_at IS NULL FROM registrations WHERE client_id = %s AND id = ANY (%s::bigint[])
 
 -- name: end_registrations_of_client
 -- Waits for changes under way; what they made is seen by the statement after it.
@@ -93,15 +114,26 @@ SELECT COALESCE(array_agg(DISTINCT s.id), '{}') FROM ended, unnest(ended.streams
 -- name: list_registrations
 -- Those all of whose streams the actor may listen to: by patterns (null: all), and to `system`.
 SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_id, e.url, v.number,
-       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier
+       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier, r.key, v.suspended, v.group_id, g.name,
+       v.report::text, same.id
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
   JOIN sessions s ON s.id = r.session_id
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
   LEFT JOIN endpoints e ON e.id = v.endpoint_id
+  LEFT JOIN registration_groups g ON g.id = v.group_id
+  LEFT JOIN LATERAL (
+    SELECT w.registration_id AS id FROM registration_versions w
+     WHERE w.digest = v.digest AND w.until_barrier IS NULL AND w.registration_id <> r.id
+     ORDER BY w.registration_id
+     LIMIT 1
+  ) AS same ON true
  WHERE r.zone_id = %(zone_id)s AND r.deleted_at IS NULL AND r.id > %(after)s
    AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
    AND (%(endpoint_id)s::bigint IS NULL OR v.endpoint_id = %(endpoint_id)s)
+   AND (%(group)s::text IS NULL OR g.name = %(group)s)
+   AND (%(suspended)s::boolean IS NULL OR v.suspended = %(suspended)s)
+   AND (%(key)s::text IS NULL OR r.key = %(key)s)
    AND (%(stream_id)s::bigint IS NULL OR v.streams @> ARRAY[%(stream_id)s]::bigint[])
    AND NOT EXISTS (SELECT FROM streams x
                     WHERE x.id = ANY (v.streams)
@@ -112,12 +144,20 @@ SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_i
 
 -- name: show_registrations
 SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_id, e.url, v.number,
-       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier
+       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier, r.key, v.suspended, v.group_id, g.name,
+       v.report::text, same.id
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
   JOIN sessions s ON s.id = r.session_id
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
   LEFT JOIN endpoints e ON e.id = v.endpoint_id
+  LEFT JOIN registration_groups g ON g.id = v.group_id
+  LEFT JOIN LATERAL (
+    SELECT w.registration_id AS id FROM registration_versions w
+     WHERE w.digest = v.digest AND w.until_barrier IS NULL AND w.registration_id <> r.id
+     ORDER BY w.registration_id
+     LIMIT 1
+  ) AS same ON true
  WHERE r.id = ANY (%s) AND r.deleted_at IS NULL
  ORDER BY r.id
 

@@ -1,0 +1,64 @@
+"""The bulk door as the tables of doors want it: its path, what it takes and answers, its errors."""
+
+from eventhub import errors, limits
+from eventhub.doors.table import Door
+from eventhub.event.inbound import NDJSON
+from registrations.bulk.door import bulk_door
+
+_LINE = (
+    'One JSON object per line: `{"op": "create", ...}` with the fields of a registration,'
+    ' `{"op": "change", "id": 7, ...}` with those of a change, `{"op": "end", "id": 7}`; `key`'
+    " instead of `id` names a registration by the client's own key."
+)
+_ANSWER = (
+    "One JSON object per line, while the request goes on: a refused line by its number with its"
+    " problem, and after each piece how far all is stored and what was done. The last one has"
+    " `done`, or the `error` that ended the request."
+)
+
+BULK_DOORS: tuple[Door, ...] = (
+    Door(
+        method="POST",
+        path="/v1/registrations/bulk",
+        summary="Create, change and end many registrations",
+        description=(
+            f"Lines are stored in pieces of at most {limits.REGISTRATIONS_PER_REQUEST_MAX}, each in"
+            " one transaction; a refused line keeps no other from being stored. API keys only."
+        ),
+        takes={NDJSON: {"schema": {"type": "string", "description": _LINE}}},
+        answers={
+            "200": {
+                "description": "Begun; what became of each line is in the lines.",
+                "content": {NDJSON: {"schema": {"type": "string", "description": _ANSWER}}},
+            }
+        },
+        asks=(
+            {
+                "name": "client",
+                "in": "query",
+                "schema": {"type": "string"},
+                "description": "Whose they are; the key's own client if it is not given.",
+            },
+            {
+                "name": "tickets",
+                "in": "query",
+                "schema": {"type": "boolean"},
+                "description": "Tell the ticket of each new registration.",
+            },
+        ),
+        refuses=(
+            errors.InvalidField,
+            errors.InvalidName,
+            errors.FieldTooLong,
+            errors.UnknownField,
+            errors.Unauthenticated,
+            errors.InvalidCredentials,
+            errors.Forbidden,
+            errors.NotFound,
+            errors.RequestTimeout,
+            errors.UnsupportedMediaType,
+            errors.DatabaseUnavailable,
+        ),
+        run=bulk_door,
+    ),
+)

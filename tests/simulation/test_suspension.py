@@ -1,0 +1,150 @@
+"""Whatever is suspended, resumed and moved between groups while events come, and however late the
+forwarder is, an event is owed to exactly those registrations that were awake when it was appended;
+and a listen that reads it all again afterwards is told the same.
+
+What happens is one row of chances, each step answered before the next, so a small model in Python
+says what is right.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from tests.acceptance.wire import session
+from tests.integration.forward_world import eventually
+from tests.live import LiveHub, LiveZone
+
+STREAMS = ("orders", "returns", "stock", "bills")
+GROUPS = ("north", "south", "east", "west")
+STEPS = 320
+ROUND = 80  # steps, for most of which no forwarder runs
+LAG = """
+    SELECT count(*) FROM streams s
+      JOIN zones z ON z.id = s.zone_id
+      JOIN heads h ON h.stream_id = s.id
+      LEFT JOIN forwarding f ON f.stream_id = s.id
+     WHERE z.name = %s AND h.sequence > 0 AND f.sequence IS DISTINCT FROM h.sequence
+"""
+OWED = """
+    SELECT s.name, d.sequence, d.registrations
+      FROM deliveries d JOIN streams s ON s.id = d.stream_id
+     WHERE d.endpoint_id = %s ORDER BY 1, 2
+"""
+
+
+@dataclass
+class Interest:
+    """A registration as the model has it."""
+
+    streams: list[str]
+    group: str | None
+    suspended: bool
+
+
+class Model:
+    """Does a step at the hub and in itself."""
+
+    def __init__(self, hub: LiveHub, zone: LiveZone) -> None:
+        self.hub, self.zone = hub, zone
+        self.chance = random.Random(5)
+        made = zone.endpoint("https://a.example/hook")
+        self.endpoint = made["id"]
+        self.do("PATCH", f"/v1/endpoints/{self.endpoint}", {"enabled": False})
+        self.live: dict[int, Interest] = {}
+        self.groups = {
+            name: self.do("POST", "/v1/registration-groups", {"name": name})["id"]
+            for name in GROUPS
+        }
+        self.asleep: set[str] = set()
+        self.events: dict[tuple[str, int], list[int]] = {}  # to whom each is owed
+
+    def do(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.hub.call(method, path, body, key=self.zone.admin)
+        assert answer.status in (200, 201, 204), answer
+        return answer.json if answer.body else None
+
+    def step(self) -> None:
+        acts = [self.emit] * 12 + [self.make] * 3 + [self.change] * 8 + [self.toggle_group] * 6
+        self.chance.choice([*acts, self.end])()
+
+    def emit(self) -> None:
+        name = self.chance.choice(STREAMS)
+        answer = self.zone.emit(name, {"domain": "shop", "type": "order.placed"})
+        awake = [
+            ticket
+            for ticket, one in self.live.items()
+            if name in one.streams and not one.suspended and one.group not in self.asleep
+        ]
+        self.events[name, answer.json["ranges"][0]["first"]] = sorted(awake)
+
+    def make(self) -> None:
+        one = Interest(
+            self.chance.sample(STREAMS, 1),
+            self.chance.choice((None, *GROUPS)),
+            self.chance.random() < 0.2,
+        )
+        made = self.do("POST", "/v1/registrations", {**vars(one), "endpoint": self.endpoint})
+        self.live[made["id"]] = one
+
+    def change(self) -> None:
+        if not self.live:
+            return
+        ticket = self.chance.choice(list(self.live))
+        one = self.live[ticket]
+        change: dict[str, Any] = self.chance.choice(
+            (
+                {"suspended": self.chance.random() < 0.3},
+                {"group": self.chance.choice(GROUPS)},
+                {"streams": self.chance.sample(STREAMS, self.chance.choice((1, 1, 2)))},
+            )
+        )
+        self.live[ticket] = Interest(**{**vars(one), **change})
+        self.do("PATCH", f"/v1/registrations/{ticket}", change)
+
+    def toggle_group(self) -> None:
+        several = [*self.asleep] * 2  # none stays asleep for long
+        name = self.chance.choice([*GROUPS, *sorted(several)])
+        self.asleep ^= {name}
+        path = f"/v1/registration-groups/{self.groups[name]}"
+        assert self.do("PATCH", path, {"suspended": name in self.asleep})["suspended"] == (
+            name in self.asleep
+        )
+
+    def end(self) -> None:
+        if self.live:
+            ticket = self.chance.choice(list(self.live))
+            del self.live[ticket]
+            self.do("DELETE", f"/v1/registrations/{ticket}")
+
+
+async def test_what_is_suspended_is_owed_nothing_however_late_the_forwarder_is(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    for name in STREAMS:
+        zone.create_stream(name)
+    model = Model(hub, zone)
+    hub.start_callbacks()
+    for number in range(STEPS):
+        model.step()
+        if number % ROUND == 5:
+            for process in hub.forwarders:
+                process.kill()
+        elif number % ROUND == ROUND - 25:
+            hub.start_callbacks()
+    hub.start_callbacks()
+    eventually(lambda: hub.sql(LAG, zone.name) == [(0,)], "all is matched", 60.0)
+    owed = {(name, place): tickets for name, place, tickets in hub.sql(OWED, model.endpoint)}
+    expected = {place: tickets for place, tickets in model.events.items() if tickets}
+    assert owed == expected
+    assert len(expected) > 20
+    assert any(not tickets for tickets in model.events.values())
+
+    awake = [ticket for ticket, one in model.live.items() if "orders" in one.streams]
+    told = [(at[1], [id for id in tickets if id in awake]) for at, tickets in expected.items()
+            if at[0] == "orders" and set(tickets) & set(awake)]  # fmt: skip
+    assert told
+    async with session(hub, zone.admin) as reader:
+        await reader.listen("orders", start="oldest", registrations=awake)
+        events = await reader.events(len(told))
+        assert await reader.nothing_waits()
+    assert [(one["sequence"], one["registrations"]) for one in events] == told
