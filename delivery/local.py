@@ -11,9 +11,10 @@ from typing import Any
 import orjson
 
 from delivery.sessions.frames import Heading
-from delivery.sessions.listening import Listening, Sources, Turn
+from delivery.sessions.listening import Listening, Sources
 from delivery.sessions.told import Single, told
-from delivery.sessions.wish import Wish, parse_start
+from delivery.sessions.turn import Turn
+from delivery.sessions.wish import Wish, chosen, parse_start
 from eventhub import limits
 from eventhub.client.types import At, Cursor, Delivered, HubProblem, Receipt, Start
 from eventhub.doors.emit import Desk, Sender, emit
@@ -22,7 +23,6 @@ from eventhub.event.inbound import from_objects, parse_mask
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import stored as log_types
 from eventhub.eventlog.read import Start as LogStart
-from registrations.lang.pairs import parse_pairs
 
 
 class LocalHub:
@@ -54,7 +54,7 @@ class LocalHub:
         **wanted: Any,
     ) -> AsyncIterator[Delivered]:
         """Every event of a stream from a start on, in order, once. `wanted`: domain, type,
-        attributes, application, or registrations. Raises HubProblem.
+        attributes, application, or language and filter, or registrations. Raises HubProblem.
         """
         try:
             wish = _wish(stream, start, mask, wanted)
@@ -113,12 +113,14 @@ class _Handed:
 
 
 def _wish(stream: str, start: Start, mask: int | list[str] | None, wanted: dict[str, Any]) -> Wish:
-    pairs = {name: value for name, value in wanted.items() if name != "registrations"}
+    fields = {name: value for name, value in wanted.items() if name != "registrations"}
+    pairs, filter = chosen(fields, registrations="registrations" in wanted)
     return Wish(
         stream=stream,
         start=_start(start),
         mask=None if mask is None else parse_mask(mask),
-        pairs=parse_pairs(pairs),
+        pairs=pairs,
+        filter=filter,
         registrations=tuple(wanted.get("registrations", ())),
         state="never",
     )

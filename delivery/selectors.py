@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from delivery.errors import UnknownDelivery
 from eventhub import limits
 from eventhub.access.actor import Actor
+from eventhub.access.audience import is_shown
 from eventhub.access.system import raw_connection
 from eventhub.env import read_env
 from eventhub.errors import EventHubError
@@ -130,12 +131,15 @@ def find_delivery(*, actor: Actor, delivery: DeliveryId) -> DeliveryRow:
 
 def find_event(*, actor: Actor, delivery: DeliveryRow) -> bytes | None:
     """The event of a delivery that `find_delivery` gave, as JSON, wherever it is held; None if it
-    is not any more, or not within reach.
+    is not any more, or not within reach, or for others than the actor.
     """
     payload, _ = _first(SQL["event"], delivery.id._asdict())
     if payload is None and delivery.gap_first is None:
         payload = _from_the_log(actor, delivery)
-    return None if payload is None else event_json(decode(bytes(payload)))
+    if payload is None:
+        return None
+    event = decode(bytes(payload))
+    return event_json(event) if is_shown(event, actor.principal) else None
 
 
 def _from_the_log(actor: Actor, delivery: DeliveryRow) -> bytes | None:

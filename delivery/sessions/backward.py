@@ -7,8 +7,9 @@ import asyncio
 from typing import NamedTuple
 
 from delivery.sessions.answers import form_of
+from delivery.sessions.filtering import filter_of
 from delivery.sessions.frames import Heading
-from delivery.sessions.listening import Sources, filter_of
+from delivery.sessions.listening import Sources
 from delivery.sessions.protocol import Filter
 from delivery.sessions.query import Asked
 from eventhub import limits
@@ -19,6 +20,7 @@ from eventhub.eventlog.history import Ends, before, ends_of
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import Page
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.types.book import ZoneKin
 
 
 class Back(NamedTuple):
@@ -38,7 +40,8 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
     log, wish = sources.log, asked.wish
     principal.require_listen(wish.stream)
     stream = await sources.gate.stream(principal, wish.stream)
-    wanted = await filter_of(sources.gate, principal, wish)
+    kin = ZoneKin(sources.book, stream.zone_id)
+    wanted = (await filter_of(sources.gate, principal, wish))._replace(kin=kin)
     async with log.follow(stream, wish.start) as follower:
         cursor = follower.position.cursor
     ends = await ends_of(log, stream)
@@ -55,6 +58,8 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
         if low is None:
             break
         run = await _run(log, stream, low, cursor)
+        if wanted.tree is not None:
+            await kin.learn([stored.event for stored in run])
         cursor = _take(run, low, found, _Room(wanted, limit, bytes_left, sources.clock.now_us()))
         bytes_left = limits.HISTORY_BYTES_MAX - sum(len(stored.payload) for stored in found)
     return Back(_items(asked, found, cursor), cursor, ends)

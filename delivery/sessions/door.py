@@ -12,10 +12,11 @@ from delivery.sessions.answers import form_of, position_headers, whole
 from delivery.sessions.backward import read_back
 from delivery.sessions.frames import Form, SseFrames
 from delivery.sessions.keeper import Keeper
-from delivery.sessions.listening import Listening, Sources, Turn
+from delivery.sessions.listening import Listening, Sources
 from delivery.sessions.protocol import refusal
 from delivery.sessions.query import Asked
 from delivery.sessions.told import Single, told
+from delivery.sessions.turn import Turn
 from eventhub import limits, metrics
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Answer, Headers, Peer, Stream, peer_of, utf8_path

@@ -16,6 +16,18 @@ class UnknownSegment(NotFound):
     code = "unknown_segment"
 
 
+class InterestExists(Conflict):
+    """This socket asks for interest under that name already; choose another one, or `forget` it."""
+
+    code = "interest_exists"
+
+
+class UnknownInterest(NotFound):
+    """This socket asks for no interest under that name."""
+
+    code = "unknown_interest"
+
+
 class SegmentOpen(Conflict):
     """The segment is still being written; take it when it is sealed, or read its events."""
 

@@ -2,10 +2,11 @@
 who is told. Plain.
 
 A tag of protobuf is searched for as bytes. Finding it may be chance, so whoever finds it decodes;
-not finding it is certain. Neither tag can be part of UTF-8 text, so chance is rare.
+not finding it is certain. No tag can be part of UTF-8 text, so chance is rare.
 """
 
 from eventhub.event import event_pb2
+from eventhub.eventlog.stored import Stored
 
 _VARINT, _LENGTH_DELIMITED = 0, 2
 _fields = event_pb2.Event.DESCRIPTOR.fields_by_name
@@ -18,11 +19,22 @@ def _tag(name: str, wire_type: int) -> bytes:
 
 _EXPIRES_AT = _tag("expires_at_us", _VARINT)
 _DESTINATIONS = _tag("destinations", _LENGTH_DELIMITED)
+_AUDIENCE = _tag("audience", _LENGTH_DELIMITED)
+
+
+def is_restricted(stored: Stored) -> bool:
+    """`may_be_restricted` of an event, looked at once for all its readers."""
+    found = stored.restricted
+    if found is None:
+        found = stored.restricted = may_be_restricted(stored.payload)
+    return found
 
 
 def may_be_restricted(payload: bytes) -> bool:
-    """False if an event surely has neither an end (`expires_at`) nor `destinations`."""
-    return _holds(payload, _EXPIRES_AT) or _holds(payload, _DESTINATIONS)
+    """False if an event surely has no end (`expires_at`), no `destinations` and no `audience`."""
+    return (
+        _holds(payload, _EXPIRES_AT) or _holds(payload, _DESTINATIONS) or _holds(payload, _AUDIENCE)
+    )
 
 
 def _holds(payload: bytes, tag: bytes) -> bool:

@@ -8,27 +8,29 @@ Concurrency contract: one event loop, one user at a time; a read ahead is the on
 """
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from delivery.sessions.frames import Form, Heading, T
-from delivery.sessions.glance import may_be_restricted
+from delivery.sessions.filtering import filter_of
+from delivery.sessions.frames import Form, T
 from delivery.sessions.interest import Interest, require_own
 from delivery.sessions.protocol import Filter, Listen, refusal
+from delivery.sessions.turn import TURN, Turn, tell_plain
 from delivery.sessions.wish import Wish
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.clock import Clock
-from eventhub.errors import Gone, UnknownChannel
-from eventhub.event.envelope import ALL_MASK
+from eventhub.errors import Gone
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Page, Start
 from eventhub.eventlog.state import KeyState, StatePage, read_state
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
-from eventhub.types.book import Book
+from eventhub.types.book import Book, ZoneKin
+from registrations.closure.listens import interest_text
+from registrations.closure.live import Closures
 from registrations.feed import Feed
 
 _FIRST_PAGE = Page(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
@@ -45,17 +47,7 @@ class Sources(NamedTuple):
     feed: Feed
     clock: Clock
     book: Book
-
-
-@dataclass(slots=True)
-class Turn:
-    """How much is told at a time; who asks may change it on the way."""
-
-    events_max: int = limits.FRAMES_PER_TURN_MAX
-    bytes_max: int = limits.TURN_BYTES_MAX
-
-
-_TURN = Turn()
+    closures: Closures
 
 
 class Held:
@@ -74,6 +66,7 @@ class Listening:
         self._sources = sources
         self._wish = wish
         self._follower: Follower
+        self._kin: ZoneKin
         self._interest: Interest | None = None
         self._interested = AsyncExitStack()
         self._following = AsyncExitStack()
@@ -98,12 +91,14 @@ class Listening:
         principal.require_listen(wish.stream)
         info = await sources.gate.stream(principal, wish.stream)
         listen = listen or Listen("", wish.stream, Filter())
-        listen.filter = await filter_of(sources.gate, principal, wish)
+        kin = ZoneKin(sources.book, info.zone_id)
+        listen.filter = (await filter_of(sources.gate, principal, wish))._replace(kin=kin)
         known = isinstance(wish.start, Cursor) and not wish.history
         if info.zone_id is not None:
             await sources.book.zone(info.zone_id)
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
+        made._kin = kin
         metrics.LISTENS.inc()
         try:
             await made._begin(principal)
@@ -116,8 +111,15 @@ class Listening:
         ids = self._wish.registrations
         if ids:
             await require_own(self._sources.log, principal, ids, self.info.id)
-            interest = Interest.open(self._sources.log, self._sources.feed, ids, self.info.id)
+            interest = Interest.open(
+                self._sources.log, self._sources.feed, ids, self.info.id, self._kin
+            )
             self._interest = await self._interested.enter_async_context(interest)
+        else:
+            text = interest_text(self.listen.filter.pairs, self.listen.filter.tree)
+            listens = self._sources.closures.listens
+            present = listens.present(self.info, principal.client_id, text)
+            await self._interested.enter_async_context(present)
         if self._wish.state == "always" and self._restates():
             await self._from_state()
             return
@@ -144,6 +146,11 @@ class Listening:
         """Have it set when the stream goes on."""
         self._waker = waker
         self._follower.ring.wakers.add(waker)
+
+    def seen_by(self, principal: Principal) -> None:
+        """Tell what the reader may see as it is now. Raises Forbidden if it may not listen."""
+        principal.require_listen(self.info.name)
+        self.listen.filter = self.listen.filter.seen_by(principal)
 
     def unwatch(self) -> None:
         """The opposite; a waker that others share must be given to `watch` again."""
@@ -175,9 +182,17 @@ class Listening:
             return False
         if self._interest is not None:
             await self._interest.catch_up(self.cursor.sequence)
+        await self._learn(page)
         self._follower.took(page[-1])
         self._put(page, read=read)
         return True
+
+    async def _learn(self, page: Iterable[Stored]) -> None:
+        """Know what types the events are of, if that may decide."""
+        if self._interest is None and self.listen.filter.tree is None:
+            return
+        through = None if self._interest is None else self._sources.feed.told
+        await self._kin.learn([stored.event for stored in page], through=through)
 
     async def _read(self) -> list[Stored]:
         if self._ahead is None:
@@ -206,6 +221,7 @@ class Listening:
         async with reading(self._sources.log.pool) as connection:
             keys = await read_state(connection, self.info.id, wanted)
         if keys:
+            await self._learn(state.stored for state in keys)
             self._state = wanted._replace(after=keys[-1].digest)
             self._put([state.stored for state in keys], read=True)
             self._keys = keys
@@ -215,7 +231,7 @@ class Listening:
         self._news.append({"op": "state_end", **self.listen.named, "cursor": cursor._asdict()})
         return True
 
-    def tell(self, form: Form[T], turn: Turn = _TURN) -> list[T]:
+    def tell(self, form: Form[T], turn: Turn = TURN) -> list[T]:
         """What comes next of what is at hand, as far as a turn, the window and time allow."""
         told = [form.message(message) for message in self._news]
         self._news.clear()
@@ -225,9 +241,9 @@ class Listening:
             return told
         types = self._sources.book.evolved(self.info.zone_id)
         listen, page, at = self.listen, self._page, self._at
-        end = min(len(page), at + limits.LISTEN_LOOKS_PER_TURN_MAX)
+        end = min(len(page), at + listen.filter.looks)
         if listen.filter.plain and listen.window is None and not (self._interest or types):
-            at = _tell_plain(listen, form, (page[at:end], at, now_us), turn, told)
+            at = tell_plain(listen, form, (page[at:end], at, now_us), turn, told)
         else:
             at = self._tell_wanted(form, (end, now_us), turn, told)
         if at > self._at:
@@ -253,13 +269,15 @@ class Listening:
             named = () if interest is None else interest.matching(stored)
             if interest is None or named:
                 latest = types.newest_for(stored.event) if types else ""
-                told.append(listen.event(stored, form, named, latest))
+                shown = stored if interest is None else interest.shaped(stored, named)
+                told.append(listen.event(shown, form, named, latest))
                 size += len(stored.payload)
         return at
 
     def _tell_state(self, form: Form[T], turn: Turn, told: list[T], now_us: int) -> None:
         size = 0
-        while self._at < len(self._keys) and len(told) < turn.events_max and size < turn.bytes_max:
+        end = min(len(self._keys), self._at + self.listen.filter.looks)
+        while self._at < end and len(told) < turn.events_max and size < turn.bytes_max:
             _, key, stored = self._keys[self._at]
             self._at += 1
             if self.listen.filter.wants(stored, now_us):
@@ -326,52 +344,6 @@ class Listening:
         """The messages alone that come before what follows."""
         news, self._news = self._news, []
         return [form.message(message) for message in news]
-
-
-def _tell_plain(
-    listen: Listen, form: Form[T], run: tuple[list[Stored], int, int], turn: Turn, told: list[T]
-) -> int:
-    """The hot loop of a listen whose mask alone decides: an event is not decoded unless something
-    in it may restrict who is told. `run`: events, where they begin in the page, the time.
-    """
-    events, at, now_us = run
-    wanted, missed = listen.filter, listen.missed
-    mask, head = wanted.mask, listen.started_head
-    heading = Heading(listen.name_json, listen.told, missed)
-    size = 0
-    for stored in events:
-        if len(told) >= turn.events_max or size > turn.bytes_max:
-            break
-        at += 1
-        payload = stored.payload
-        if not stored.mask & mask:
-            continue
-        if may_be_restricted(payload) and not wanted.wants(stored, now_us):
-            continue
-        sequence = stored.sequence
-        heading.liveness = "live" if sequence > head else missed
-        told.append(form.event(heading, stored))
-        heading.prev = sequence
-        size += len(payload)
-    listen.told = heading.prev
-    return at
-
-
-async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
-    """What a caller's wish lets through. Raises UnknownChannel."""
-    mask = wish.mask
-    if isinstance(mask, list):
-        try:
-            mask = await gate.mask(principal.zone_id, mask)
-        except UnknownChannel as error:
-            error.field = "mask"
-            raise
-    return Filter(
-        mask=ALL_MASK if mask is None else mask,
-        pairs=None if wish.pairs.everything else wish.pairs,
-        zone=principal.zone if wish.stream == "system" else None,
-        client=principal.client,
-    )
 
 
 def _seen(task: asyncio.Task[list[Stored]]) -> None:

@@ -7,12 +7,12 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 from msgspec import Meta, Struct
 
-from delivery.sessions.wish import StateWish, Wish, parse_start, parse_time
+from delivery.sessions.wish import Chosen, StateWish, Wish, chosen, parse_start, parse_time
 from eventhub import errors, limits
 from eventhub.event.inbound import parse_mask, refuse_json
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor
-from registrations.lang.pairs import FIELDS, Pairs, parse_pairs
+from registrations.filters import FILTER_FIELDS
 
 ListenName = Annotated[str, Meta(min_length=1, max_length=64)]
 # without NUL, which no database takes; whether there is such a stream is asked later
@@ -54,6 +54,8 @@ class ListenIn(
     type: Any = None
     attributes: Any = None
     application: Any = None
+    language: Any = None
+    filter: Any = None  # in that language: a text or JSON
     state: StateWish = "gap"
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
     registrations: Registrations | None = None  # instead of pairs: what these ask for
@@ -74,6 +76,30 @@ class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
     sequence: Position
 
 
+class InterestIn(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):
+    """Be told what is wanted of a stream, now and whenever that changes; of a shape, if one is
+    given, whether anybody wants it.
+    """
+
+    interest: ListenName
+    stream: StreamName
+    shape: Any = None
+    audience: Any = None  # groups of clients, whose interest alone counts
+
+
+class Still(Struct, tag_field="op", tag="still", forbid_unknown_fields=True):
+    """Is what was told the truth at this moment? Answered with its tag, after what changed."""
+
+    interest: ListenName
+    id: Annotated[str, Meta(max_length=64)] = ""
+
+
+class Forget(Struct, tag_field="op", tag="forget", forbid_unknown_fields=True):
+    """Be told no more of an interest."""
+
+    interest: ListenName
+
+
 class Ping(Struct, tag_field="op", tag="ping", forbid_unknown_fields=True):
     """Answered with a pong of the same `id`."""
 
@@ -86,7 +112,7 @@ class Pong(Struct, tag_field="op", tag="pong", forbid_unknown_fields=True):
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
-Incoming = Hello | ListenIn | Stop | Ack | Ping | Pong
+Incoming = Hello | ListenIn | Stop | Ack | InterestIn | Still | Forget | Ping | Pong
 _decoder = msgspec.json.Decoder(Incoming)
 
 
@@ -101,6 +127,12 @@ def parse_message(text: str | bytes) -> Incoming:
     return message
 
 
+def named(message: Incoming) -> dict[str, str]:
+    """What a message is about, as the answer to it names that."""
+    names = {name: getattr(message, name, None) for name in ("listen", "interest")}
+    return {name: value for name, value in names.items() if value is not None}
+
+
 def _refuse(error: Exception) -> NoReturn:
     text = str(error)
     if "Invalid value" in text and "$.op" in text:
@@ -110,11 +142,13 @@ def _refuse(error: Exception) -> NoReturn:
 
 def wish_of(message: ListenIn) -> Wish:
     """What a listen asks for. Raises InvalidCursor, InvalidMask, InvalidField's kin."""
+    pairs, filter = _chosen(message)
     return Wish(
         stream=message.stream,
         start=_start(message.start),
         mask=None if message.mask is None else parse_mask(message.mask),
-        pairs=_pairs(message),
+        pairs=pairs,
+        filter=filter,
         registrations=tuple(message.registrations or ()),
         state=message.state,
     )
@@ -134,16 +168,11 @@ def _start(start: str | StartIn) -> Start:
     raise errors.InvalidCursor(field="from")
 
 
-def _pairs(message: ListenIn) -> Pairs:
+def _chosen(message: ListenIn) -> Chosen:
     """A `body` among them is an error."""
     fields = {
         name: value
-        for name in (*FIELDS, "body", "body_base64")
+        for name in (*FILTER_FIELDS, "body", "body_base64")
         if (value := getattr(message, name)) is not None
     }
-    if message.registrations is not None and fields:
-        raise errors.InvalidField(
-            "A listen names registrations or pairs, not both; put the pairs into a registration.",
-            field="registrations",
-        )
-    return parse_pairs(fields)
+    return chosen(fields, registrations=message.registrations is not None)

@@ -14,28 +14,41 @@ import orjson
 
 from delivery.sessions.frames import Form, Heading, Liveness, T
 from eventhub import limits, metrics
+from eventhub.access.audience import may_see
+from eventhub.access.principal import Principal
 from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.system import shown_to
+from registrations.lang.ast import Node
+from registrations.lang.evaluate import Kin, holds, only_itself
 from registrations.lang.pairs import Pairs
 
 
 class Filter(NamedTuple):
     """What a listen wants: channel bits first (EMC-20), then the rest; of `system`, the events of
-    its zone and those of the whole hub. What names `destinations` is for them alone (FOX-14).
+    its zone and those of the whole hub; and only what its reader may see (audience.py).
     """
 
     mask: int = ALL_MASK
     pairs: Pairs | None = None
     zone: str | None = None
-    client: str = ""  # who is told
+    client: str | None = ""  # who is told; None: an operator, who sees all of the zone
+    groups: frozenset[str] = frozenset()  # that the client is in
+    tree: Node | None = None  # instead of pairs, in any language
+    kin: Kin = only_itself  # for tests of types
+    looks: int = limits.LISTEN_LOOKS_PER_TURN_MAX  # events at a time, fewer where each costs more
 
     @property
     def plain(self) -> bool:
         """True if the mask alone decides, as far as nothing in an event restricts it."""
-        return self.zone is None and self.pairs is None
+        return self.zone is None and self.pairs is None and self.tree is None
+
+    def seen_by(self, principal: Principal) -> "Filter":
+        """The same for a reader as it is now."""
+        client = None if principal.is_operator else principal.client
+        return self._replace(client=client, groups=principal.groups)
 
     def wants(self, stored: Stored, now_us: int) -> bool:
         """True if the event goes to the reader; an expired one is skipped and counted."""
@@ -46,7 +59,9 @@ class Filter(NamedTuple):
             return False
         if self.pairs is not None and not self.pairs.matches(event):
             return False
-        if event.destinations and self.client not in event.destinations:
+        if self.tree is not None and not holds(self.tree, event, self.kin):
+            return False
+        if self.client is not None and not may_see(event, self.client, self.groups):
             return False
         if event.expires_at_us and event.expires_at_us <= now_us:
             metrics.EXPIRED.inc()

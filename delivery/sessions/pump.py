@@ -14,6 +14,7 @@ from delivery.sessions.frames import Form, Frame
 from delivery.sessions.listening import Listening, Sources
 from delivery.sessions.protocol import Filter, Listen, Session, hello, refusal
 from delivery.sessions.reader import Reader
+from delivery.sessions.watches import Watches
 from eventhub import limits, metrics
 from eventhub.access.principal import Principal
 from eventhub.errors import DatabaseUnavailable, EventHubError
@@ -44,6 +45,7 @@ class Pump(Reader):
         self.session = Session()
         self._pings = 0
         self._running: dict[str, Listening] = {}
+        self._watches = Watches(sources.gate, sources.closures, self._say)
 
     async def run(self) -> None:
         """Serve until cancelled; raises Unauthenticated when the credential is no longer valid."""
@@ -61,16 +63,17 @@ class Pump(Reader):
             self._gate.wakers.discard(self.waker)
 
     async def close(self) -> None:
-        """End all listens."""
+        """End all listens, and what is told of interest."""
+        await self._watches.close()
         for name in list(self._running):
             await self._end(name)
 
     async def handle(self, text: str | bytes) -> None:
         """One message from the client; what is wrong with it is answered, and the socket stays."""
-        listen = None
+        named: dict[str, str] = {}
         try:
             message = messages.parse_message(text)
-            listen = getattr(message, "listen", None)
+            named = messages.named(message)
             if isinstance(message, messages.ListenIn):
                 await self._begin(message)
             elif isinstance(message, messages.Stop):
@@ -80,8 +83,14 @@ class Pump(Reader):
                 self.waker.set()
             elif isinstance(message, messages.Ping):
                 await self._say({"op": "pong", "id": message.id})
+            elif isinstance(message, messages.InterestIn):
+                await self._watches.begin(self.principal, message)
+            elif isinstance(message, messages.Still):
+                await self._watches.still(message)
+            elif isinstance(message, messages.Forget):
+                await self._watches.forget(message)
         except EventHubError as error:
-            await self._say(refusal(error, listen))
+            await self._say({**refusal(error), **named})
 
     async def _begin(self, message: messages.ListenIn) -> None:
         self.session.may_add(message.listen)
@@ -128,9 +137,10 @@ class Pump(Reader):
         return may
 
     async def _end_what_it_may_not(self) -> None:
+        await self._watches.recheck(self.principal)
         for listening in list(self._running.values()):
             try:
-                self.principal.require_listen(listening.listen.stream)
+                listening.seen_by(self.principal)
             except EventHubError as error:
                 await self._refuse(listening, error)
 
@@ -191,6 +201,8 @@ class Pump(Reader):
 
     async def _send(self, frames: list[Frame]) -> None:
         self.sending = True
-        await self._send_frames(frames)
-        self.sending = False
+        try:
+            await self._send_frames(frames)
+        finally:
+            self.sending = False
         self.frames_taken += len(frames)

@@ -6,12 +6,13 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from delivery.sessions.errors import NotAcceptable
-from delivery.sessions.wish import StateWish, Wish, parse_start
+from delivery.sessions.wish import Chosen, StateWish, Wish, chosen, parse_start
 from eventhub import errors, limits
 from eventhub.access.keys import is_key
 from eventhub.doors.http import Headers, read_head
 from eventhub.event.inbound import parse_mask, refuse_json
-from registrations.lang.pairs import FIELDS, Pairs, parse_pairs
+from registrations.filters import FILTER_FIELDS
+from registrations.lang.languages import LANGUAGES
 
 JSON = b"application/json"
 LINES = b"application/x-ndjson"
@@ -29,6 +30,8 @@ _NAMES = frozenset(
         "type",
         "attributes",
         "application",
+        "language",
+        "filter",
         "registrations",
         "state",
         "timeout",
@@ -102,11 +105,13 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
     start = query.get("from", "now").replace(" ", "+")  # of an offset, written as it is
     if last_id is not None:
         start = last_id.decode("latin-1")
+    pairs, filter = _chosen(query)
     wish = Wish(
         stream=stream,
         start=parse_start(start),
         mask=_mask(query),
-        pairs=_pairs(query),
+        pairs=pairs,
+        filter=filter,
         registrations=_registrations(query),
         state=_state(query, kind),
         passes_gaps=kind == SSE,
@@ -118,7 +123,9 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
         raise errors.InvalidField("Server-sent events have no end.", field="timeout")
     if backward and (timeout_s or wish.registrations):
         field = "timeout" if timeout_s else "registrations"
-        raise errors.InvalidField("Pages backward wait for nothing and match pairs.", field=field)
+        raise errors.InvalidField(
+            "Pages backward wait for nothing and name no registrations.", field=field
+        )
     return Asked(wish, kind, timeout_s, limit, backward)
 
 
@@ -160,18 +167,25 @@ def _mask(query: dict[str, str]) -> int | list[str] | None:
     return parse_mask(query["mask"]) if "mask" in query else None
 
 
-def _pairs(query: dict[str, str]) -> Pairs:
-    fields: dict[str, Any] = {name: query[name] for name in FIELDS if name in query}
-    if "attributes" in query:
+def _chosen(query: dict[str, str]) -> Chosen:
+    fields: dict[str, Any] = {name: query[name] for name in FILTER_FIELDS if name in query}
+    language = LANGUAGES.get(fields.get("language", ""))
+    of_json = ["attributes", "filter"] if language and language.kind == "json" else ["attributes"]
+    for name in of_json:
+        if name in query:
+            fields[name] = _json(query[name], name)
+    return chosen(fields, registrations="registrations" in query)
+
+
+def _json(text: str, field: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         try:
-            fields["attributes"] = msgspec.json.decode(query["attributes"])
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            try:
-                refuse_json(error)
-            except errors.EventHubError as refused:
-                refused.field = "attributes"
-                raise
-    return parse_pairs(fields)
+            refuse_json(error)
+        except errors.EventHubError as refused:
+            refused.field = field
+            raise
 
 
 def _registrations(query: dict[str, str]) -> tuple[int, ...]:
@@ -180,11 +194,6 @@ def _registrations(query: dict[str, str]) -> tuple[int, ...]:
     texts = query["registrations"].split(",")
     if len(texts) > limits.LISTEN_REGISTRATIONS_MAX:
         raise errors.FieldTooLong(field="registrations", max=limits.LISTEN_REGISTRATIONS_MAX)
-    if query.keys() & set(FIELDS):
-        raise errors.InvalidField(
-            "A listen names registrations or pairs, not both; put the pairs into a registration.",
-            field="registrations",
-        )
     return tuple(_number(text, "registrations") for text in texts)
 
 

@@ -1,5 +1,8 @@
 """GET /v1/streams/{stream}/segments/{segment}/raw: a sealed segment as it is stored, in constant
 memory (EMC-32): the archive's file, or the stored bytes from bounded reads. Plain.
+
+A file is whole, so it is for who manages the zone, and with it the groups of its clients. Who
+manages the stream alone gets stored bytes, without the events that the client may not see.
 """
 
 import uuid
@@ -9,11 +12,13 @@ from contextlib import aclosing
 from delivery.sessions.answers import position_headers
 from delivery.sessions.errors import SegmentOpen, UnknownSegment
 from delivery.sessions.frames import DelimitedFrames, Heading
+from delivery.sessions.glance import is_restricted
 from delivery.sessions.keeper import Keeper
 from delivery.sessions.listening import Sources
 from delivery.sessions.query import PROTOBUF, accepted
 from delivery.sessions.told import Single
 from eventhub import limits
+from eventhub.access.audience import is_shown
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Headers, Stream, peer_of, read_head, utf8_path
 from eventhub.doors.table import Call
@@ -21,7 +26,7 @@ from eventhub.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
 from eventhub.eventlog.history import Run, ends_of, find_segment
 from eventhub.eventlog.read import Page
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, StreamInfo
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
 
 PARQUET = PARQUET_TYPE.encode()
 RAW_KINDS = (PARQUET, PROTOBUF)
@@ -47,7 +52,7 @@ class RawDoor:
         _require(principal, name)
         stream = await sources.gate.stream(principal, name)
         run = await self._find(stream, text)
-        kind = accepted(headers, self._kinds(run))
+        kind = accepted(headers, self._kinds(run, principal))
         with self._keeper.place(principal):
             reader = Single(sources.gate, sources.clock, credential, principal)
             more = position_headers((await ends_of(sources.log, stream)).head)
@@ -85,9 +90,9 @@ class RawDoor:
             raise Gone("The segment is no longer held.", field="segment")
         return found
 
-    def _kinds(self, run: Run) -> tuple[bytes, ...]:
+    def _kinds(self, run: Run, principal: Principal) -> tuple[bytes, ...]:
         there = run.archive is not None and self._archive is not None
-        return RAW_KINDS if there else (PROTOBUF,)
+        return RAW_KINDS if there and principal.manages_zone else (PROTOBUF,)
 
     async def _events(
         self, reader: Single, stream: StreamInfo, run: Run
@@ -95,13 +100,16 @@ class RawDoor:
         """The events of a segment page by page, from wherever it is held by then."""
         form, read = DelimitedFrames(), self._sources.log.reader(stream.id)
         cursor, last = Cursor(run.uuid, run.first - 1), run.last or 0
+        told = cursor.sequence
         while cursor.sequence < last:
             await _confirm(reader, stream)
             page = await read(cursor, _PAGE._replace(events_max=_page_events(cursor, last)))
             frames = []
             for stored in page:
-                frames.append(form.event(Heading("", cursor.sequence, "playback"), stored))
                 cursor = stored.cursor
+                if _is_shown(stored, reader.principal):
+                    frames.append(form.event(Heading("", told, "playback"), stored))
+                    told = stored.sequence
             yield _sending(reader, b"".join(frames))
             reader.sending = False
 
@@ -113,8 +121,16 @@ async def _guarded(
     async with aclosing(chunks):
         async for chunk in chunks:
             await _confirm(reader, stream)
+            if not reader.principal.manages_zone:
+                raise Forbidden("The key does not manage the zone any more.")
             yield _sending(reader, chunk)
             reader.sending = False
+
+
+def _is_shown(stored: Stored, principal: Principal) -> bool:
+    if principal.manages_zone or not is_restricted(stored):
+        return True
+    return is_shown(stored.event, principal)
 
 
 def _page_events(cursor: Cursor, last: int) -> int:

@@ -14,7 +14,13 @@ from eventhub import errors, limits
 from eventhub.doors.http import Answer
 from eventhub.doors.table import Call, Door, ref
 from eventhub.eventlog.archive.reader import Archive
-from registrations.errors import UnknownRegistration
+from registrations.errors import (
+    FilterSyntax,
+    FilterTooLarge,
+    UnknownLanguage,
+    UnknownRegistration,
+)
+from registrations.lang.languages import LANGUAGES
 
 LISTEN_REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.MalformedJson,
@@ -25,6 +31,12 @@ LISTEN_REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.UnknownChannel,
     errors.InvalidMask,
     errors.InvalidCursor,
+    errors.MissingField,
+    errors.NumberOutOfRange,
+    errors.BodyNotFilterable,
+    FilterSyntax,
+    FilterTooLarge,
+    UnknownLanguage,
     errors.Unauthenticated,
     errors.InvalidCredentials,
     errors.TokenExpired,
@@ -74,7 +86,13 @@ _ASKS: tuple[dict[str, Any], ...] = (
     _query("type", "The event's type."),
     _query("attributes", "A JSON object of pairs that the event's attributes contain."),
     _query("application", "One of the event's applications."),
-    _query("registrations", "Own registrations instead of pairs; commas between their ids."),
+    _query(
+        "language",
+        "The language of `filter`; without it the parameters above choose.",
+        enum=list(LANGUAGES),
+    ),
+    _query("filter", "A filter in that language: a text, or JSON as text."),
+    _query("registrations", "Own registrations instead of a filter; commas between their ids."),
     _query(
         "state",
         "Of a keyed stream, with server-sent events: the snapshot after a `gap` (default),"

@@ -6,8 +6,9 @@ Plain.
 from collections.abc import AsyncGenerator
 
 from delivery.sessions.frames import Form, Frame, T
-from delivery.sessions.listening import Listening, Turn
+from delivery.sessions.listening import Listening
 from delivery.sessions.reader import Reader
+from delivery.sessions.turn import Turn
 from eventhub.errors import DatabaseUnavailable
 
 
@@ -61,7 +62,7 @@ async def _filled(reader: Single, listening: Listening) -> bool:
             elif not await reader.confirmed():
                 return False
             if reader.principal is not before:
-                reader.principal.require_listen(listening.listen.stream)
+                listening.seen_by(reader.principal)
             filled = await listening.fill()
         except DatabaseUnavailable:
             reader.waiting = True

@@ -1,60 +1,55 @@
 """What a reader asks of one stream, whatever door it came through. Plain."""
 
-import re
-from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
-from eventhub import limits
-from eventhub.errors import InvalidCursor
-from eventhub.eventlog.read import At, Start
-from eventhub.eventlog.stored import Cursor
-from registrations.lang.pairs import Pairs
+from eventhub.errors import BodyNotFilterable, InvalidField
+from eventhub.eventlog.read import Start
+from eventhub.eventlog.starts import cursor_text as cursor_text
+from eventhub.eventlog.starts import parse_start as parse_start
+from eventhub.eventlog.starts import parse_time as parse_time
+from registrations.lang.pairs import Pairs, parse_pairs
 
 StateWish = Literal["gap", "always", "never"]
-_CURSOR = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}):([0-9]{1,19})")
-_WORDS: tuple[Literal["now", "oldest", "boot"], ...] = ("now", "oldest", "boot")
-_SEQUENCE_MAX = 2**63 - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LANGUAGE = ("language", "filter")
 
 
 class Wish(NamedTuple):
-    """A listen as asked for: channels and pairs must both be met; or registrations."""
+    """A listen as asked for: channels and pairs (or a filter) must be met; or registrations."""
 
     stream: str
     start: Start = "now"
     mask: int | list[str] | None = None  # 64 bits, names of channels, or all
     pairs: Pairs = Pairs()
+    filter: Mapping[str, Any] | None = None  # in another language: its fields (filtering.py)
     registrations: tuple[int, ...] = ()
     state: StateWish = "gap"  # of a keyed stream: the snapshot after a gap, at the beginning, never
     passes_gaps: bool = False  # go on behind a gap that was told; else the reader decides
     history: bool = False  # what is stored is replayed on demand, wherever it begins
 
 
-def parse_start(text: str) -> Start:
-    """A start as text: `now`, `oldest`, `boot`, `<segment>:<sequence>`, or a time with its offset
-    (RFC 3339). Raises InvalidCursor.
+class Chosen(NamedTuple):
+    """Which events: pairs, or the fields of a filter in another language."""
+
+    pairs: Pairs
+    filter: Mapping[str, Any] | None
+
+
+def chosen(fields: Mapping[str, Any], *, registrations: bool) -> Chosen:
+    """From the fields of a filter that are given: those of pairs, or `language` and `filter`, of
+    which only the form is looked at here. `registrations`: the listen names some.
+
+    Raises with the field InvalidField for both, and what `parse_pairs` raises.
     """
-    for word in _WORDS:
-        if text == word:
-            return word
-    if found := _CURSOR.fullmatch(text):
-        sequence = int(found[2])
-        if sequence <= _SEQUENCE_MAX:
-            return Cursor(found[1].lower(), sequence)
-    return parse_time(text)
-
-
-def parse_time(text: str) -> At:
-    """A time with its offset. Raises InvalidCursor."""
-    try:
-        moment = datetime.fromisoformat(text[: limits.TIME_CHARS_MAX])
-    except ValueError:
-        raise InvalidCursor(field="from") from None
-    if moment.tzinfo is None or len(text) > limits.TIME_CHARS_MAX:
-        raise InvalidCursor("A time needs its offset, such as Z or +01:00.", field="from")
-    return At((moment - _EPOCH) // timedelta(microseconds=1))
-
-
-def cursor_text(cursor: Cursor) -> str:
-    """A cursor as it stands in URLs, headers and the ids of server-sent events."""
-    return f"{cursor.segment}:{cursor.sequence}"
+    if registrations and fields:
+        raise InvalidField(
+            "A listen names registrations or a filter, not both; put it into a registration.",
+            field="registrations",
+        )
+    if fields.get("filter") is None and fields.get("language") in (None, "pairs"):
+        pairs = {name: value for name, value in fields.items() if name not in _LANGUAGE}
+        return Chosen(parse_pairs(pairs), None)
+    for name in ("body", "body_base64"):
+        if name in fields:
+            raise BodyNotFilterable(field=name)
+    return Chosen(Pairs(), fields)

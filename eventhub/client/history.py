@@ -24,7 +24,7 @@ class Wanted(NamedTuple):
 
     start: Start = "oldest"
     mask: int | list[str] | None = None
-    pairs: Mapping[str, Any] = NOTHING  # domain, type, attributes, application
+    pairs: Mapping[str, Any] = NOTHING  # domain, type, attributes, application; language, filter
 
     @classmethod
     def of(cls, start: Start, wanted: Mapping[str, Any]) -> "Wanted":

@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     stream: str
     start: Start = "now"
     mask: int | list[str] | None = None  # 64 channel bits, or channels by name
-    wanted: Mapping[str, Any] = NOTHING  # domain, type, attributes, application; or registrations
+    wanted: Mapping[str, Any] = NOTHING  # pairs; or language and filter; or registrations
     state: Literal["", "gap", "always", "never"] = ""  # of a keyed stream; empty: not said
 
 
@@ -119,7 +119,7 @@ def from_text(start: Start) -> str:
 
 
 def query_of(mask: int | list[str] | None, wanted: Mapping[str, Any]) -> dict[str, str]:
-    """A filter as parameters of the listen door; attributes are JSON text."""
+    """A filter as parameters of the listen door; attributes and JSON languages are JSON text."""
     query = {name: _parameter(value) for name, value in wanted.items()}
     if isinstance(mask, int):
         query["mask"] = str(mask)

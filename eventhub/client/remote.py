@@ -19,6 +19,7 @@ from eventhub.client.listening import UNREACHABLE, OnGap, listening, pause_s
 from eventhub.client.place import Asked, Place
 from eventhub.client.sources import Via
 from eventhub.client.state import State
+from eventhub.client.suppress import Suppresses, emit_wanted
 from eventhub.client.types import (
     Cursor,
     Delivered,
@@ -57,14 +58,23 @@ class HubClient:
     # --- emit and listen ---
 
     async def emit(
-        self, stream: str, events: Event | Sequence[Event], *, retry_for_s: float = 0.0
+        self,
+        stream: str,
+        events: Event | Sequence[Event],
+        *,
+        retry_for_s: float = 0.0,
+        suppress: Suppresses | None = None,
     ) -> Receipt:
         """Store one event or several, all or none; returns when they are durable.
 
         With `retry_for_s`, a hub that is away is tried again for so long; give each event an `id`
         with `incarnation` and `sequence` then, and nothing is stored twice (`Outbox` does so by
-        itself). Raises HubProblem, or what aiohttp raises when the hub cannot be reached.
+        itself). With `suppress` (`registrations.closure.quench.Quench`), events that nobody wants
+        are not sent, and the receipt says which. Raises HubProblem, or what aiohttp raises when the
+        hub cannot be reached.
         """
+        if suppress is not None:
+            return await emit_wanted(self, suppress, stream, events, retry_for_s)
         request = Request("POST", stream_path(stream, "events"), orjson.dumps(events))
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + retry_for_s
@@ -95,9 +105,9 @@ class HubClient:
         itself.
 
         `mask`: 64 channel bits, or channels by name; `wanted`: domain, type, attributes,
-        application, or instead of them registrations (their ids; by websocket alone). Raises
-        GapError and SegmentMismatchError unless `on_gap` says otherwise, LossDetected, and other
-        HubProblem (`unknown_stream`, ...) as they are.
+        application, or instead of them a language and a filter in it, or registrations (their
+        ids). Raises GapError and SegmentMismatchError unless `on_gap` says otherwise, LossDetected,
+        and other HubProblem (`unknown_stream`, ...) as they are.
         """
         place = Place(Asked(stream, start, mask, wanted, "never"))
         items = listening(self.http, place, via=via, on_gap=on_gap)

@@ -5,6 +5,7 @@ and from where, is `listening.py`'s.
 """
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import aiohttp
@@ -27,6 +28,18 @@ _WAIT = str(limits.CLIENT_POLL_S)
 
 async def by_socket(http: Http, place: Place) -> AsyncIterator[Message]:
     """One websocket with one listen. Raises HubProblem for a refused handshake or credential."""
+    async with open_socket(http) as socket:
+        await socket.send_str(place.request())
+        async for message in socket:
+            if message.type is not aiohttp.WSMsgType.TEXT:
+                break
+            yield orjson.loads(message.data)
+        require_open(socket)
+
+
+@asynccontextmanager
+async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """A websocket with JSON frames. Raises HubProblem for a refused handshake."""
     try:
         socket = await http.session.ws_connect(
             f"{http.base_url}/v1/ws",
@@ -37,13 +50,13 @@ async def by_socket(http: Http, place: Place) -> AsyncIterator[Message]:
     except aiohttp.WSServerHandshakeError as error:
         raise refusal(_handshake(error)) from error
     async with socket:
-        await socket.send_str(place.request())
-        async for message in socket:
-            if message.type is not aiohttp.WSMsgType.TEXT:
-                break
-            yield orjson.loads(message.data)
-        if socket.close_code in _FINAL_CLOSES:
-            raise refusal({"code": "invalid_credentials", "status": 401})
+        yield socket
+
+
+def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
+    """HubProblem if the hub closed the socket for good."""
+    if socket.close_code in _FINAL_CLOSES:
+        raise refusal({"code": "invalid_credentials", "status": 401})
 
 
 async def by_events(http: Http, place: Place) -> AsyncIterator[Message]:

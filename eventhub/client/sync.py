@@ -5,11 +5,11 @@ Plain.
 that is awaited; the calls may be used from several threads.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from eventhub import limits
 from eventhub.client.background import Background
@@ -18,6 +18,7 @@ from eventhub.client.outbox import Dead, Outbox, Status, Terms
 from eventhub.client.profile import Profile
 from eventhub.client.remote import Event, HubClient
 from eventhub.client.state import State
+from eventhub.client.suppress import Suppresses
 from eventhub.client.types import (
     Cursor,
     Delivered,
@@ -28,6 +29,8 @@ from eventhub.client.types import (
     StateItem,
 )
 from eventhub.event.identity import EventId
+
+T = TypeVar("T")
 
 
 class SyncHubClient:
@@ -53,9 +56,27 @@ class SyncHubClient:
         self._loop = None
 
     def emit(
-        self, stream: str, events: Event | Sequence[Event], *, retry_for_s: float = 0.0
+        self,
+        stream: str,
+        events: Event | Sequence[Event],
+        *,
+        retry_for_s: float = 0.0,
+        suppress: Suppresses | None = None,
     ) -> Receipt:
-        return self._run.run(self._hub.emit(stream, events, retry_for_s=retry_for_s))
+        emitting = self._hub.emit(stream, events, retry_for_s=retry_for_s, suppress=suppress)
+        return self._run.run(emitting)
+
+    @contextmanager
+    def using(self, make: Callable[[HubClient], AbstractAsyncContextManager[T]]) -> Iterator[T]:
+        """What works with the other client, made and kept going in its thread: `with
+        hub.using(lambda hub: Quench(hub, "debug")) as quench:`.
+        """
+        made = make(self._hub)
+        found = self._run.run(made.__aenter__())
+        try:
+            yield found
+        finally:
+            self._run.run(made.__aexit__(None, None, None))
 
     def listen(self, stream: str, **wanted: Any) -> Iterator[Delivered]:
         """`start`, `mask`, `via`, `on_gap`, domain, type, ... as in `HubClient.listen`. A hook for

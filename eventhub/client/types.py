@@ -83,6 +83,7 @@ class Receipt(NamedTuple):
     stream: str
     ranges: tuple[Range, ...]
     duplicates: tuple[Duplicate, ...]
+    suppressed: tuple[int, ...] = ()  # indexes of events that nobody wants, and were not sent
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> "Receipt":
@@ -98,7 +99,11 @@ class Receipt(NamedTuple):
 
     @property
     def cursor(self) -> Cursor:
-        """The last of the new events, or else the last of the duplicates."""
+        """The last of the new events, or else the last of the duplicates. Raises ValueError if
+        nothing was sent.
+        """
+        if not self.ranges and not self.duplicates:
+            raise ValueError("Nothing was sent: nobody wants these events.")
         if self.ranges:
             return Cursor(self.ranges[-1].segment, self.ranges[-1].last)
         return Cursor(self.duplicates[-1].segment, self.duplicates[-1].sequence)

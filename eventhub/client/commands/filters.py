@@ -66,7 +66,11 @@ _OPTIONS = (
         " repeated: all must be there.",
     ),
     click.option("--application", help="Only events of this application."),
-)
+    click.option("--filter", metavar="FILTER", help="Only events that a filter lets through,"
+                 " such as \"(> total 9)\"; instead of the four before."),
+    click.option("--language", metavar="NAME", help="The language of --filter: predicate (by"
+                 " default), propositional, ready, eventbridge."),
+)  # fmt: skip
 
 
 def filters(command: F) -> F:
@@ -83,6 +87,10 @@ def wanted(options: dict[str, Any]) -> dict[str, Any]:
     }
     if options["attributes"]:
         found["attributes"] = dict(options["attributes"])
+    if options["filter"] is not None:
+        found.update(language=options["language"] or "predicate", filter=_source(options["filter"]))
+    elif options["language"]:
+        raise click.UsageError("--language is that of a --filter.")
     if options["mask"] and options["channels"]:
         raise click.UsageError("Give --mask or --channel, not both.")
     if options["mask"]:
@@ -92,3 +100,11 @@ def wanted(options: dict[str, Any]) -> dict[str, Any]:
     if options["channels"]:
         found["mask"] = list(options["channels"])
     return found
+
+
+def _source(text: str) -> Any:
+    """Of a JSON language the object, of any other the text."""
+    with suppress(orjson.JSONDecodeError):
+        found = orjson.loads(text)
+        return found if isinstance(found, dict) else text
+    return text

@@ -1,0 +1,89 @@
+"""What a wish lets through: channels by name looked up, a filter in any language read as that of a
+registration is. Plain.
+
+A large filter takes long to read, so it is read aside, one after the other: nobody's events wait.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from delivery.sessions.protocol import Filter
+from delivery.sessions.wish import Wish
+from eventhub import limits
+from eventhub.access.gate import Gate
+from eventhub.access.principal import Principal
+from eventhub.errors import UnknownChannel
+from eventhub.event.envelope import ALL_MASK
+from registrations.filters import parse_filter
+from registrations.lang.ast import And, Arithmetic, Compare, In, Node, Not, Operand, Or
+from registrations.lang.languages import parse
+from registrations.lang.normal import always, normal
+
+_aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="filters")
+
+
+async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
+    """What a caller's wish lets through.
+
+    Raises UnknownChannel, and with its field what `parse_filter` raises for a registration.
+    """
+    mask = wish.mask
+    if isinstance(mask, list):
+        try:
+            mask = await gate.mask(principal.zone_id, mask)
+        except UnknownChannel as error:
+            error.field = "mask"
+            raise
+    tree = None if wish.filter is None else await _tree_of(wish.filter)
+    wanted = Filter(
+        mask=ALL_MASK if mask is None else mask,
+        pairs=None if wish.pairs.everything else wish.pairs,
+        zone=principal.zone if wish.stream == "system" else None,
+        tree=tree,
+        looks=looks_of(tree),
+    )
+    return wanted.seen_by(principal)
+
+
+def looks_of(tree: Node | None) -> int:
+    """How many events a listen looks at before others get their turn."""
+    tests = max(_tests(tree), 1)
+    return min(limits.LISTEN_LOOKS_PER_TURN_MAX, limits.LISTEN_TESTS_PER_TURN_MAX // tests)
+
+
+async def _tree_of(fields: Mapping[str, Any]) -> Node | None:
+    """The tree of a filter; None if it lets everything through."""
+    source = fields.get("filter")
+    if isinstance(source, str) and len(source) <= limits.FILTER_CHARS_AT_ONCE:
+        return _read(fields)
+    return await asyncio.get_running_loop().run_in_executor(_aside, _read, fields)
+
+
+def _read(fields: Mapping[str, Any]) -> Node | None:
+    filter = parse_filter(dict(fields))
+    node = parse(filter.language, filter.source).node
+    return None if always(normal(node)) else node
+
+
+def _tests(node: Node | None) -> int:
+    """How many tests an event may cost."""
+    match node:
+        case None:
+            return 0
+        case And(items) | Or(items):
+            return sum(map(_tests, items))
+        case Not(item):
+            return _tests(item)
+        case In(_, values):
+            return 1 + len(values) // 8
+        case Compare(_, left, right):
+            return 1 + _sums(left) + _sums(right)
+    return 1
+
+
+def _sums(operand: Operand) -> int:
+    if isinstance(operand, Arithmetic):
+        return 1 + _sums(operand.left) + _sums(operand.right)
+    return 0

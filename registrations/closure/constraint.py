@@ -1,0 +1,93 @@
+"""FOX's relation of constraints: which of two interests in one type of event asks for more. Plain.
+
+It looks at names alone, never at values. Whether everything that one filter lets through passes the
+other one too is another question, with an answer of its own: `covering.py`.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from registrations.lang.ast import (
+    Arithmetic,
+    Compare,
+    Const,
+    Exists,
+    In,
+    Node,
+    Not,
+    OfType,
+    Operand,
+    Path,
+    Text,
+)
+from registrations.lang.normal import Alternative, normal
+
+Named = tuple[str | None, str | None, bool]  # domain, type, whether those below it are meant
+
+
+class Constraint(NamedTuple):
+    """What FOX's relation knows of a filter. `types`: of each alternative the one it names."""
+
+    types: frozenset[Named]
+    attributes: frozenset[str]  # paths that it tests, `not` and the sides of a sum included
+
+
+def stronger(one: Node, other: Node) -> bool:
+    """True if `one` constrains more than `other`: events of the same type, by all the attributes
+    that the other names, and more (FOX-16, paper 4.6).
+
+    Transitive, and never both ways. There is no relation between other types, equal sets of
+    attributes, and sets of which none holds the other; nor with a filter that never matches.
+    """
+    more, less = constraint_of(one), constraint_of(other)
+    if more is None or less is None:
+        return False
+    return more.types == less.types and more.attributes > less.attributes
+
+
+def constraint_of(node: Node) -> Constraint | None:
+    """From the normal form, so that what is written twice or says nothing does not count; None if
+    the filter never matches.
+    """
+    form = normal(node)
+    if not form:
+        return None
+    names = (name for parts in form for part in parts for name in _names(part))
+    return Constraint(frozenset(map(_type_of, form)), frozenset(names))
+
+
+def _type_of(parts: Alternative) -> Named:
+    domain: str | None = None
+    type: str | None = None
+    below = False
+    for part in sorted(parts, key=repr):
+        match part:
+            case Compare("=", Path("domain", "envelope"), Const(str(name))):
+                domain = name
+            case Compare("=", Path("type", "envelope"), Const(str(name))):
+                type, below = name, False
+            case OfType():
+                domain = part.domain if part.domain is not None else domain
+                if part.type is not None:
+                    type, below = part.type, part.below
+    return domain, type, below
+
+
+def _names(part: Node) -> Iterator[str]:
+    match part:
+        case Not(item):
+            yield from _names(item)
+        case Compare(_, left, right):
+            yield from _paths(left)
+            yield from _paths(right)
+        case In(path) | Text(_, path) | Exists(path):
+            yield from _paths(path)
+
+
+def _paths(operand: Operand) -> Iterator[str]:
+    match operand:
+        case Path(name, "attributes"):
+            yield name
+        case Arithmetic(_, left, right):
+            yield from _paths(left)
+            yield from _paths(right)

@@ -1,0 +1,151 @@
+"""The doors of what is wanted: a stream's closure, and whether anybody would want an event of a
+shape. Plain but for asking the database.
+
+They are for who emits: what they tell is the union of all interests, and nobody's name.
+"""
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+import orjson
+
+from eventhub import errors, limits
+from eventhub.access.gate import Gate
+from eventhub.access.principal import Principal
+from eventhub.doors.http import (
+    Answer,
+    Headers,
+    content_length,
+    read_body,
+    read_head,
+    utf8_path,
+)
+from eventhub.doors.table import Call
+from eventhub.event.inbound import refuse_json
+from eventhub.eventlog.stored import StreamInfo
+from registrations.closure.live import Closures, Demand
+from registrations.closure.shapes import Shape, Wanted, parse_shape, wanted
+from registrations.closure.stored import Asked, Audience
+
+
+class ClosureDoors:
+    """Those of one process."""
+
+    def __init__(self, gate: Gate, closures: Closures) -> None:
+        self._gate = gate
+        self._closures = closures
+
+    async def closure(self, call: Call) -> Answer:
+        """GET /v1/streams/{stream}/closure. Raises Unauthenticated's kin, Forbidden, UnknownStream,
+        InvalidField, UnknownField, DatabaseUnavailable.
+        """
+        stream = await self._stream(call)
+        asked = Asked(stream.id, _asked_audience(call.scope["query_string"]))
+        demand = await self._closures.current(asked)
+        headers: Headers = [
+            (b"etag", f'"{demand.tag}"'.encode()),
+            (b"eventhub-system-sequence", str(demand.through).encode()),
+        ]
+        if _has_tag(call.scope["headers"], demand.tag):
+            return Answer(304, b"", headers=headers)
+        found = {"stream": stream.name, "language": "predicate", **shown(demand)}
+        return Answer(200, orjson.dumps(found), headers=headers)
+
+    async def interest(self, call: Call) -> Answer:
+        """POST /v1/streams/{stream}/interest. Raises the same, and what a bad body raises."""
+        stream = await self._stream(call)
+        length = content_length(call.scope["headers"])
+        body = await read_body(call.receive, length, bytes_max=limits.MESSAGE_BYTES_MAX)
+        fields = _fields(body)
+        shape = parse_shape(fields.get("shape"))
+        asked = Asked(stream.id, audience_of(fields.get("audience")))
+        demand = await self._closures.current(asked)
+        told = {"wanted": answer_of(demand, shape), "quench": demand.quench, "tag": demand.tag}
+        found = {"stream": stream.name, **told, "sequence": demand.through}
+        return Answer(200, orjson.dumps(found), headers=[])
+
+    async def _stream(self, call: Call) -> StreamInfo:
+        name = utf8_path(call.parameters[0])
+        principal = await self._gate.authorise(read_head(call.scope["headers"]).credential)
+        require_to_ask(principal, name)
+        return await self._gate.stream(principal, name)
+
+
+def require_to_ask(principal: Principal, stream: str) -> None:
+    """Forbidden unless the caller may emit into the stream, or manages it."""
+    if stream == "system":
+        raise errors.Forbidden("Only the hub itself writes to the stream `system`.")
+    if not principal.may("manage", stream):
+        principal.require("emit", stream)
+
+
+def answer_of(demand: Demand, shape: Shape) -> Wanted:
+    """Whether anybody wants events of a shape; who listens is not known where nothing may be
+    quenched, so there nothing is surely unwanted.
+    """
+    found = wanted(demand.closure, shape, demand.kin)
+    return found if demand.quench or found != "no" else "maybe"
+
+
+def shown(demand: Demand) -> dict[str, Any]:
+    """As producers are told."""
+    above = [
+        {"domain": domain, "type": type, "above": names}
+        for (domain, type), names in sorted(demand.above.items())
+    ]
+    return {
+        "filter": demand.filter,
+        "alternatives": demand.alternatives,
+        "widened": demand.closure.widened,
+        "above": above,
+        "quench": demand.quench,
+        "tag": demand.tag,
+        "sequence": demand.through,
+    }
+
+
+def audience_of(value: Any) -> Audience:
+    """Groups of clients from JSON; None: everybody. Raises InvalidField, FieldTooLong."""
+    if value is None:
+        return None
+    texts = isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+    if not value or not texts:
+        raise errors.InvalidField("`audience` names groups of clients.", field="audience")
+    if len(value) > limits.QUERY_NAMES_MAX:
+        raise errors.FieldTooLong(field="audience", max=limits.QUERY_NAMES_MAX)
+    if any("\0" in one or len(one) > limits.NAME_CHARS_MAX for one in value):
+        raise errors.InvalidField("There is no such group.", field="audience")
+    return tuple(sorted(set(value)))
+
+
+def _asked_audience(query_string: bytes) -> Audience:
+    try:
+        found = parse_qsl(query_string.decode("ascii"), keep_blank_values=True, errors="strict")
+    except (UnicodeError, ValueError):
+        raise errors.InvalidUtf8("The query is not valid UTF-8.", field="query") from None
+    for name, _ in found:
+        if name != "audience":
+            raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
+    if len(found) > 1:
+        raise errors.InvalidField("`audience` is there twice.", field="audience")
+    return audience_of(found[0][1].split(",")) if found else None
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        refuse_json(error)
+    if not isinstance(found, dict):
+        raise errors.InvalidField("The body is an object with a `shape`.", field="body")
+    for name in found:
+        if name not in ("shape", "audience"):
+            raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
+    if "shape" not in found:
+        raise errors.MissingField(field="shape")
+    return found
+
+
+def _has_tag(headers: Headers, tag: str) -> bool:
+    return any(name == b"if-none-match" and tag.encode() in value for name, value in headers)

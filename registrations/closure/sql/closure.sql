@@ -1,0 +1,63 @@
+-- What is wanted of a stream now, for producers: filters of live registrations, and of listens.
+
+-- name: filters
+-- Of live registrations that are not suspended, each different one once; with an audience, of clients in one of its groups.
+-- Of more registrations than are looked at, one more tells that there are.
+SELECT language, filter, count(*) FROM (
+    SELECT v.language, v.filter::text AS filter
+      FROM registration_versions v
+      JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL
+      JOIN clients c ON c.id = r.client_id
+     WHERE v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.until_barrier IS NULL AND NOT v.suspended
+       AND (%(audience)s::text[] IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
+       AND NOT EXISTS (SELECT FROM suspensions s WHERE s.group_id = v.group_id AND s.until_barrier IS NULL)
+     LIMIT %(scan_max)s
+) AS scanned
+ GROUP BY language, filter
+ LIMIT %(filters_max)s
+
+-- name: listened
+-- Of listens that are, or were a short while ago; an operator's count for every audience.
+SELECT DISTINCT l.filter
+  FROM listen_interests l LEFT JOIN clients c ON c.id = l.client_id
+ WHERE l.stream_id = %(stream_id)s AND l.expires_at > now()
+   AND (%(audience)s::text[] IS NULL OR c.id IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
+ LIMIT %(listens_max)s
+
+-- name: marks
+-- What of a stream's closure changes without a barrier: whether it is quenched, and has been for so long that every live
+-- listen has said what it wants; how many versions of types the zone has; its listens; who is in the audience.
+SELECT s.quench AND s.unquenched_at <= now() - %(settled_s)s * interval '1 second',
+       (SELECT count(*) FROM event_types t WHERE t.zone_id = s.zone_id),
+       (SELECT md5(string_agg(l.client_id || ' ' || l.digest, ',' ORDER BY l.client_id, l.digest)) FROM listen_interests l
+         WHERE l.stream_id = s.id AND l.expires_at > now()),
+       (SELECT md5(string_agg(c.id::text, ',' ORDER BY c.id)) FROM clients c
+         WHERE %(audience)s::text[] IS NOT NULL AND c.zone_id = s.zone_id AND c.deleted_at IS NULL
+           AND jsonb_exists_any(c.groups, %(audience)s::text[]))
+  FROM streams s WHERE s.id = %(stream_id)s
+
+-- name: kin
+-- The declared types of a stream's zone that have others above them, with their parent.
+SELECT t.domain, t.type, t.parent
+  FROM event_types t JOIN streams s ON s.zone_id = t.zone_id
+ WHERE s.id = %s AND t.version = 1 AND t.parent IS NOT NULL
+
+-- name: touched
+-- The streams that changes at some barriers were about.
+SELECT DISTINCT unnest(streams) FROM barriers WHERE id = ANY (%s::bigint[])
+
+-- name: quenched
+SELECT id FROM streams WHERE id = ANY (%s::bigint[]) AND quench
+
+-- name: listen
+-- A listen is there; only on a stream that may be quenched.
+INSERT INTO listen_interests AS l (stream_id, client_id, digest, filter, expires_at)
+SELECT w.stream_id, w.client_id, md5(w.filter)::uuid, w.filter, now() + %(seconds)s * interval '1 second'
+  FROM unnest(%(streams)s::bigint[], %(clients)s::bigint[], %(filters)s::text[]) AS w (stream_id, client_id, filter)
+  JOIN streams s ON s.id = w.stream_id AND s.quench
+ ORDER BY w.stream_id, w.client_id, 3
+    ON CONFLICT (stream_id, client_id, digest) DO UPDATE SET expires_at = GREATEST(l.expires_at, EXCLUDED.expires_at)
+
+-- name: forget
+DELETE FROM listen_interests WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM listen_interests WHERE expires_at < now() - interval '1 hour' LIMIT 1000 FOR UPDATE SKIP LOCKED))
