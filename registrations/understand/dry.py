@@ -1,0 +1,142 @@
+"""A dry run: a draft over events of the log, in short reads and short turns, for as long as its
+caller may see them and is there. Plain but for asking the log.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Literal, NamedTuple
+
+from eventhub import limits
+from eventhub.access.audience import is_shown
+from eventhub.access.gate import Gate
+from eventhub.access.principal import Principal
+from eventhub.doors.http import Peer
+from eventhub.errors import Gone
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.read import Page
+from eventhub.eventlog.stored import Stored, StreamInfo
+from eventhub.eventlog.system import SYSTEM_STREAM_ID, shown_to
+from eventhub.types.book import ZoneKin
+from registrations.lang.evaluate import holds
+from registrations.lang.printed import printed
+from registrations.understand.slots import Turns
+from registrations.understand.tally import Tally
+from registrations.understand.wanted import Range, Wanted
+
+_CHUNK_EVENTS = 32  # decoded at once, to know their types; some 0.2 ms
+Stopped = Literal["end", "events", "time", "gap", "closed"]
+
+
+class Caller(NamedTuple):
+    """Who runs it."""
+
+    gate: Gate
+    credential: str
+    principal: Principal
+    peer: Peer
+
+
+class Course(NamedTuple):
+    """What is run over which events."""
+
+    stream: StreamInfo
+    wanted: Wanted
+    mask: int
+    range: Range
+    kin: ZoneKin
+
+
+class DryRun:
+    """One run. `steps` does the work; ask `counts` on the way and `json` at the end."""
+
+    def __init__(self, log: Log, caller: Caller, course: Course) -> None:
+        self.tally = Tally(course.wanted.samples)
+        self.stopped: Stopped = "end"
+        self._log = log
+        self._caller = caller
+        self._course = course
+        self._cursor = course.range.after
+        self._clock = asyncio.get_running_loop().time
+        self._began_s = self._clock()
+
+    async def steps(self) -> AsyncIterator[None]:
+        """Run, with a step after each turn of work. Raises Unauthenticated, Forbidden and their kin
+        when the caller may no more, DatabaseUnavailable and its kin.
+        """
+        stream, last = self._course.stream, self._course.range.last
+        transient = stream.durability == "transient"
+        log = self._log
+        read = log.transient.reader(stream.id) if transient else log.reader(stream.id)
+        while self._cursor.sequence < last and not self._over():
+            principal = await self._confirmed()
+            most = limits.DRY_RUN_EVENTS_MAX - self.tally.looked_at
+            count = min(limits.READ_EVENTS_MAX, last - self._cursor.sequence, most)
+            try:
+                page = await read(self._cursor, Page(count, limits.READ_BYTES_MAX))
+            except Gone:
+                self.stopped = "gap"
+                return
+            if not page:
+                return
+            async for _ in self._look(page, principal):
+                yield
+
+    def counts(self) -> dict[str, Any]:
+        """How far it is."""
+        place = {"cursor": self._cursor._asdict(), "to": self._course.range.last}
+        return {**place, **self.tally.counts()}
+
+    def json(self) -> dict[str, Any]:
+        """What it came to. `cursor`: the last event it looked at."""
+        course = self._course
+        return {
+            "stream": course.stream.name,
+            "predicate": printed(course.wanted.draft.node),
+            "from": course.range.after._asdict(),
+            "cursor": self._cursor._asdict(),
+            "to": course.range.last,
+            "stopped": self.stopped,
+            "took_s": round(self._clock() - self._began_s, 3),
+            **self.tally.json(),
+        }
+
+    async def _look(self, page: list[Stored], principal: Principal) -> AsyncIterator[None]:
+        turns, course = Turns(), self._course
+        for at, stored in enumerate(page):
+            if at % _CHUNK_EVENTS == 0:
+                chunk = page[at : at + _CHUNK_EVENTS]
+                await course.kin.learn([one.event for one in chunk if one.mask & course.mask])
+            self.tally.add(stored, matched=self._matches(stored, principal))
+            self._cursor = stored.cursor
+            if turns.over:
+                yield
+                await turns.rest()
+                if self._over():
+                    return
+        yield
+        await turns.rest()
+
+    def _matches(self, stored: Stored, principal: Principal) -> bool:
+        course = self._course
+        if not stored.mask & course.mask:
+            return False
+        event = stored.event
+        if course.stream.id == SYSTEM_STREAM_ID and not shown_to(event, principal.zone):
+            return False
+        return is_shown(event, principal) and holds(course.wanted.draft.node, event, course.kin)
+
+    def _over(self) -> bool:
+        """True when the run has to stop, which is noted."""
+        if self._caller.peer.over:
+            self.stopped = "closed"
+        elif self.tally.looked_at >= limits.DRY_RUN_EVENTS_MAX:
+            self.stopped = "events"
+        elif self._clock() - self._began_s >= limits.DRY_RUN_S_MAX:
+            self.stopped = "time"
+        return self.stopped != "end"
+
+    async def _confirmed(self) -> Principal:
+        """The caller as it may now: a key that was revoked sees nothing more."""
+        principal = await self._caller.gate.authorise(self._caller.credential)
+        principal.require_listen(self._course.stream.name)
+        return principal

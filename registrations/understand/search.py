@@ -1,0 +1,125 @@
+"""Which registrations an event of a stream matched, and which it nearly did: piece by piece, as far
+as a bound allows. Plain but for asking the log.
+"""
+
+import asyncio
+from typing import Any, NamedTuple
+
+from eventhub import limits
+from eventhub.access.principal import Principal
+from eventhub.doors.http import Peer
+from eventhub.eventlog.database import reading
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from registrations.filters import stored_filter
+from registrations.lang.evaluate import Kin
+from registrations.understand.nearest import (
+    Alternatives,
+    Miss,
+    Nearest,
+    alternatives_of,
+    failed_json,
+    miss_of,
+)
+from registrations.understand.rows import Asked, standing
+from registrations.understand.slots import Turns
+from registrations.understand.standing import (
+    Circumstance,
+    Moment,
+    Standing,
+    chosen,
+    circumstances_of,
+    standing_json,
+)
+
+
+class Near(NamedTuple):
+    """A registration that an event did not match."""
+
+    version: Standing
+    miss: Miss
+    against: list[Circumstance]
+
+
+class Search:
+    """One look at registrations from one on, in their order."""
+
+    def __init__(self, principal: Principal, moment: Moment, kin: Kin) -> None:
+        self.looked_at = 0
+        self.matched = 0
+        self.next: int | None = None  # the last one looked at, if there may be more
+        self._principal = principal
+        self._moment = moment
+        self._kin = kin
+        self._shown: list[Standing] = []
+        self._near: Nearest[Near] = Nearest(limits.NEAREST_SHOWN_MAX)
+        self._compiled: dict[tuple[str, str], Alternatives] = {}
+
+    async def run(self, log: Log, asked: Asked, peer: Peer) -> None:
+        """Look at all, or as many as a bound allows: then `next` is set."""
+        clock = asyncio.get_running_loop().time
+        until_s, turns = clock() + limits.MATCHES_S_MAX, Turns()
+        count = limits.MATCHES_PAGE_VERSIONS
+        while True:
+            async with reading(log.pool) as connection:
+                page = await standing(connection, asked._replace(versions_max=count))
+            whole = len(page) < count
+            if not whole:  # the last one may have another version behind the page
+                page = [one for one in page if one.registration != page[-1].registration] or page
+            for version in chosen(page, self._moment.sequence):
+                self._look(version, asked)
+                if turns.over:
+                    await turns.rest()
+            if whole:
+                return
+            asked = asked._replace(after=page[-1].registration)
+            if self.looked_at >= limits.MATCHES_LOOKS_MAX or clock() > until_s or peer.over:
+                self.next = asked.after
+                return
+
+    def json(self) -> dict[str, Any]:
+        """What was found."""
+        return {
+            "looked_at": self.looked_at,
+            "truncated": self.next is not None,
+            "next": None if self.next is None else str(self.next),
+            "matched": self.matched,
+            "matches": [standing_json(version) for version in self._shown],
+            "nearest": [self._near_json(near) for near in self._near],
+        }
+
+    def _look(self, version: Standing, asked: Asked) -> None:
+        if not all(map(self._principal.may_listen, version.streams)):
+            return
+        self.looked_at += 1
+        miss = miss_of(self._tests(version), self._moment.event, self._kin)
+        if miss is None:
+            return
+        zone = self._principal.zone if asked.stream_id == SYSTEM_STREAM_ID else None
+        circumstances = circumstances_of(version, zone, self._moment)
+        against = [one for one in circumstances if not one.held]
+        failed = len(miss.failed) + len(against)
+        if failed:
+            self._near.offer(failed, miss.held, Near(version, miss, against))
+            return
+        self.matched += 1
+        if len(self._shown) < limits.MATCHES_SHOWN_MAX:
+            self._shown.append(version)
+
+    def _tests(self, version: Standing) -> Alternatives:
+        key = (version.language, version.filter_json)
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._compiled[key] = alternatives_of(stored_filter(*key).specs())
+        return found
+
+    def _near_json(self, near: Near) -> dict[str, Any]:
+        version, miss, against = near
+        filter = stored_filter(version.language, version.filter_json)
+        return {
+            **standing_json(version),
+            "predicate": filter.reading().predicate,
+            "tests": miss.tests,
+            "failed": failed_json(miss, self._moment.event, self._kin),
+            "against": [one._asdict() for one in against],
+        }
