@@ -1,4 +1,4 @@
-import { createTheme, type CSSVariablesResolver, Drawer, Fieldset, type MantineColorsTuple, Modal } from "@mantine/core";
+import { Alert, createTheme, type CSSVariablesResolver, Drawer, Fieldset, type MantineColorsTuple, Modal } from "@mantine/core";
 
 // the one accent
 const iris: MantineColorsTuple = [
@@ -13,6 +13,7 @@ const dark: MantineColorsTuple = [
 
 export const theme = createTheme({
   components: {
+    Alert: Alert.extend({ styles: { title: { color: "var(--mantine-color-text)" } } }), // its own colour is hard to read
     Drawer: Drawer.extend({ styles: { title: { fontSize: "1.05rem", fontWeight: 650 } } }),
     Modal: Modal.extend({ styles: { title: { fontWeight: 650 } } }),
     Fieldset: Fieldset.extend({ styles: { legend: { fontWeight: 650 } } }),

@@ -17,6 +17,10 @@ LARGE = "99999999999999999999"
         ("deliveries?state=zzz", "Deliveries", "State zzz:", "Deliveries"),
         ("deliveries?stream=orders", "Deliveries", "Stream orders:", "Deliveries"),
         ("registrations?endpoint=abc", "Registrations", "Endpoint abc:", "Registrations"),
+        ("registrations?suspended=no", "Registrations", "Suspended no:", "Registrations"),
+        ("groups?group=abc", "Groups", "Group abc:", "Groups"),
+        ("filters?language=abc", "Filters", "Language abc:", "none"),
+        ("live?stream=orders&language=eventbridge&filter={", "Live events", "Filter {:", "none"),
     ],
 )
 def test_a_list_of_something_unreadable_is_not_shown(

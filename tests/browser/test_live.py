@@ -87,6 +87,20 @@ def test_only_what_the_filter_asks_for_is_shown(desk: Desk) -> None:
     shows(desk, 1)
     page.reload()  # the address holds it all
     shows(desk, 1)
+    for language, text in (
+        ("predicate", "(not (= address.city 'Basel))"),
+        ("eventbridge", '{"detail": {"address": {"city": ["Bern"]}}}'),
+    ):
+        page.get_by_role("combobox", name="Language").click()
+        page.get_by_role("option", name=language).click()
+        page.get_by_role("textbox", name="Filter").fill(text)
+        desk.button("Listen").click()
+        shows(desk, 2)
+        page.reload()
+        shows(desk, 2)
+    query = page.url.split("?")[1]
+    desk.open(f"streams/orders/events?{query}", "orders")
+    shows(desk, 2)
 
 
 @pytest.mark.parametrize(

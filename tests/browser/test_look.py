@@ -13,12 +13,15 @@ AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 PAGES = {
     "overview": "Overview",
     "live?stream=orders&from=oldest": "Live events",
+    "filters?language=predicate&stream=orders&filter=(and (> n 0) (> n n))": "Filters",
     "registrations": "Registrations",
+    "groups": "Groups",
     "endpoints": "Endpoints",
     "deliveries": "Deliveries",
     "streams": "Streams",
     "streams/orders/events": "orders",
     "streams/orders/live?from=oldest": "orders",
+    "streams/orders/interest": "orders",
     "streams/orders/segments": "orders",
     "streams/orders/policy": "orders",
     "streams/stock/state": "stock",
@@ -29,7 +32,9 @@ PAGES = {
     "storage": "Storage",
 }
 FORMS = {
+    "filters": "Register it",
     "registrations": "New registration",
+    "groups": "New group",
     "endpoints": "New endpoint",
     "streams": "New stream",
     "types": "New type",
@@ -92,7 +97,7 @@ def test_forms_are_accessible(chromium: Browser, hub: LiveHub, zone: LiveZone) -
     fill(zone)
     with Desk.opened(chromium, hub, zone, color_scheme="dark") as desk:
         for path, button in FORMS.items():
-            page = desk.open(path, PAGES[path])
+            page = desk.open(path, PAGES.get(path, path.capitalize()))
             desk.button(button).click()
             expect(page.get_by_role("dialog").get_by_role("textbox").first).to_be_visible()
             expect(page.get_by_label("Loading")).to_have_count(0)
@@ -113,8 +118,9 @@ def test_the_chosen_colours_stay(desk: Desk) -> None:
 def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
-                         ("r", "Registrations"), ("e", "Endpoints"), ("d", "Deliveries"),
-                         ("c", "Clients"), ("q", "Storage"), ("o", "Overview")):  # fmt: skip
+                         ("f", "Filters"), ("r", "Registrations"), ("p", "Groups"),
+                         ("e", "Endpoints"), ("d", "Deliveries"), ("c", "Clients"),
+                         ("q", "Storage"), ("o", "Overview")):  # fmt: skip
         page.keyboard.type(f"g{key}")
         expect(desk.heading(heading)).to_be_visible()
     page.keyboard.press("?")

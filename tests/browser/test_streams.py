@@ -28,12 +28,16 @@ def test_a_stream_is_made_and_its_policy_changed(desk: Desk) -> None:
     save = desk.button("Save")
     expect(save).to_be_disabled()
     page.get_by_label("Hold").fill("Audit")
+    page.get_by_role("combobox", name="Strategy").click()
+    page.get_by_role("option", name="compile").click()
+    expect(page.get_by_text("All registrations as one program.")).to_be_visible()
     save.click()
     expect(page.get_by_text("on hold")).to_be_visible()
     page.reload()
     expect(page.get_by_label("Hold")).to_have_value("Audit")
     found = desk.hub.call("GET", "/v1/streams/shop.orders", key=desk.zone.admin).json
     assert (found["keyed"], found["retain_age_s"], found["hold"]) == (True, 7 * 86_400, "Audit")
+    assert found["matching"] == "compile"
 
 
 def test_a_policy_that_somebody_else_has_changed_is_not_overwritten(desk: Desk) -> None:

@@ -1,7 +1,7 @@
 /** The doors of events take no login but a connection token, which is minted by the login and dies with it. */
 
 import { api, done } from "./client";
-import { exactAnswer } from "./exact";
+import { exactAnswer, parseExactly } from "./exact";
 import { Problem, type ProblemBody } from "./problem";
 import type { components } from "./schema";
 
@@ -28,6 +28,31 @@ export async function readHot<T>(zone: string, path: string, query: URLSearchPar
   if (answer.status !== 401) return bodyOf<T>(answer);
   kept.delete(zone); // another login since
   return bodyOf<T>(await asked(zone, path, query));
+}
+
+/** A JSON answer of a door that takes the right to manage the stream; with a body it is a POST. */
+export async function readManaged<T>(zone: string, stream: string, path: string, body?: string): Promise<T> {
+  const token = await mintToken(zone, [{ action: "manage", streams: stream }]);
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json", Accept: "application/json" };
+  return bodyOf<T>(await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body, credentials: "omit" }));
+}
+
+/** What a POST to a door tells in lines of JSON, each as it comes; giving up the signal ends it there too. */
+export async function* linesOf<T>(zone: string, path: string, body: string, signal: AbortSignal): AsyncGenerator<T> {
+  const headers = { Authorization: `Bearer ${await keptToken(zone)}`, "Content-Type": "application/json", Accept: "application/x-ndjson" };
+  const answer = await fetch(path, { method: "POST", headers, body, signal, credentials: "omit" });
+  if (answer.status === 401) kept.delete(zone);
+  if (!answer.ok) await bodyOf<never>(answer);
+  if (answer.body === null) return;
+  const pieces = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await pieces.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line !== "") yield parseExactly(line) as T;
+  }
 }
 
 /** A sealed segment as it is stored: with all that others may not see, so it takes the right to manage the stream. */

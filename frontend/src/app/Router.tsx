@@ -17,6 +17,8 @@ const pages = [
   { path: "channels", lazy: async () => ({ Component: (await import("../channels/ChannelsPage")).ChannelsPage }) },
   { path: "clients", lazy: async () => ({ Component: (await import("../clients/ClientsPage")).ClientsPage }) },
   { path: "storage", lazy: async () => ({ Component: (await import("../storage/StoragePage")).StoragePage }) },
+  { path: "filters", lazy: async () => ({ Component: (await import("../filters/FilterPage")).FilterPage }) },
+  { path: "groups", lazy: async () => ({ Component: (await import("../groups/GroupsPage")).GroupsPage }) },
   {
     path: "registrations",
     lazy: async () => ({ Component: (await import("../registrations/RegistrationsPage")).RegistrationsPage }),

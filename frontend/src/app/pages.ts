@@ -3,6 +3,8 @@ import {
   IconBraces,
   IconBroadcast,
   IconDatabase,
+  IconFilter,
+  IconFolders,
   IconKey,
   IconListSearch,
   IconSend,
@@ -32,9 +34,16 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
     ],
   },
   {
+    label: "Interest",
+    pages: [
+      { path: "filters", label: "Filters", icon: IconFilter, key: "f" },
+      { path: "registrations", label: "Registrations", icon: IconListSearch, key: "r" },
+      { path: "groups", label: "Groups", icon: IconFolders, key: "p" },
+    ],
+  },
+  {
     label: "Callbacks",
     pages: [
-      { path: "registrations", label: "Registrations", icon: IconListSearch, key: "r" },
       { path: "endpoints", label: "Endpoints", icon: IconWebhook, key: "e" },
       { path: "deliveries", label: "Deliveries", icon: IconSend, key: "d" },
     ],

@@ -1,7 +1,10 @@
-import type uPlot from "uplot";
-import type { Axis, Options } from "uplot";
+import uPlot, { type Axis, type Options } from "uplot";
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const FINE = new Intl.DateTimeFormat(undefined, { minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false });
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const DAY_S = 86_400;
+const COUNT = new Intl.NumberFormat();
 const INCREMENTS = {
   decimal: [1, 2, 5].flatMap((step) => Array.from({ length: 9 }, (_, power) => step * 10 ** power)).sort((a, b) => a - b),
   binary: Array.from({ length: 50 }, (_, power) => 2 ** power),
@@ -17,16 +20,48 @@ interface Look {
 }
 const SHOWN_S = 120; // at least; an empty chart does not stretch two points over its width
 
-export function chartOptions(host: Element, { format, label, bounded, scale }: Look): Omit<Options, "width" | "height"> {
+type Colour = (name: string) => string;
+
+function coloursOf(host: Element): Colour {
   const style = getComputedStyle(host);
-  const colour = (name: string) => style.getPropertyValue(name).trim();
-  const line = colour("--chart-line");
-  const axis: Axis = {
+  return (name) => style.getPropertyValue(name).trim();
+}
+
+function axisOf(colour: Colour): Axis {
+  return {
     stroke: colour("--chart-text"),
     font: "11px ui-sans-serif, system-ui, sans-serif",
     grid: { stroke: colour("--chart-grid"), width: 1 },
     ticks: { show: false },
   };
+}
+
+/** Bars of one width in seconds; `onPoint` is told which one is pointed at. */
+export function barOptions(host: Element, width: number, onPoint: (at: number | null) => void): Omit<Options, "width" | "height"> {
+  const colour = coloursOf(host);
+  const axis = axisOf(colour);
+  const line = colour("--chart-line");
+  return {
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    padding: [12, 16, 0, 0],
+    hooks: { setCursor: [({ cursor: { idx } }) => onPoint(idx ?? null)] },
+    scales: {
+      x: { time: true, range: ({ data: [times] }) => [times[0] ?? 0, (times.at(-1) ?? 0) + width] },
+      y: { range: fromZero },
+    },
+    axes: [
+      { ...axis, grid: { show: false }, size: 32, space: 90, values: (_, ticks) => ticks.map((tick) => moment(tick, ticks)) },
+      { ...axis, size: 56, incrs: INCREMENTS.decimal, values: (_, ticks) => ticks.map((tick) => COUNT.format(tick)) },
+    ],
+    series: [{}, { stroke: line, fill: line, width: 0, points: { show: false }, paths: uPlot.paths.bars?.({ align: 1, size: [0.86, 40], radius: 0.15 }) }],
+  };
+}
+
+export function chartOptions(host: Element, { format, label, bounded, scale }: Look): Omit<Options, "width" | "height"> {
+  const colour = coloursOf(host);
+  const line = colour("--chart-line");
+  const axis = axisOf(colour);
   return {
     legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
@@ -53,6 +88,13 @@ function recent(plot: uPlot): [number, number] {
 
 function fromZero(_: unknown, _from: number, to: number | null): [number, number] {
   return [0, Math.max(1, (to ?? 0) * 1.15)];
+}
+
+/** The time of day, or the day where the ticks are days apart. */
+function moment(tick: number, ticks: readonly number[]): string {
+  const apart = (ticks[1] ?? tick) - (ticks[0] ?? tick);
+  if (apart >= DAY_S) return DAY.format(tick * 1000);
+  return apart < 1 && ticks.length > 1 ? FINE.format(tick * 1000) : clock(tick);
 }
 
 function clock(seconds: number): string {

@@ -6,6 +6,7 @@ import { Empty } from "../parts/Empty";
 import { Listed } from "../parts/Listed";
 import { New } from "../parts/New";
 import { Removal } from "../parts/Removal";
+import { ClientGroups } from "./ClientGroups";
 import { useDeleteClient, useKeys } from "./clients";
 import { KeyActions, KEY_COLUMNS } from "./KeyRow";
 import { NewKeyForm } from "./KeyForm";
@@ -27,6 +28,7 @@ export function ClientDetail({ zone, name, onEnded }: Props) {
           Its registrations
         </Anchor>
       </Group>
+      <ClientGroups zone={zone} name={name} />
       <section>
         <Group justify="space-between" mb="xs">
           <Title order={2}>Keys</Title>

@@ -14,9 +14,11 @@ import { PageHeader } from "../parts/PageHeader";
 import { Side } from "../parts/Side";
 import { ClientDetail } from "./ClientDetail";
 import { type Client, useClients, useCreateClient } from "./clients";
+import { GroupNames, GroupsInput } from "./GroupsInput";
 
 const COLUMNS: Column<Client>[] = [
   { title: "Client", cell: ({ name }) => name },
+  { title: "Groups", cell: ({ groups }) => <GroupNames names={groups} /> },
   { title: "Created", cell: ({ created_at: at }) => <Moment at={at} /> },
 ];
 
@@ -47,7 +49,7 @@ export function ClientsPage() {
         keyOf={({ name }) => name}
         nameOf={({ name }) => `Client ${name}`}
         onOpen={({ name }) => setSearch({ client: name })}
-        minWidth={360}
+        minWidth={460}
         empty={
           <Empty
             title="There is no client yet"
@@ -65,14 +67,15 @@ export function ClientsPage() {
 function NewClient({ zone, onMade }: { zone: string; onMade: (name: string) => void }) {
   const create = useCreateClient(zone);
   const [name, setName] = useState("");
+  const [groups, setGroups] = useState<string[]>([]);
   return (
     <Form
-      fields={["name"]}
+      fields={["name", "groups"]}
       error={create.error}
       busy={create.isPending}
       action="Create"
       ready={name !== ""}
-      onSubmit={() => create.mutate(name, { onSuccess: () => onMade(name) })}
+      onSubmit={() => create.mutate({ name, groups }, { onSuccess: () => onMade(name) })}
     >
       <TextInput
         label="Name"
@@ -82,6 +85,7 @@ function NewClient({ zone, onMade }: { zone: string; onMade: (name: string) => v
         error={errorAt(create.error, "name")}
         data-autofocus
       />
+      <GroupsInput value={groups} onChange={setGroups} error={errorAt(create.error, "groups")} />
     </Form>
   );
 }

@@ -1,6 +1,6 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
-import { api, done } from "../api/client";
+import { api, done, ifMatch, loaded } from "../api/client";
 import { PAGING } from "../api/pages";
 import { Problem } from "../api/problem";
 import type { components } from "../api/schema";
@@ -45,8 +45,22 @@ export function useKeys(zone: string, client: string) {
   });
 }
 
+export function oneClient(zone: string, client: string) {
+  return queryOptions({
+    queryKey: ["clients", zone, "one", client],
+    queryFn: () => loaded(api.GET("/v1/clients/{client}", { params: { path: { client }, query: { zone } } })),
+  });
+}
+
 export function useCreateClient(zone: string) {
-  return useWrite(zone, (name: string) => done(api.POST("/v1/clients", { params: { query: { zone } }, body: { name } })));
+  return useWrite(zone, (body: { name: string; groups: string[] }) => done(api.POST("/v1/clients", { params: { query: { zone } }, body })));
+}
+
+/** Fails with 412 when somebody else has changed it since it was loaded with `etag`. */
+export function useChangeClient(zone: string, client: string, etag: string | undefined) {
+  return useWrite(zone, (groups: string[]) =>
+    done(api.PATCH("/v1/clients/{client}", { params: { path: { client }, query: { zone } }, headers: ifMatch(etag), body: { groups } })),
+  );
 }
 
 export function useDeleteClient(zone: string, client: string) {
@@ -73,7 +87,7 @@ export function useRevokeKey(zone: string, id: string) {
 export async function ensureClient(zone: string, name: string, known: readonly string[]): Promise<void> {
   if (known.includes(name)) return;
   try {
-    await done(api.POST("/v1/clients", { params: { query: { zone } }, body: { name } }));
+    await done(api.POST("/v1/clients", { params: { query: { zone } }, body: { name, groups: [] } }));
   } catch (error) {
     if (error instanceof Problem && error.code === "conflict") return; // somebody was faster
     if (error instanceof Problem && error.field === "name") throw error.at("client");

@@ -13,6 +13,7 @@ import { ProblemAlert } from "../parts/ProblemAlert";
 import { State } from "../parts/State";
 import { whole } from "../parts/text";
 import { emitCurl, readCurl } from "./curl";
+import { EventMatches } from "./EventMatches";
 import { oneEvent, type StoredEvent } from "./oneEvent";
 
 const LIVENESS: Record<string, string> = {
@@ -26,16 +27,18 @@ interface Props {
   stream: string;
   sequence: number;
   frame?: Told; // as it came
+  top?: ReactNode; // what the page says of it
 }
 
 /** One whole event, with what the log gave it. */
-export function EventDetail({ zone, stream, sequence, frame }: Props) {
+export function EventDetail({ zone, stream, sequence, frame, top }: Props) {
   const stored = useQuery(oneEvent(zone, stream, sequence));
   const { event, control, facts } = shownOf(stored.data, frame);
 
   return (
     <Stack gap="lg">
       {stored.isError && <ProblemAlert error={stored.error} onRetry={() => void stored.refetch()} />}
+      {top}
       <Facts facts={[["Sequence", whole(sequence)], ...facts]} />
       <Group gap="md">
         <Anchor
@@ -49,6 +52,7 @@ export function EventDetail({ zone, stream, sequence, frame }: Props) {
       {event !== undefined && (
         <>
           <Json value={event} label="the event" />
+          <EventMatches zone={zone} stream={stream} sequence={sequence} />
           {control !== undefined && (
             <section>
               <Title order={2} mb="xs">
@@ -84,12 +88,15 @@ function shownOf(found: StoredEvent | undefined, frame: Told | undefined) {
   if (frame !== undefined) facts.push(["Came as", LIVENESS[frame.liveness] ?? frame.liveness]);
   if (found !== undefined) {
     facts.push(["Channels", <Channels key="channels" names={found.channels} mask={found.mask} />]);
+    const audience = found.control.audience;
+    if (Array.isArray(audience) && audience.length > 0) facts.push(["For clients of", <Channels key="audience" names={audience.map(String)} mask="" />]);
     facts.push(["Signature", <span key="signature" className="mono">{found.signature}</span>]);
   }
   const own = found && Object.fromEntries(Object.entries(found).filter(([name]) => !GIVEN.includes(name)));
   return { facts, event: own ?? frame?.event, control: found?.control };
 }
 
+/** Names as words of their own; without any the bits. */
 function Channels({ names, mask }: { names: readonly string[]; mask: string }) {
   if (names.length === 0) return <span className="mono">{mask}</span>;
   return (

@@ -41,10 +41,15 @@ export function useHistory(wish: Wish) {
 
 async function readPage(wish: Wish, ask: Ask): Promise<Page> {
   const { order, from } = ask;
-  const { zone, stream, domain, type, attributes, channels } = wish;
+  const { zone, stream, domain, type, application, attributes, language, filter, channels } = wish;
   const query = new URLSearchParams({ from, order, limit: String(PAGE_EVENTS) });
   if (domain) query.set("domain", domain);
   if (type) query.set("type", type);
+  if (application) query.set("application", application);
+  if (language !== undefined && filter !== undefined) {
+    query.set("language", language);
+    query.set("filter", filter);
+  }
   if (channels.length > 0) query.set("channels", channels.join(","));
   if (Object.keys(attributes).length > 0) query.set("attributes", JSON.stringify(attributes));
   const answer = await readHot<Answer>(zone, `/v1/streams/${encodeURIComponent(stream)}/events`, query);

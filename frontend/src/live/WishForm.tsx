@@ -1,4 +1,4 @@
-import { Button, Collapse, Group, Input, MultiSelect, NumberInput, SegmentedControl, Select, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { Button, Collapse, Group, Input, MultiSelect, NumberInput, SegmentedControl, Select, Stack, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconFilter } from "@tabler/icons-react";
 import { type SubmitEvent, useState } from "react";
@@ -6,8 +6,9 @@ import { type SubmitEvent, useState } from "react";
 import type { Faults } from "../api/address";
 import { useZone } from "../api/zone";
 import { useChannels } from "../channels/channels";
-import { attributesOf, complaint, type Pair, pairsOf } from "../pairs/pairs";
-import { PairsInput } from "../pairs/PairsInput";
+import { draftOf, type FilterDraft, isReadable, PAIRS } from "../filters/draft";
+import { FilterInput } from "../filters/FilterInput";
+import { attributesOf, complaint } from "../pairs/pairs";
 import { localTime, rfc3339 } from "../parts/time";
 import type { Wish } from "./frames";
 
@@ -43,10 +44,9 @@ export function WishForm({ wish, faults, streams, newest, action, onWish }: Prop
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     setChecked(true);
-    if (stream === null || filter.pairs.some((pair) => complaint(pair) !== undefined)) return;
+    if (stream === null || !isReadable(filter.draft) || filter.draft.pairs.some((pair) => complaint(pair) !== undefined)) return;
     const from = start === "sequence" ? Number(sequence) : start === "time" ? { time: rfc3339(time) } : start;
-    const { pairs, ...rest } = filter;
-    onWish({ stream, from, ...rest, attributes: attributesOf(pairs) });
+    onWish({ stream, from, channels: filter.channels, ...partsOf(filter.draft) });
   };
 
   return (
@@ -109,7 +109,7 @@ export function WishForm({ wish, faults, streams, newest, action, onWish }: Prop
           <Button type="submit">{action}</Button>
         </Group>
         <Collapse expanded={open}>
-          <FilterFields filter={filter} onChange={setFilter} checked={checked} fault={faults.attributes} />
+          {open && <FilterFields stream={stream ?? undefined} filter={filter} onChange={setFilter} checked={checked} fault={faults.attributes} />}
         </Collapse>
       </Stack>
     </form>
@@ -117,61 +117,58 @@ export function WishForm({ wish, faults, streams, newest, action, onWish }: Prop
 }
 
 interface Filter {
-  domain: string;
-  type: string;
+  draft: FilterDraft;
   channels: string[];
-  pairs: Pair[];
 }
 
 interface FilterProps {
+  stream: string | undefined;
   filter: Filter;
   onChange: (filter: Filter) => void;
   checked: boolean;
   fault: string | undefined;
 }
 
-function FilterFields({ filter, onChange, checked, fault }: FilterProps) {
-  const names = useChannels(useZone()).data?.map((channel) => channel.name) ?? [];
+function FilterFields({ stream, filter, onChange, checked, fault }: FilterProps) {
+  const zone = useZone();
+  const names = useChannels(zone).data?.map((channel) => channel.name) ?? [];
   return (
     <Stack gap="sm" maw={720}>
-      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="sm">
-        <TextInput
-          label="Domain"
-          placeholder="any"
-          value={filter.domain}
-          onChange={(event) => onChange({ ...filter, domain: event.currentTarget.value })}
-        />
-        <TextInput
-          label="Type"
-          placeholder="any"
-          value={filter.type}
-          onChange={(event) => onChange({ ...filter, type: event.currentTarget.value })}
-        />
-        <MultiSelect
-          label="Channels"
-          placeholder={filter.channels.length === 0 ? "any" : ""}
-          data={[...new Set([...names, "default", ...filter.channels])]}
-          value={filter.channels}
-          onChange={(channels) => onChange({ ...filter, channels })}
-        />
-      </SimpleGrid>
-      <PairsInput
-        pairs={filter.pairs}
-        onChange={(pairs) => onChange({ ...filter, pairs })}
-        errorOf={checked ? complaint : undefined}
+      <FilterInput
+        zone={zone}
+        stream={stream}
+        draft={filter.draft}
+        onChange={(draft) => onChange({ ...filter, draft })}
+        checked={checked}
+        error={undefined}
+        verdict={false}
       />
       {fault !== undefined && <Input.Error>{fault}</Input.Error>}
+      <MultiSelect
+        label="Channels"
+        placeholder={filter.channels.length === 0 ? "any" : ""}
+        data={[...new Set([...names, "default", ...filter.channels])]}
+        value={filter.channels}
+        onChange={(channels) => onChange({ ...filter, channels })}
+      />
     </Stack>
   );
 }
 
 function filterOf(wish: Wish | undefined): Filter {
-  const { domain = "", type = "", channels = [], attributes = {} } = wish ?? {};
-  return { domain, type, channels, pairs: pairsOf(attributes) };
+  if (wish === undefined) return { draft: draftOf(), channels: [] };
+  return { draft: { ...draftOf({ ...wish, filter: null }), text: wish.filter ?? "" }, channels: wish.channels };
 }
 
-function countOf({ domain, type, channels, pairs }: Filter): number {
-  return [domain, type, ...channels, ...pairs.map((pair) => pair.name)].filter((text) => text !== "").length;
+/** The draft as it is kept in a wish. */
+function partsOf({ language, text, domain, type, application, pairs }: FilterDraft): Pick<Wish, "attributes" | "language" | "filter" | "domain" | "type" | "application"> {
+  if (language !== PAIRS && text.trim() !== "") return { language, filter: text, attributes: {} };
+  return { domain, type, application, attributes: attributesOf(pairs) };
+}
+
+function countOf({ draft: { language, text, domain, type, application, pairs }, channels }: Filter): number {
+  const asked = language === PAIRS ? [domain, type, application, ...pairs.map((pair) => pair.name)] : [text.trim()];
+  return [...asked, ...channels].filter((one) => one !== "").length;
 }
 
 function timeOf(wish: Wish | undefined): string {

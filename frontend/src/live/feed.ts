@@ -3,6 +3,7 @@ import { mintToken } from "../api/hot";
 import { Problem, textOf } from "../api/problem";
 import { type EventFrame, type Frame, type From, type Wish } from "./frames";
 import { startOf } from "./start";
+import { filterOf } from "./wish";
 
 const LISTEN = "live";
 const PAUSE_MS_MIN = 300; // before the first new attempt; each next bound is twice as long
@@ -104,11 +105,10 @@ export class Feed {
   }
 
   #listen(): void {
-    const { stream, domain, type, attributes, channels } = this.#wish;
-    const pairs = Object.keys(attributes).length > 0 ? { attributes } : {};
+    const { stream, channels } = this.#wish;
     const mask = channels.length > 0 ? channels : undefined;
     const from = this.#from;
-    const wish = { stream, from, domain, type, mask, ...pairs, state: "never" }; // events alone: the state has a page
+    const wish = { stream, from, mask, ...filterOf(this.#wish), state: "never" }; // events alone: the state has a page
     this.#socket?.send(JSON.stringify({ op: "listen", listen: LISTEN, ...wish }));
   }
 

@@ -1,5 +1,7 @@
 /** What the websocket says and is told; see docs/session-protocol.md. */
 
+import type { Language } from "../filters/draft";
+
 export interface Cursor {
   segment: string;
   sequence: number;
@@ -67,6 +69,9 @@ export interface Wish {
   from: From | number;
   domain?: string;
   type?: string;
+  application?: string;
   attributes: Record<string, unknown>;
+  language?: Language["name"]; // of the filter, which stands instead of the four
+  filter?: string; // in that language; JSON as text
   channels: string[]; // by name; any if there is none
 }

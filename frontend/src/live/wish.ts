@@ -1,6 +1,7 @@
 import { type Faults, numberIn } from "../api/address";
-import { parseExactly } from "../api/exact";
-import { type Attributes, isValue } from "../pairs/pairs";
+import { draftAt } from "../filters/address";
+import { type AskedFilter, askedOf, draftOf, isReadable, PAIRS } from "../filters/draft";
+import { attributesAt } from "../pairs/address";
 import type { Wish } from "./frames";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/; // RFC 3339
@@ -9,6 +10,9 @@ const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})
 export function wishOf(zone: string, search: URLSearchParams, faults: Faults, own?: string): Wish | undefined {
   const from = fromAt(search, faults);
   const attributes = attributesAt(search, faults);
+  const draft = draftAt(search, faults);
+  if (!isReadable(draft)) faults.filter = "Not JSON.";
+  const { language, text } = draft;
   const stream = own ?? search.get("stream");
   if (stream === null || stream === "") return undefined;
   return {
@@ -17,17 +21,24 @@ export function wishOf(zone: string, search: URLSearchParams, faults: Faults, ow
     from,
     domain: search.get("domain") ?? undefined,
     type: search.get("type") ?? undefined,
+    application: search.get("application") ?? undefined,
     attributes,
+    ...(language === PAIRS || text.trim() === "" ? {} : { language, filter: text }),
     channels: search.getAll("channel"),
   };
 }
 
-export function searchOf({ stream, from, domain, type, attributes, channels }: Omit<Wish, "zone">): URLSearchParams {
+export function searchOf({ stream, from, domain, type, application, attributes, language, filter, channels }: Omit<Wish, "zone">): URLSearchParams {
   const search = new URLSearchParams({ stream });
   const start = typeof from !== "object" ? String(from) : "time" in from ? from.time : "now";
   if (start !== "now") search.set("from", start);
   if (domain) search.set("domain", domain);
   if (type) search.set("type", type);
+  if (application) search.set("application", application);
+  if (language !== undefined && filter !== undefined) {
+    search.set("language", language);
+    search.set("filter", filter);
+  }
   if (Object.keys(attributes).length > 0) search.set("attributes", JSON.stringify(attributes));
   for (const channel of channels) search.append("channel", channel);
   return search;
@@ -42,24 +53,9 @@ function fromAt(search: URLSearchParams, faults: Faults): Wish["from"] {
   return sequence ?? "now";
 }
 
-function attributesAt(search: URLSearchParams, faults: Faults): Attributes {
-  const text = search.get("attributes");
-  if (text === null) return {};
-  const found = parsed(text);
-  if (isAttributes(found)) return found;
-  faults.attributes = "Not a JSON object of texts, numbers, true, false and null.";
-  return {};
-}
-
-function isAttributes(found: unknown): found is Attributes {
-  if (typeof found !== "object" || found === null || Array.isArray(found)) return false;
-  return Object.values(found).every(isValue);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseExactly(text);
-  } catch {
-    return undefined;
-  }
+/** The filter as a message has it. */
+export function filterOf({ domain, type, application, attributes, language, filter }: Wish): Partial<AskedFilter> {
+  if (language !== undefined && filter !== undefined) return askedOf({ ...draftOf({ language }), text: filter }) ?? {};
+  const pairs = Object.keys(attributes).length > 0 ? { attributes } : {};
+  return { domain, type, application, ...pairs };
 }

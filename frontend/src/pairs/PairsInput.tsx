@@ -1,23 +1,31 @@
 import { ActionIcon, Button, Group, Input, NativeSelect, Stack, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
+import { useId } from "react";
 
 import { KINDS, NEW_PAIR, type Pair } from "./pairs";
 import classes from "./PairsInput.module.css";
 
 interface Props {
   pairs: Pair[];
+  names?: readonly string[]; // that are proposed
   onChange: (pairs: Pair[]) => void;
   errorOf?: (pair: Pair) => string | undefined;
 }
 
 /** Attributes that an event must have, all of them, by name, type and value. */
-export function PairsInput({ pairs, onChange, errorOf }: Props) {
+export function PairsInput({ pairs, names = [], onChange, errorOf }: Props) {
+  const list = useId();
   const change = (at: number, part: Partial<Pair>) =>
     onChange(pairs.map((pair, index) => (index === at ? { ...pair, ...part } : pair)));
 
   return (
     <Stack gap={6} role="group" aria-label="Attributes">
       <Input.Label component="div">Attributes</Input.Label>
+      <datalist id={list}>
+        {names.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
       {pairs.map((pair, index) => (
         // a pair has no identity but its place
         <Group key={index} gap={6} wrap="nowrap" align="start">
@@ -25,6 +33,7 @@ export function PairsInput({ pairs, onChange, errorOf }: Props) {
             className={classes.name}
             aria-label={`Name of attribute ${index + 1}`}
             placeholder="address.city"
+            list={list}
             value={pair.name}
             error={errorOf?.(pair)}
             onChange={(event) => change(index, { name: event.currentTarget.value })}

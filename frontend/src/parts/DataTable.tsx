@@ -7,6 +7,7 @@ export interface Column<T> {
   title: string;
   cell: (item: T) => ReactNode;
   right?: boolean; // numbers
+  width?: number; // at most, in pixels
 }
 
 interface Props<T> {
@@ -38,7 +39,7 @@ export function DataTable<T>({ label, items, columns, keyOf, nameOf, onOpen, mar
           {items.map((item) => (
             <Table.Tr key={keyOf(item)} onClick={() => onOpen?.(item)} data-opens={onOpen !== undefined} data-marked={markedOf?.(item)}>
               {columns.map((column, index) => (
-                <Table.Td key={column.title} ta={column.right ? "right" : undefined}>
+                <Table.Td key={column.title} ta={column.right ? "right" : undefined} maw={column.width}>
                   {index === 0 && onOpen !== undefined ? (
                     <UnstyledButton
                       className={classes.open}

@@ -5,10 +5,16 @@ import { ClientInput } from "../clients/ClientInput";
 import { useClientNames } from "../clients/clients";
 import { secretOf } from "../endpoints/endpoints";
 import type { Secret } from "../parts/SecretOnce";
-import { RegistrationForm } from "./RegistrationForm";
+import { type First, RegistrationForm } from "./RegistrationForm";
 import { useCreateRegistration } from "./registrations";
 
-export function NewRegistration({ zone, onMade }: { zone: string; onMade: (secret?: Secret) => void }) {
+interface Props {
+  zone: string;
+  first?: First; // what it asks for to begin with
+  onMade: (secret?: Secret) => void;
+}
+
+export function NewRegistration({ zone, first, onMade }: Props) {
   const names = useClientNames(zone).data ?? [];
   const create = useCreateRegistration(zone, names);
   const [client, setClient] = useState(names[0] ?? "");
@@ -16,6 +22,7 @@ export function NewRegistration({ zone, onMade }: { zone: string; onMade: (secre
     <RegistrationForm
       zone={zone}
       client={client}
+      first={first}
       error={create.error}
       busy={create.isPending}
       action="Register"

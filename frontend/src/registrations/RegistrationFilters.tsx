@@ -3,8 +3,14 @@ import { Group, Select } from "@mantine/core";
 import type { Faults } from "../api/address";
 import { useClientNames } from "../clients/clients";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
+import { useGroupsOfZone } from "../groups/groups";
 import { useStreamNames } from "../streams/streams";
 import type { RegistrationFilter } from "./registrations";
+
+const STATES = [
+  { value: "false", label: "active" },
+  { value: "true", label: "suspended" },
+];
 
 interface Props {
   zone: string;
@@ -16,6 +22,7 @@ interface Props {
 export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
   const clients = useClientNames(zone);
   const streams = useStreamNames(zone);
+  const groups = useGroupsOfZone(zone);
   return (
     <Group gap="sm" mb="md">
       <Select
@@ -26,7 +33,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
         onChange={(client) => onChange({ ...filter, client: client ?? undefined })}
         clearable
         searchable
-        w={{ base: "100%", xs: 200 }}
+        w={{ base: "100%", xs: 170 }}
       />
       <Select
         aria-label="On the stream"
@@ -36,7 +43,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
         onChange={(stream) => onChange({ ...filter, stream: stream ?? undefined })}
         clearable
         searchable
-        w={{ base: "100%", xs: 200 }}
+        w={{ base: "100%", xs: 170 }}
       />
       <EndpointSelect
         zone={zone}
@@ -45,7 +52,27 @@ export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
         value={filter.endpoint}
         error={"endpoint" in faults}
         onChange={(endpoint) => onChange({ ...filter, endpoint })}
-        w={{ base: "100%", xs: 280 }}
+        w={{ base: "100%", xs: 220 }}
+      />
+      <Select
+        aria-label="Of the group"
+        placeholder="Every group"
+        data={[...new Set(groups.data?.map(({ name }) => name))]}
+        value={filter.group ?? null}
+        onChange={(group) => onChange({ ...filter, group: group ?? undefined })}
+        clearable
+        searchable
+        w={{ base: "100%", xs: 150 }}
+      />
+      <Select
+        aria-label="In the state"
+        placeholder="Every state"
+        data={STATES}
+        value={filter.suspended === undefined ? null : String(filter.suspended)}
+        error={"suspended" in faults}
+        onChange={(suspended) => onChange({ ...filter, suspended: suspended === null ? undefined : suspended === "true" })}
+        clearable
+        w={{ base: "100%", xs: 150 }}
       />
     </Group>
   );

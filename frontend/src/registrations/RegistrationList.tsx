@@ -1,20 +1,34 @@
-import { Text } from "@mantine/core";
+import { Text, Tooltip } from "@mantine/core";
 
+import { textOf } from "../api/problem";
 import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
 import { Listed } from "../parts/Listed";
-import { Moment } from "../parts/Moment";
-import { type Registration, type RegistrationFilter, useRegistrations } from "./registrations";
+import { type Registration, type RegistrationFilter, useChangeRegistration, useRegistrations } from "./registrations";
+import { RegistrationState } from "./RegistrationState";
 import { summary } from "./summary";
+import { Suspend } from "./Suspend";
 
-const COLUMNS: Column<Registration>[] = [
+const columnsIn = (zone: string): Column<Registration>[] => [
   { title: "Ticket", cell: ({ id }) => id },
-  { title: "Client", cell: ({ client }) => client },
-  { title: "Streams", cell: ({ streams }) => streams.join(", ") },
-  { title: "Asks for", cell: (registration) => <span title={summary(registration)}>{summary(registration)}</span> },
-  { title: "Callback", cell: ({ callback }) => (callback === null ? <Text span size="sm" c="dimmed">none</Text> : <span title={callback}>{callback}</span>) },
-  { title: "Created", cell: ({ created_at: at }) => <Moment at={at} /> },
+  { title: "State", cell: (registration) => <RegistrationState zone={zone} registration={registration} /> },
+  { title: "Client", cell: ({ client }) => client, width: 120 },
+  { title: "Streams", cell: ({ streams }) => <span title={streams.join(", ")}>{streams.join(", ")}</span>, width: 150 },
+  { title: "Asks for", cell: (registration) => <span title={summary(registration)}>{summary(registration)}</span>, width: 280 },
+  { title: "Callback", width: 190, cell: ({ callback }) => (callback === null ? <Text span size="sm" c="dimmed">none</Text> : <span title={callback}>{callback}</span>) },
+  { title: "Actions", right: true, cell: (registration) => <Suspending zone={zone} registration={registration} /> },
 ];
+
+function Suspending({ zone, registration }: { zone: string; registration: Registration }) {
+  const change = useChangeRegistration(zone, registration.id, undefined);
+  return (
+    <Tooltip label={textOf(change.error)} disabled={!change.isError} opened={change.isError} color="red">
+      <span>
+        <Suspend registration={registration} change={change} small />
+      </span>
+    </Tooltip>
+  );
+}
 
 interface Props {
   zone: string;
@@ -27,11 +41,11 @@ export function RegistrationList({ zone, filter, onOpen }: Props) {
     <Listed
       list={useRegistrations(zone, filter)}
       label="Registrations"
-      columns={COLUMNS}
+      columns={columnsIn(zone)}
       keyOf={({ id }) => String(id)}
       nameOf={({ id }) => `Registration ${id}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={860}
+      minWidth={940}
       empty={<Nothing filtered={Object.values(filter).some((value) => value !== undefined)} />}
     />
   );

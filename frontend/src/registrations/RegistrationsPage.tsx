@@ -1,4 +1,3 @@
-import { useState } from "react";
 import { useSearchParams } from "react-router";
 
 import { type Faults, isFaulty, numberAt } from "../api/address";
@@ -16,15 +15,16 @@ import type { RegistrationFilter } from "./registrations";
 export function RegistrationsPage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
-  const [shown, setShown] = useState<number>();
-  const close = () => setShown(undefined);
   const faults: Faults = {};
   const filter = filterOf(search, faults);
+  const shown = numberAt(search, "registration", faults);
+  const show = (registration: number | undefined) => setSearch(searchOf({ ...filter, registration }));
+  const close = () => setSearch(searchOf(filter), { replace: true });
 
   return (
     <>
       <PageHeader title="Registrations" about="Who wants which events, and where the hub calls back.">
-        <New label="New registration" size="lg">
+        <New label="New registration" size="xl">
           {(made) => <NewRegistration zone={zone} onMade={made} />}
         </New>
       </PageHeader>
@@ -32,9 +32,9 @@ export function RegistrationsPage() {
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : (
-        <RegistrationList zone={zone} filter={filter} onOpen={setShown} />
+        <RegistrationList zone={zone} filter={filter} onOpen={show} />
       )}
-      <Side of={shown} title={(id) => `Registration ${id}`} onClose={close}>
+      <Side of={shown} title={(id) => `Registration ${id}`} size="xl" onClose={close}>
         {(id) => <RegistrationDetail key={id} zone={zone} id={id} onEnded={close} />}
       </Side>
     </>
@@ -46,10 +46,19 @@ function filterOf(search: URLSearchParams, faults: Faults): RegistrationFilter {
     client: search.get("client") ?? undefined,
     stream: search.get("stream") ?? undefined,
     endpoint: numberAt(search, "endpoint", faults),
+    group: search.get("group") ?? undefined,
+    suspended: flagAt(search, "suspended", faults),
   };
 }
 
-function searchOf(filter: RegistrationFilter): URLSearchParams {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== "");
+function flagAt(search: URLSearchParams, name: string, faults: Faults): boolean | undefined {
+  const text = search.get(name);
+  if (text !== null && text !== "true" && text !== "false") faults[name] = "Neither true nor false.";
+  return text === null ? undefined : text === "true";
+}
+
+/** The open one is in the address, too. */
+function searchOf(asked: RegistrationFilter & { registration?: number }): URLSearchParams {
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined && value !== "");
   return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
 }

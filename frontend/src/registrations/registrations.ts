@@ -13,6 +13,8 @@ export interface RegistrationFilter {
   client?: string;
   stream?: string;
   endpoint?: number;
+  group?: string;
+  suspended?: boolean;
 }
 
 export function useRegistrations(zone: string, filter: RegistrationFilter) {
@@ -69,7 +71,7 @@ function at(zone: string, id: number) {
 function useRefresh(zone: string) {
   const queries = useQueryClient();
   return () => {
-    for (const kind of ["registrations", "endpoints", "clients"]) {
+    for (const kind of ["registrations", "registration-groups", "endpoints", "clients", "explain"]) {
       void queries.invalidateQueries({ queryKey: [kind, zone] });
     }
   };

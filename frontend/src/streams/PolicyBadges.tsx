@@ -11,7 +11,7 @@ const DURABILITY = {
 
 /** What is special about a stream, each as a word that explains itself to whoever points at it. */
 export function PolicyBadges({ policy }: { policy: Policy }) {
-  const { durability, keyed, restate, hold, archive, on_lag: lag, undeclared } = policy;
+  const { durability, keyed, restate, hold, archive, on_lag: lag, undeclared, matching, quench } = policy;
   const badges: [string, string, string][] = [[durability, durability, DURABILITY[durability]]];
   if (keyed) badges.push(["keyed", "keyed", "The latest event of each key is kept as its state."]);
   if (restate) badges.push(["restate", "restated", "The state is appended anew at each start of the hub."]);
@@ -19,6 +19,8 @@ export function PolicyBadges({ policy }: { policy: Policy }) {
   if (hold !== null) badges.push(["held", "on hold", `Nothing may be dropped: ${hold}`]);
   if (lag === "drop") badges.push(["drop", "drops", "Segments go when their time has come, also while somebody still needs them."]);
   if (undeclared === "refuse") badges.push(["typed", "typed", "Events of types that are not declared are refused."]);
+  if (matching !== "auto") badges.push(["matching", matching, `Registrations are found by the strategy ${matching}.`]);
+  if (quench) badges.push(["quench", "quenched", "Emitters may leave out events that nobody wants now."]);
   return (
     <Group gap={6} wrap="nowrap" component="span">
       {badges.map(([tone, label, about]) => (

@@ -3,6 +3,7 @@ import { Radio, Select, SimpleGrid, Stack, Switch, TextInput } from "@mantine/co
 import { errorAt } from "../api/problem";
 import { AmountInput, BYTES, EVENTS, TIMES } from "../parts/AmountInput";
 import { Section } from "../parts/Section";
+import { MatchingFields } from "./MatchingFields";
 import type { Policy } from "./streams";
 
 interface Props {
@@ -58,6 +59,7 @@ export function PolicyFields({ policy, isNew, error, onChange }: Props) {
           error={errorAt(error, "undeclared")}
         />
       </Section>
+      <MatchingFields policy={policy} isNew={isNew} error={error} onChange={onChange} />
     </>
   );
 }

@@ -7,6 +7,7 @@ import type { Loaded } from "../api/client";
 import { pathIn, useZone } from "../api/zone";
 import { Missing } from "../app/Missing";
 import { EventsTab } from "../events/EventsTab";
+import { InterestTab } from "../interest/InterestTab";
 import { Listening } from "../live/Listening";
 import { Loading } from "../parts/Loading";
 import { PageHeader } from "../parts/PageHeader";
@@ -20,9 +21,9 @@ import { PolicyBadges } from "./PolicyBadges";
 import { StreamPolicy } from "./StreamPolicy";
 import { oneStream, type Stream } from "./streams";
 
-const TABS = ["events", "live", "segments", "state", "policy"] as const;
+const TABS = ["events", "live", "interest", "segments", "state", "policy"] as const;
 type Tab = (typeof TABS)[number];
-const LABELS: Record<Tab, string> = { events: "Events", live: "Live", segments: "Segments", state: "State", policy: "Policy" };
+const LABELS: Record<Tab, string> = { events: "Events", live: "Live", interest: "Interest", segments: "Segments", state: "State", policy: "Policy" };
 const INTERVAL_MS = 3_000;
 
 /** One stream; the tab is in the path, so that it can be kept and shared. */
@@ -45,7 +46,7 @@ export function StreamPage() {
       />
       <Tabs value={tab} onChange={(next) => void navigate(pathIn(zone, `streams/${encodeURIComponent(stream)}/${next ?? ""}`))} keepMounted={false}>
         <Tabs.List mb="md" aria-label="About the stream">
-          {TABS.filter((one) => one !== "state" || data?.value.keyed || tab === "state").map((one) => (
+          {TABS.filter((one) => one === tab || hasTab(one, data?.value)).map((one) => (
             <Tabs.Tab key={one} value={one}>
               {LABELS[one]}
             </Tabs.Tab>
@@ -63,6 +64,12 @@ export function StreamPage() {
   );
 }
 
+/** Only a keyed stream has a state; only the hub writes to `system`. */
+function hasTab(tab: Tab, stream: Stream | undefined): boolean {
+  if (tab === "state") return stream?.keyed === true;
+  return tab !== "interest" || stream?.name !== "system";
+}
+
 function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, reload: () => Promise<{ data: Loaded<Stream> | undefined }>): ReactNode {
   const { name } = found.value;
   switch (tab) {
@@ -70,6 +77,8 @@ function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, reload: () => Pr
       return <EventsTab key={name} stream={name} />;
     case "live":
       return <Listening key={name} stream={name} />;
+    case "interest":
+      return <InterestTab key={name} zone={zone} stream={found.value} />;
     case "segments":
       return <SegmentsTab zone={zone} stream={found.value} />;
     case "state":

@@ -16,6 +16,8 @@ export const DEFAULTS: Policy = {
   hold: null,
   archive: false,
   undeclared: "accept",
+  matching: "auto",
+  quench: false,
 };
 
 const NAMES = Object.keys(DEFAULTS) as (keyof Policy)[];

@@ -3,8 +3,9 @@ import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { useEffect, useId, useRef } from "react";
 
+import frame from "../code/Frame.module.css";
+import { placeIn } from "../code/place";
 import { extensionsOf, setFaults } from "./editor";
-import { placeIn } from "./place";
 import classes from "./SchemaEditor.module.css";
 
 const LINE_PX = 20;
@@ -41,7 +42,7 @@ export function SchemaEditor({ label, description, value, readOnly, rows, faults
     const state = EditorState.create({
       doc: first.current,
       extensions: [
-        extensionsOf(readOnly, label, id),
+        extensionsOf({ label, describedBy: id, readOnly }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) told.current(update.state.doc.toString());
         }),
@@ -67,9 +68,9 @@ export function SchemaEditor({ label, description, value, readOnly, rows, faults
     <Input.Wrapper label={label} labelElement="div" description={description} error={faults.length > 0 && <Faults faults={faults} />} descriptionProps={{ id }}>
       <div
         ref={host}
-        className={classes.frame}
+        className={frame.frame}
         data-fault={faults.length > 0}
-        style={{ minHeight: rows * LINE_PX, marginTop: 6, marginBottom: 4 }}
+        style={{ minHeight: rows * LINE_PX }}
       />
     </Input.Wrapper>
   );

@@ -1,0 +1,50 @@
+import "uplot/dist/uPlot.min.css";
+
+import { useComputedColorScheme } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
+import uPlot from "uplot";
+
+import classes from "./Bars.module.css";
+import { barOptions } from "./chartOptions";
+
+const HEIGHT = 180;
+
+interface Props {
+  times: number[]; // where each span begins, in seconds of the epoch
+  width: number; // of each span, in seconds
+  values: number[];
+  reading: (at: number) => string; // of one span, for whoever points at it
+  label: string; // what it shows, with its sum
+}
+
+/** Counts over time, a bar for each span. */
+export function Bars({ times, width, values, reading, label }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(null);
+  const scheme = useComputedColorScheme();
+  const [at, setAt] = useState<number | null>(null);
+
+  useEffect(() => {
+    const host = frame.current;
+    if (host === null) return;
+    const drawn = new uPlot({ ...barOptions(host, width, setAt), width: host.clientWidth, height: HEIGHT }, [[], []], host);
+    plot.current = drawn;
+    const watching = new ResizeObserver(() => drawn.setSize({ width: host.clientWidth, height: HEIGHT }));
+    watching.observe(host);
+    return () => {
+      watching.disconnect();
+      drawn.destroy();
+    };
+  }, [width, scheme]);
+
+  useEffect(() => plot.current?.setData([times, values]), [times, values, width, scheme]);
+
+  return (
+    <div>
+      <div ref={frame} className={classes.frame} role="img" aria-label={label} />
+      <div className={classes.reading} aria-hidden>
+        {at === null || at >= times.length ? "" : reading(at)}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,68 @@
+/** How filters look in the languages that are texts, token by token; the hub alone knows what is right. */
+
+import { StreamLanguage, type StringStream } from "@codemirror/language";
+
+interface Prefix {
+  opened: boolean; // a parenthesis stands before: what comes is what is done
+}
+
+/** Of `(and (= type 'error) (> size 9))`; in propositional filters only `and` and `or` are words. */
+function prefixMode(words: RegExp): StreamLanguage<Prefix> {
+  return StreamLanguage.define<Prefix>({
+    startState: () => ({ opened: false }),
+    token: (stream, state) => {
+      if (stream.eatSpace()) return null;
+      if (stream.eat("(")) {
+        state.opened = true;
+        return "bracket";
+      }
+      const opened = state.opened;
+      state.opened = false;
+      if (stream.eat(")")) return "bracket";
+      return atom(stream) ?? (opened && stream.match(words) ? "keyword" : nameIn(stream));
+    },
+  });
+}
+
+function atom(stream: StringStream): string | null {
+  if (stream.match(/^"(?:[^"\\]|\\.)*"?/) || stream.match(/^'[^\s()"'`]*/)) return "string";
+  if (stream.match(/^`(?:[^`\\]|\\.)*`?/)) return "variableName";
+  if (stream.match(/^-?\d[\d.]*(?:[eE][+-]?\d+)?(?=[\s()]|$)/)) return "number";
+  return stream.match(/^(?:true|false|null)(?=[\s()]|$)/) ? "bool" : null;
+}
+
+function nameIn(stream: StringStream): string {
+  if (!stream.match(/^[^\s()"'`]+/)) stream.next();
+  return "variableName";
+}
+
+const predicate = prefixMode(/^[^\s()"'`]+/);
+const propositional = prefixMode(/^(?:and|or)(?=[\s()]|$)/);
+
+/** Of `Ev1: MyAlarm | $Priority > 5`. */
+const ready = StreamLanguage.define<{ types: boolean }>({
+  startState: () => ({ types: true }),
+  token: (stream, state) => {
+    if (stream.eatSpace()) return null;
+    if (stream.eat("|")) {
+      state.types = false;
+      return "keyword";
+    }
+    if (stream.match(/^'(?:[^'\\]|\\.)*'?/)) return "string";
+    if (state.types) return typeIn(stream);
+    if (stream.match(/^\$(?:'(?:[^'\\]|\\.)*'?|[\w.]*)/)) return "variableName";
+    if (stream.match(/^\d[\d.]*(?:[eE][+-]?\d+)?/)) return "number";
+    if (stream.match(/^(?:and|or|not|in|exist)\b/)) return "keyword";
+    if (stream.match(/^(?:TRUE|FALSE)\b/)) return "bool";
+    stream.next();
+    return null;
+  },
+});
+
+function typeIn(stream: StringStream): string | null {
+  if (stream.match(/^[\w.*-]+(?:::[\w.*-]+)?(?![\w.*-]|\s*:)/)) return "typeName";
+  if (!stream.match(/^\w+/)) stream.next();
+  return null;
+}
+
+export const MODES = { predicate, propositional, ready } as const;
