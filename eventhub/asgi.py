@@ -34,6 +34,9 @@ from delivery.sessions.consumer import SocketDoor  # noqa: E402 - needs Django s
 from delivery.sessions.keeper import Keeper  # noqa: E402
 from delivery.sessions.listening import Sources  # noqa: E402
 from delivery.sessions.table import listen_doors  # noqa: E402
+from registrations.bulk.table import BULK_DOORS  # noqa: E402
+from registrations.closure.table import closure_doors  # noqa: E402
+from registrations.understand.table import UNDERSTAND_DOORS  # noqa: E402
 
 
 class Application:
@@ -65,9 +68,16 @@ class Application:
         keeper = Keeper(hub.gate)
         keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
-        sources = Sources(hub.log, hub.gate, hub.feed, SystemClock(), hub.book)
+        clock = SystemClock()
+        sources = Sources(hub.log, hub.gate, hub.feed, clock, hub.book, hub.closures)
         archive = archive_of(hub.env.archive_url)
-        doors = (*DOORS, *listen_doors(sources, keeper, archive))
+        doors = (
+            *DOORS,
+            *BULK_DOORS,
+            *UNDERSTAND_DOORS,
+            *closure_doors(hub.gate, hub.closures),
+            *listen_doors(sources, keeper, archive),
+        )
         house = House(hub.log, hub.gate, hub.book, hub.env.redis_url)
         self._http = _with_cors(Doors(_django, doors, house), hub)
         self._websocket = SocketDoor(sources, keeper)

@@ -20,6 +20,7 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.retention import Rooms
 from eventhub.eventlog.upkeep import Upkeep
 from eventhub.types.book import Book
+from registrations.closure.live import Closures
 from registrations.feed import Feed
 
 
@@ -30,6 +31,7 @@ class Hub(NamedTuple):
     gate: Gate
     feed: Feed
     book: Book
+    closures: Closures
     env: Env
 
 
@@ -48,16 +50,18 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
         feed = Feed(log)
         book = Book(log)
+        closures = Closures(log, feed)
         upkeep = open_upkeep(env)
         log.admit = upkeep.admit
         tasks = [
             asyncio.create_task(endless("gate", gate.run)),
             asyncio.create_task(endless("feed", feed.run)),
             asyncio.create_task(endless("types", book.run)),
+            asyncio.create_task(endless("listens", closures.listens.run)),
             asyncio.create_task(endless("upkeep", upkeep.run)),
         ]
         try:
-            yield Hub(log, gate, feed, book, env)
+            yield Hub(log, gate, feed, book, closures, env)
         finally:
             for task in tasks:
                 task.cancel()

@@ -69,6 +69,11 @@ FORWARD_LAG_S = Gauge(
     ["stream"],
     multiprocess_mode="livemax",
 )
+MATCH_WORK = Counter(
+    "eventhub_match_work",
+    "What matching events takes, by stream, strategy and kind of work.",
+    ["stream", "strategy", "work"],
+)
 CALLBACK_ATTEMPTS = Counter("eventhub_callback_attempts", "Callbacks tried.", ["outcome"])
 CALLBACK_CANCELLED = Counter(
     "eventhub_callback_cancelled", "Deliveries cancelled because their endpoint was deleted."
@@ -78,6 +83,12 @@ CALLBACK_LATE_RESULTS = Counter(
 )
 CALLBACK_SLOTS = Gauge(
     "eventhub_callback_slots", "Callbacks under way in all workers.", multiprocess_mode="livesum"
+)
+UNDERSTAND_S = Histogram(
+    "eventhub_understand_seconds",
+    "Time of checks, explanations, searches for matches and dry runs.",
+    ["what"],
+    buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 
 ARCHIVED_EVENTS = Counter("eventhub_archived_events", "Events written to the archive.")

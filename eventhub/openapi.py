@@ -19,6 +19,9 @@ from delivery.sessions.table import LISTEN_DOORS, LISTEN_SCHEMAS
 from eventhub import errors
 from eventhub.access.problems import problem_response
 from eventhub.doors.table import DOORS, component_schemas
+from registrations.bulk.table import BULK_DOORS
+from registrations.closure.table import CLOSURE_DOORS, CLOSURE_SCHEMAS
+from registrations.understand.table import UNDERSTAND_DOORS, UNDERSTAND_SCHEMAS
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _LINK = re.compile(r"\[`(\w+)`\]\(/docs/errors#\w+\)")
@@ -39,10 +42,12 @@ def add_doors(
     result: dict[str, Any], generator: SchemaGenerator, request: Any, public: bool
 ) -> dict[str, Any]:
     """drf-spectacular's postprocessing hook: the doors' operations join the document."""
-    for door in (*DOORS, *LISTEN_DOORS):
+    for door in (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS):
         result["paths"].setdefault(door.path, {})[door.method.lower()] = door.operation()
     components = result.setdefault("components", {})
-    components.setdefault("schemas", {}).update({**component_schemas(), **LISTEN_SCHEMAS})
+    components.setdefault("schemas", {}).update(
+        {**component_schemas(), **CLOSURE_SCHEMAS, **LISTEN_SCHEMAS, **UNDERSTAND_SCHEMAS}
+    )
     result["paths"] = dict(sorted(result["paths"].items()))
     return result
 

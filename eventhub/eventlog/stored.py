@@ -30,6 +30,7 @@ class StreamInfo(NamedTuple):
     undeclared: str = "accept"  # or refuse: events of undeclared types
     retain_events: int | None = None  # how much a transient stream keeps
     retain_bytes: int | None = None
+    quench: bool = False  # emitters may leave out what nobody wants, so who listens must be known
 
 
 class ArchivedSegment(NamedTuple):
@@ -52,6 +53,7 @@ class Stored:
         "frame_json",
         "mask",
         "payload",
+        "restricted",
         "segment",
         "sequence",
     )
@@ -66,6 +68,7 @@ class Stored:
         self.payload = payload
         self._event: Event | None = None
         self.frame_json: str | None = None  # made by the first JSON reader, shared by all
+        self.restricted: bool | None = None  # whether all may be told, if a reader has looked
 
     @property
     def cursor(self) -> Cursor:
@@ -76,6 +79,13 @@ class Stored:
         if self._event is None:
             self._event = protobuf_codec.decode(self.payload)
         return self._event
+
+    def derived(self, event: Event) -> "Stored":
+        """What is told in its place: another event, which the log gave the same."""
+        payload = protobuf_codec.encode(event)
+        found = Stored(self.segment, self.sequence, self.mask, self.appended_at_us, payload)
+        found._event = event
+        return found
 
     @property
     def json(self) -> str:

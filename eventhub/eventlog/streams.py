@@ -22,6 +22,9 @@ Connection = psycopg.Connection[Any]
 
 
 Durability = Literal["sync", "async", "transient"]
+Matching = Literal[
+    "auto", "access", "index", "counting", "sig", "memo", "lattice", "compile", "scan"
+]
 
 
 class StreamPolicy(NamedTuple):
@@ -44,6 +47,8 @@ class StreamPolicy(NamedTuple):
     hold: str | None = None  # why nothing may be dropped
     archive: bool = False  # sealed segments are archived, and leave the database only then
     undeclared: Literal["accept", "refuse"] = "accept"  # events of undeclared types
+    matching: Matching = "auto"  # the strategy that finds the registrations of its events
+    quench: bool = False  # an emitter may leave out events that nobody wants now
 
 
 class StreamRow(NamedTuple):

@@ -14,6 +14,9 @@ from django.urls import URLPattern, get_resolver
 from delivery.sessions import messages
 from delivery.sessions.table import LISTEN_DOORS
 from eventhub.doors.table import DOORS
+from registrations.bulk.table import BULK_DOORS
+from registrations.closure.table import CLOSURE_DOORS
+from registrations.understand.table import UNDERSTAND_DOORS
 from tests.live import Answer, LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
@@ -125,6 +128,10 @@ class World:
             [made] = owner.register({**wanted, "streams": streams, "endpoint": endpoint}, key=key)
             self.marks[f"<{kind}ticket>"] = str(made["id"])
             self.marks[f"<{kind}endpoint>"] = str(endpoint)
+        for kind, key, name in (("", zone.admin, "used"), ("their", them, "theirs")):
+            made = zone.hub.call("POST", "/v1/registration-groups", {"name": name}, key=key).json
+            self.marks[f"<{kind}group>"] = str(made["id"])
+            zone.register({**wanted, "streams": ["orders"], "group": name, "key": "taken"}, key=key)
 
     def _settle(self) -> None:
         """Until what is to be expired is, and the maintainer has made its partition."""
@@ -192,11 +199,14 @@ class World:
         return found.hexdigest()
 
 
+_HOT = (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+
+
 def routes() -> frozenset[str]:
     """Every door there is, as `METHOD /path/{parameter}`: the table of the hot doors, Django's
     routes, and the messages of the websocket.
     """
-    found = {f"{door.method} {door.path}" for door in (*DOORS, *LISTEN_DOORS)}
+    found = {f"{door.method} {door.path}" for door in _HOT}
     found.update(_django_routes(get_resolver().url_patterns, "/"))
     found.add("GET /v1/ws")
     ops = (message.__struct_config__.tag for message in get_args(messages.Incoming))

@@ -24,6 +24,7 @@ from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.log import Log
 from eventhub.types.book import Book
+from registrations.closure.live import Closures
 from registrations.feed import Feed
 from tests.acceptance.wire import JSON, PROTOBUF, session, until
 from tests.live import LiveHub
@@ -221,7 +222,8 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
         following = [asyncio.create_task(gate.run()), asyncio.create_task(feed.run())]
         try:
             await until(gate.fresh)
-            sources = Sources(log, gate, feed, SystemClock(), Book(log))
+            closures = Closures(log, feed)
+            sources = Sources(log, gate, feed, SystemClock(), Book(log), closures)
             local = LocalHub(sources, asked.key)
             async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]
                 async for one in events:

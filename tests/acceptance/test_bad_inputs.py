@@ -8,18 +8,23 @@ from eventhub import errors
 from eventhub.openapi import all_errors
 from tests.acceptance import (
     test_bad_inputs_emit,
+    test_bad_inputs_groups,
+    test_bad_inputs_interest,
     test_bad_inputs_listen,
     test_bad_inputs_management,
     test_bad_inputs_open,
     test_bad_inputs_registrations,
     test_bad_inputs_socket,
     test_bad_inputs_types,
+    test_bad_inputs_understanding,
     test_bad_inputs_wire,
 )
 from tests.acceptance.bad_inputs import EVENT, World, routes
 
 CASES = (
     *test_bad_inputs_emit.CASES,
+    *test_bad_inputs_groups.CASES,
+    *test_bad_inputs_interest.CASES,
     *test_bad_inputs_listen.CASES,
     *test_bad_inputs_management.CASES,
     *test_bad_inputs_open.CASES,
@@ -27,6 +32,7 @@ CASES = (
     *test_bad_inputs_socket.HANDSHAKES,
     *test_bad_inputs_socket.MESSAGES,
     *test_bad_inputs_types.CASES,
+    *test_bad_inputs_understanding.CASES,
     *test_bad_inputs_wire.CASES,
 )
 # What a caller cannot bring about by one bad request: the hub's own troubles, and what takes more.
@@ -49,6 +55,10 @@ NOT_TRIED = {
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
     "listen_exists",  # see test_listen_of_a_name_that_is_taken
+    "match_index_damaged",  # no door reads one
+    "match_index_absent",
+    "match_index_refused",
+    "interest_exists",  # see test_interest_of_a_name_that_is_taken
 }
 
 

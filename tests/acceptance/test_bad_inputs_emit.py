@@ -111,7 +111,7 @@ WHAT = (
     field("domain", "invalid_field", 17),
     field("type", "invalid_field", None),
     field("type", "field_too_long", "x" * 2_000),
-    field("audience", "unknown_field", ["a"]),
+    field("audience", "invalid_field", "ops"),
     field("hop_limit", "unknown_field", 3),
     field("sequence", "unknown_field", 3),
     field("source", "unknown_field", "another client"),

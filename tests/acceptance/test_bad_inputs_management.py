@@ -11,6 +11,9 @@ import pytest
 from delivery.sessions.table import LISTEN_DOORS
 from eventhub import limits
 from eventhub.doors.table import DOORS
+from registrations.bulk.table import BULK_DOORS
+from registrations.closure.table import CLOSURE_DOORS
+from registrations.understand.table import UNDERSTAND_DOORS
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -23,6 +26,7 @@ PARAMETERS = {
     "delivery": "1.1.1.1.0",
     "registration": "<ticket>",
     "endpoint": "<endpoint>",
+    "group": "<group>",
     "key": "a/b",
     "domain": "shop",
     "type": "order.placed",
@@ -34,12 +38,14 @@ UNKNOWN = {  # what no name can be is not there
     "delivery": "unknown_delivery",
     "registration": "unknown_registration",
     "endpoint": "unknown_endpoint",
+    "group": "unknown_group",
 }
 TEXTS = {"key", "domain", "type", "version"}  # no names: nearly any text may stand there
 OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
 TAKES_BODY = ("POST", "PUT", "PATCH")
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
-HOT = {f"{door.method} {door.path}" for door in (*DOORS, *LISTEN_DOORS)}
+_DOORS = (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+HOT = {f"{door.method} {door.path}" for door in _DOORS}
 MANAGED = sorted(
     route for route in routes() - HOT if " /v1/" in route and route not in (EMIT, "GET /v1/ws")
 )

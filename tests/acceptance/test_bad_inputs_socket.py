@@ -21,6 +21,7 @@ UPGRADE = {
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
 LISTEN = {"op": "listen", "listen": "a", "stream": "orders"}
+INTEREST = {"op": "interest", "interest": "i", "stream": "orders"}
 ACK = {"op": "ack", "listen": "b"}
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
@@ -144,6 +145,16 @@ MESSAGES = (
     listen("attributes that are none", "invalid_field", "attributes", attributes=[]),
     listen("nested attribute", "invalid_field", "attributes.a", attributes={"a": {"b": 1}}),
     listen("65 pairs", "field_too_long", "attributes", attributes={f"n{n}": n for n in range(65)}),
+    listen("unknown language", "unknown_language", "language", language="sql", filter="x"),
+    listen("language a number", "invalid_field", "language", language=7, filter="x"),
+    listen("filter without its language", "invalid_field", "language", filter="x"),
+    listen("language without a filter", "missing_field", "filter", language="ready"),
+    listen("filter that is none", "filter_syntax", "filter", language="predicate", filter="("),
+    listen("object for a text", "invalid_field", "filter", language="ready", filter={}),
+    listen("filter beside a body", "body_not_filterable", "body", language="predicate",
+           filter="true", body=1),
+    listen("filter too large", "filter_too_large", "filter", language="propositional",
+           filter="(and " + " ".join(f"(or a{n} b{n} c{n})" for n in range(100)) + ")"),
     listen("window of 0", "invalid_field", "window", seen=False, window=0),
     listen("wide window", "invalid_field", "window", seen=False, window=10_001),
     bad("nobody's", "stop", {"op": "stop", "listen": "b"}, "unknown_listen", listen="b"),
@@ -153,6 +164,14 @@ MESSAGES = (
     bad("below 0", "ack", {**ACK, "sequence": -1}, "invalid_field", "sequence"),
     bad("a text", "ack", {**ACK, "sequence": "1"}, "invalid_field", "sequence"),
     bad("beyond", "ack", {**ACK, "sequence": 1 << 64}, "number_out_of_range", "sequence"),
+    bad("no stream", "interest", {"op": "interest", "interest": "i"}, "missing_field", "stream"),
+    bad("no grant", "interest", INTEREST, "forbidden", key="listener"),
+    bad("the hub's own", "interest", {**INTEREST, "stream": "system"}, "forbidden"),
+    bad("unknown stream", "interest", {**INTEREST, "stream": "nowhere"}, "unknown_stream"),
+    bad("no shape", "interest", {**INTEREST, "shape": []}, "invalid_field", "shape"),
+    bad("no audience", "interest", {**INTEREST, "audience": []}, "invalid_field", "audience"),
+    bad("nobody's", "still", {"op": "still", "interest": "i"}, "unknown_interest"),
+    bad("nobody's", "forget", {"op": "forget", "interest": "i"}, "unknown_interest"),
     bad("a number", "ping", {"op": "ping", "id": 17}, "invalid_field", "id"),
     bad("long", "ping", {"op": "ping", "id": "x" * 65}, "field_too_long", "id"),
     bad("unknown field", "pong", {"op": "pong", "at": 1}, "unknown_field", "at"),
@@ -235,6 +254,15 @@ async def test_listen_of_a_name_that_is_taken(world: World) -> None:
         await send(opened, LISTEN)
         answer = await receive(opened)
         assert (answer["op"], answer["code"], answer["listen"]) == ("error", "listen_exists", "a")
+
+
+async def test_interest_of_a_name_that_is_taken(world: World) -> None:
+    async with socket(world) as opened:
+        await send(opened, INTEREST)
+        assert (await receive(opened))["op"] == "interest"
+        await send(opened, INTEREST)
+        answer = await receive(opened)
+        assert (answer["code"], answer["interest"]) == ("interest_exists", "i")
 
 
 async def test_one_listen_too_many(world: World) -> None:

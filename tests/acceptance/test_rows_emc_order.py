@@ -17,6 +17,7 @@ from eventhub.client.types import Cursor, Delivered, HubProblem, Start
 from eventhub.clock import SystemClock
 from eventhub.eventlog.log import Log
 from eventhub.types.book import Book
+from registrations.closure.live import Closures
 from registrations.feed import Feed
 from tests.acceptance.wire import EVENT, Emitter, Session, numbered, session, until
 from tests.live import LiveHub, LiveZone
@@ -32,7 +33,10 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
         following = asyncio.create_task(gate.run())
         try:
             await until(gate.fresh)
-            yield LocalHub(Sources(log, gate, Feed(log), SystemClock(), Book(log)), zone.admin)
+            feed = Feed(log)
+            closures = Closures(log, feed)
+            sources = Sources(log, gate, feed, SystemClock(), Book(log), closures)
+            yield LocalHub(sources, zone.admin)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

@@ -93,6 +93,7 @@ def test_a_sequence_that_begins_anew_repeats_no_event(zone: LiveZone) -> None:
 CONTROLS: dict[str, tuple[Any, Any, Any]] = {  # default, given, shown
     "channels": (["default"], ["disk"], ["disk"]),
     "destinations": ([], ["tester"], ["tester"]),
+    "audience": ([], ["ops"], ["ops"]),
     "expires_at": (None, "2999-01-01T00:00:00Z", "2999-01-01T00:00:00.000000Z"),
     "priority": (0, -7, -7),
     "security_level": ("med", "low", "low"),
@@ -103,6 +104,7 @@ CONTROLS: dict[str, tuple[Any, Any, Any]] = {  # default, given, shown
 def test_each_control_has_a_default_that_an_explicit_value_overrides(zone: LiveZone) -> None:
     zone.create_stream("fox")
     zone.define_channel("disk", 2)
+    zone.hub.call("PATCH", "/v1/clients/tester", {"groups": ["ops"]}, key=zone.admin)
     given = {name: value for name, (_, value, _) in CONTROLS.items()}
     assert emit(zone, EVENT, {**EVENT, **given}).status == 200
     plain, explicit = shown(zone, 1), shown(zone, 2)

@@ -85,8 +85,32 @@ class World:
         with psycopg.connect(self.url) as connection, connection.transaction():
             return append_in(connection, drafts)
 
+    def group(self) -> int:
+        [[made]] = self.sql(
+            "INSERT INTO registration_groups (zone_id, client_id, name)"
+            " VALUES (%s, %s, gen_random_uuid()::text) RETURNING id",
+            *(self.zone, self.client),
+        )
+        return int(made)
+
+    def suspend(self, group: int, on: list[int], *, resume: bool = False) -> None:
+        """Suspend or resume a group whose registrations are, or were, on some streams."""
+        with psycopg.connect(self.url) as connection, connection.transaction():
+            barrier = self._barrier(connection, on)
+            connection.execute(
+                "UPDATE suspensions SET until_barrier = %s WHERE group_id = %s"
+                if resume
+                else "INSERT INTO suspensions (from_barrier, group_id) VALUES (%s, %s)",
+                (barrier, group),
+            )
+            self._tell(connection, "registration_group.changed", {"group": group}, barrier)
+
     def register(
-        self, on: int | list[int], endpoints: list[int], type: str | None = None
+        self,
+        on: int | list[int],
+        endpoints: list[int],
+        type: str | None = None,
+        group: int | None = None,
     ) -> list[int]:
         """A registration for each endpoint, in one change; their tickets."""
         ids = [on] if isinstance(on, int) else on
@@ -100,11 +124,12 @@ class World:
                 "  (SELECT id, row_number() OVER (ORDER BY id) AS n FROM made) AS m"
                 "  JOIN unnest(%s::bigint[]) WITH ORDINALITY AS e (endpoint, n) USING (n))"
                 " INSERT INTO registration_versions (registration_id, number, streams, language,"
-                "  filter, endpoint_id, from_barrier)"
-                " SELECT id, 1, %s::bigint[], 'pairs', %s, endpoint, %s FROM paired"
+                "  filter, endpoint_id, from_barrier, group_id)"
+                " SELECT id, 1, %s::bigint[], 'pairs', %s, endpoint, %s, %s FROM paired"
                 " RETURNING registration_id",
-                (self.zone, self.client, self.session, endpoints, endpoints, ids, filter, barrier),
-            )
+                (self.zone, self.client, self.session, endpoints, endpoints, ids, filter, barrier,
+                 group),
+            )  # fmt: skip
             tickets = sorted(row[0] for row in made.fetchall())
             self._announce(connection, "registration.created", tickets[:1], barrier)
             return tickets
@@ -160,11 +185,14 @@ class World:
     def _announce(
         self, connection: psycopg.Connection[Any], type: str, tickets: list[int], barrier: int
     ) -> None:
-        told = [
-            Event("eventhub", type, {"registration": ticket, "barrier": barrier})
-            for ticket in tickets
-        ]
-        append_in(connection, [Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, encode(one)) for one in told])
+        for ticket in tickets:
+            self._tell(connection, type, {"registration": ticket}, barrier)
+
+    def _tell(
+        self, connection: psycopg.Connection[Any], type: str, what: dict[str, int], barrier: int
+    ) -> None:
+        told = Event("eventhub", type, {**what, "barrier": barrier})
+        append_in(connection, [Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, encode(told))])
 
 
 class ForwardProcess:

@@ -120,7 +120,7 @@ def test_registrations_are_taken_in_without_a_rebuild(
     [endpoint] = world.endpoints()
     tickets = world.register(stream_id, [endpoint])
     running = start()
-    loaded = f"reason=lease stream={stream_id} "
+    loaded = f"reason=lease strategy=auto stream={stream_id} "
     eventually(lambda: loaded in running.log(), "the matcher is there")
     expected: Owed = []
     for sequence in range(1, 21):

@@ -7,8 +7,11 @@ import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
+from delivery.forward.zone import Zones
+from eventhub.access.groups import Groups
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
+from eventhub.types.book import Book
 from registrations.feed import Feed
 from tests.integration.forward_world import World, world_database
 
@@ -23,7 +26,7 @@ async def interests(world: World) -> AsyncIterator[Interests]:
         feed = Feed(log)
         task = asyncio.create_task(feed.run())
         await feed.confirm()
-        yield Interests(log, feed, lambda: None)
+        yield Interests(log, feed, Zones(Book(log), Groups(log)), lambda: None)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -95,3 +98,26 @@ async def test_changes_while_the_tables_are_read_are_not_lost(
     assert tickets
     assert owed[endpoint] == tickets
     assert len(owed) == 3_001
+
+
+async def test_a_group_is_known_with_the_first_of_its_registrations(
+    world: World, interests: Interests
+) -> None:
+    """It sleeps for those that join it asleep, and has never slept where none was meanwhile."""
+    here, there, group = world.stream(), world.stream(), world.group()
+    [endpoint] = world.endpoints()
+    leases = Lease(here, 1), Lease(there, 1)
+    for lease in leases:
+        await interests.open(lease, 0)
+
+    async def owed(lease: Lease, sequence: int) -> list[int]:
+        return (await interests.current(lease)).owed(EVENT, sequence).get(endpoint, [])
+
+    world.suspend(group, [])
+    [one] = world.register(here, [endpoint], group=group)
+    assert await owed(leases[0], 1) == []
+    world.emit(here, "a")
+    world.suspend(group, [here], resume=True)
+    [other] = world.register(there, [endpoint], group=group)
+    assert [await owed(leases[0], sequence) for sequence in (1, 2)] == [[], [one]]
+    assert await owed(leases[1], 1) == [other]

@@ -60,8 +60,8 @@ def owe(world: World, stream_id: int, state: str, *, claim_s: int | None = None)
     [appended] = world.emit(stream_id, "a")
     [[group]] = world.sql(
         "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
-        " registrations, state, claim, next_attempt_at)"
-        " SELECT s.group_id, 7, s.id, %s, s.stream_id, '{1}', %s,"
+        " registrations, shape, state, claim, next_attempt_at)"
+        " SELECT s.group_id, 7, s.id, %s, s.stream_id, '{1}', '{11}', %s,"
         "  CASE WHEN %s::integer IS NULL THEN NULL ELSE gen_random_uuid() END,"
         "  now() + make_interval(secs => COALESCE(%s, 0))"
         " FROM segments s WHERE s.uuid = %s::uuid RETURNING group_id",
@@ -97,11 +97,11 @@ async def test_pending_deliveries_move_with_their_events_bytes(
     assert await retire_deliveries_group(connection, old)
     assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
     found = world.sql(
-        "SELECT group_id, sequence, state, claim, payload IS NOT NULL FROM deliveries"
+        "SELECT group_id, sequence, state, claim, shape, payload IS NOT NULL FROM deliveries"
         " WHERE stream_id = %s ORDER BY sequence",
         stream_id,
     )
-    assert found == [(new, at, "pending", None, True) for at in (1, 4, 5)]
+    assert found == [(new, at, "pending", None, [11], True) for at in (1, 4, 5)]
     first = "SELECT payload FROM deliveries WHERE stream_id = %s AND sequence = 1"
     assert world.sql(first, stream_id) == [(payload,)]
 

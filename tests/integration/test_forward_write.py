@@ -124,6 +124,35 @@ async def test_a_fan_out_is_expanded_by_anybody_each_delivery_once(
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
 
 
+async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
+    world: World, connection: Connection
+) -> None:
+    """Versions of registrations: of some endpoints, of one in the middle, of none; as rows and as a
+    fan-out.
+    """
+    many = limits.FANOUT_ENDPOINTS_MIN + 6_000
+    shapes = {1: [11], 3: [31, 32], 5_002: [7], many: [8, 9]}
+    for count in (4, many):
+        async with forwarder(connection) as leases:
+            lease, place, where = await leased(world, connection, leases)
+            owed = {at: [at] for at in range(1, count + 1)}
+            last = Cursor(place.segment, 2)
+            event = due(place, where, 1, owed)._replace(shapes=shapes)
+            plain = due(place, where, 2, {1: [1]})
+            for piece in pieces(place, [event, plain], last):
+                assert await write(connection, lease, place, piece)
+                place = piece.to
+            while await expand(connection):
+                pass
+            found = world.sql(
+                "SELECT sequence, endpoint_id, shape FROM deliveries WHERE stream_id = %s"
+                " AND shape IS NOT NULL ORDER BY endpoint_id",
+                lease.stream_id,
+            )
+            assert found == [(1, at, shape) for at, shape in shapes.items() if at <= count]
+            assert len(world.deliveries(lease.stream_id)) == count + 1
+
+
 async def test_the_setting_of_an_endpoint_counts_when_the_row_is_written(
     world: World, connection: Connection
 ) -> None:

@@ -72,7 +72,8 @@ def test_a_registration_is_shown_as_it_was_made() -> None:
     barrier = rows("SELECT max(id) FROM barriers")[0][0]
     assert type == "registration.created"
     assert told == {"zone": "default", "client": "tester", "registration": found["id"],
-                    "version": 1, "barrier": barrier, "streams": ["returns", "orders"]}  # fmt: skip
+                    "version": 1, "barrier": barrier, "streams": ["returns", "orders"],
+                    "suspended": False, "group": None, "key": None}  # fmt: skip
 
 
 def test_a_list_is_made_at_one_barrier_with_one_event_each() -> None:

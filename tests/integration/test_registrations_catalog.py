@@ -115,7 +115,10 @@ async def test_of_system_the_zones_own_events_and_the_whole_hubs_are_wanted(
     [version] = await catalog.versions_of_registrations(connection, [made["id"]], 1, 0)
     assert version.specs == (Spec(None, "key.revoked"),)
     of: list[dict[str, str]] = [{"zone": zone.name}, {"zone": "another"}, {}]  # {}: the hub's
-    told = [version.may_tell(Event("eventhub", "key.revoked", each)) for each in of]
+    told = [
+        version.may_tell(Event("eventhub", "key.revoked", each), lambda _: frozenset())
+        for each in of
+    ]
     assert told == [True, False, True]
     assert version.since == made["from"]["system"]["sequence"]
 

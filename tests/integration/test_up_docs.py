@@ -68,8 +68,19 @@ def test_every_command_of_the_page_about_the_api_works(hub: Hub) -> None:
 
 def test_every_command_of_the_page_about_registrations_works(hub: Hub) -> None:
     said = run(hub, commands("registrations.md"))
-    assert said.count('"from"') == 8  # made twice, shown, two more, changed, two listed
+    # shown, made, two more, changed, suspended, resumed, in a group, its list, and six listed
+    assert said.count('"from"') == 15
+    assert '"done":true,"through":4,"created":2,"changed":1,"ended":0,"repeated":0' in said
     assert said.count("whsec_") == 1  # kept in the shell, and shown by it
+
+
+def test_every_command_of_the_page_about_understanding_works(hub: Hub) -> None:
+    said = run(hub, commands("understanding.md"))
+    assert '"variable":"Ev1"' in said
+    assert "must not hold, and does: size is there" in said
+    assert '"name":"from","held":false' in said
+    assert said.count('"stopped":"end"') == 2
+    assert '{"op":"end"' in said
 
 
 def test_every_command_of_the_page_about_endpoints_works(hub: Hub) -> None:

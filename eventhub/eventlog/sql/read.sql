@@ -71,5 +71,5 @@ SELECT (extract(epoch FROM appended_at) * 1000000)::bigint
   FROM events WHERE group_id = %s AND segment_id = %s AND sequence = %s
 
 -- name: find_stream
-SELECT id, zone_id, name, durability, keyed, undeclared, retain_events, retain_bytes
+SELECT id, zone_id, name, durability, keyed, undeclared, retain_events, retain_bytes, quench
   FROM streams WHERE zone_id IS NOT DISTINCT FROM %s AND name = %s

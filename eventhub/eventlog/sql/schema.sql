@@ -20,6 +20,9 @@ CREATE TABLE streams (
     hold               text,                  -- why nothing may be dropped (legal hold); null: none
     archive            boolean NOT NULL DEFAULT false,    -- sealed segments are archived, and dropped only when they are
     undeclared         text NOT NULL DEFAULT 'accept' CHECK (undeclared IN ('accept', 'refuse')),  -- events of undeclared types
+    matching           text NOT NULL DEFAULT 'auto',      -- the strategy that finds the registrations of its events
+    quench             boolean NOT NULL DEFAULT false,    -- an emitter may leave out what nobody wants
+    unquenched_at      timestamptz NOT NULL DEFAULT '-infinity', -- when its policy last changed while that was so
     boot_segment       uuid,                  -- the last event before the hub's last start; null: it was made since
     boot_sequence      bigint,
     created_at         timestamptz NOT NULL DEFAULT now(),

@@ -11,8 +11,9 @@ SELECT count(*) FROM streams WHERE zone_id = %s
 -- The row, its first segment and its head (a transient stream has neither); nothing if the zone has the name.
 WITH opened AS (
     INSERT INTO streams (zone_id, name, durability, segment_events_max, segment_bytes_max, segment_age_s_max, keyed, restate,
-                         retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+                         retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared, matching,
+                         quench)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (zone_id, name) DO NOTHING
     RETURNING id, durability
 ), segment AS (
@@ -29,13 +30,14 @@ SELECT id FROM opened
 -- All but the durability, which is for good.
 UPDATE streams
    SET segment_events_max = %s, segment_bytes_max = %s, segment_age_s_max = %s, keyed = %s, restate = %s,
-       retain_events = %s, retain_bytes = %s, retain_age_s = %s, on_lag = %s, hold = %s, archive = %s, undeclared = %s
+       retain_events = %s, retain_bytes = %s, retain_age_s = %s, on_lag = %s, hold = %s, archive = %s, undeclared = %s,
+       matching = %s, unquenched_at = CASE WHEN quench THEN unquenched_at ELSE now() END, quench = %s
  WHERE id = %s
 
 -- name: find_stream
 -- Of a zone, or the hub-wide `system`. The position of a transient stream is null here.
 SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_bytes_max, s.segment_age_s_max, s.keyed, s.restate,
-       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared,
+       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared, s.matching, s.quench,
        (extract(epoch FROM s.created_at) * 1000000)::bigint, s.boot_segment::text, s.boot_sequence,
        h.segment::text, h.first, h.sequence,
        COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
@@ -45,7 +47,7 @@ SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_by
 -- name: list_streams
 -- A page by name.
 SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_bytes_max, s.segment_age_s_max, s.keyed, s.restate,
-       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared,
+       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared, s.matching, s.quench,
        (extract(epoch FROM s.created_at) * 1000000)::bigint, s.boot_segment::text, s.boot_sequence,
        h.segment::text, h.first, h.sequence,
        COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
@@ -67,7 +69,7 @@ SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL
 
 -- name: policies
 SELECT id, durability, segment_events_max, segment_bytes_max, segment_age_s_max, keyed, restate,
-       retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared
+       retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared, matching, quench
   FROM streams WHERE id = ANY (%s::bigint[])
 
 -- name: left_segments

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from eventhub import errors, limits
-from eventhub.access.parsers import parse_object
+from eventhub.access.strict_json import parse_object
 
 
 def test_an_object_is_read_as_it_is() -> None:

@@ -24,6 +24,8 @@ def stored(**fields: Any) -> bytes:
         {"expires_at_us": 2**62},
         {"destinations": ("a",)},
         {"destinations": ("a" * 1_000, "b")},
+        {"audience": ("ops",)},
+        {"audience": ("a" * 1_000, "b"), "body": b"x" * 5_000, "content_type": "x/y"},
         {"expires_at_us": 7, "destinations": ("a",), "body": b"x", "content_type": "x/y"},
     ],
 )

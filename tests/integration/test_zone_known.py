@@ -1,0 +1,116 @@
+"""What a forwarder knows of a zone is exact for a batch that was read, however late its news come:
+the groups of clients and the declared types.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+import pytest
+
+from delivery.forward.zone import Zone, Zones
+from eventhub.access.groups import Groups
+from eventhub.event.envelope import Event
+from eventhub.eventlog.append import append_in
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.types.book import Book
+from tests.acceptance.wire import until
+from tests.integration.forward_world import World, world_database
+
+world = pytest.fixture(scope="module")(world_database)
+_numbers = itertools.count()
+FOR_OPS = Event("d", "t", {}, audience=("ops",))
+
+
+@asynccontextmanager
+async def process(world: World, *, follows: bool) -> AsyncIterator[Zones]:
+    """What a process knows that follows `system`, or one that cannot just now."""
+    async with Log.open(database_url=world.url) as log:
+        found = Zones(Book(log), Groups(log))
+        tasks = []
+        if follows:
+            tasks = [asyncio.create_task(one.run()) for one in (found.book, found.groups)]
+            await until(found.book.fresh)
+        yield found
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture(params=[True, False], ids=["followed", "not followed"])
+async def zones(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Zones]:
+    async with process(world, follows=request.param) as found:
+        yield found
+
+
+def changed(world: World, type: str, statement: str, *values: object) -> int:
+    """A change and its announcement, of which nobody is notified; the sequence it got."""
+    with psycopg.connect(world.url) as connection, connection.transaction():
+        connection.execute(statement.encode(), values)
+        [place] = append_in(connection, drafts_of("forward", [Announcement(type, {})]))
+        return place.sequence
+
+
+def put_into(world: World, groups: str) -> int:
+    statement = "UPDATE clients SET groups = %s WHERE id = %s"
+    return changed(world, "client.changed", statement, groups, world.client)
+
+
+def declare(world: World, type: str, version: int, parent: str | None = None) -> int:
+    statement = (
+        "INSERT INTO event_types (zone_id, domain, type, version, parent, evolution, schema)"
+        " VALUES (%s, 'd', %s, %s, %s, 'none', '{}')"
+    )
+    return changed(world, "type.declared", statement, world.zone, type, version, parent)
+
+
+async def test_a_batch_is_judged_by_the_groups_when_it_was_read(world: World, zones: Zones) -> None:
+    zone = Zone(zones, world.zone)
+    await zone.learn([Event("d", "t", {})], through=0)
+    assert zone.groups_of("c") == frozenset()
+    for groups in (["ops"], [], ["dev", "ops"], ["night"]) * 3:
+        told = put_into(world, str(groups).replace("'", '"'))
+        await zone.learn([FOR_OPS], through=told)
+        assert zone.groups_of("c") == frozenset(groups)
+        assert zone.groups_of("nobody") == frozenset()
+
+
+async def test_a_type_counts_from_its_first_event_on(world: World, zones: Zones) -> None:
+    name = f"Alarm-{next(_numbers)}"
+    zone = Zone(zones, world.zone)
+    sub, subsub = (Event("d", f"{name}.{at}", {}, version="1") for at in ("sub", "subsub"))
+    told = declare(world, name, 1)
+    made_up = Event("d", f"{name}.made-up", {}, version="7")
+    await zone.kin.learn([sub, made_up], through=told)
+    assert zone.kin(sub) == (sub.type,), "a version that somebody made up"
+    told = declare(world, sub.type, 1, name)
+    await zone.kin.learn([sub], through=told)
+    assert zone.kin(sub) == (sub.type, name)
+    assert zone.kin(sub._replace(version="")) == (sub.type,), "from before it was declared"
+    assert zone.kin(sub._replace(version="2")) == (sub.type,)
+    assert zone.kin(sub._replace(version="one")) == (sub.type,)
+    assert zone.kin(sub._replace(domain="other")) == (sub.type,)
+    declare(world, sub.type, 2, name)
+    declare(world, subsub.type, 1, sub.type)
+    second = sub._replace(version="2")
+    await zone.kin.learn([second, subsub])  # whoever does not know how far `system` was
+    assert zone.kin(second) == zone.kin(sub) == (sub.type, name)
+    assert zone.kin(subsub) == (subsub.type, sub.type, name)
+    system = Zone(zones, None)
+    await system.learn([second, FOR_OPS], through=told)
+    assert system.kin(second) == (second.type,)
+    assert system.groups_of("c") == frozenset()
+
+
+async def test_made_up_versions_make_nothing_be_read_again(world: World) -> None:
+    """Else anybody could have the definitions read for each event."""
+    made_up = [Event("d", "MadeUp", {}, version="7")]
+    async with process(world, follows=True) as zones:
+        told = declare(world, f"Real-{next(_numbers)}", 1)
+        await until(lambda: zones.book._system.told(told) and zones.book.fresh())
+        found = await zones.book.knowing(world.zone, made_up, through=told)
+        for through in (told, None):
+            assert await zones.book.knowing(world.zone, made_up, through=through) is found

@@ -1,0 +1,141 @@
+"""Bulk lines: cut wherever the parts of a body end, gathered into pieces of bounded size."""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import pairwise
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventhub import limits
+from eventhub.doors.http import Disconnected, Message
+from eventhub.errors import EventHubError, RequestTimeout
+from registrations.bulk.lines import Change, Create, Cutter, End, read_line
+from registrations.bulk.pieces import Pieces
+from registrations.endpoints.addresses import CallbackAddresses
+
+ANY = CallbackAddresses()
+
+
+def parts_of(body: bytes, cuts: Iterable[int]) -> list[bytes]:
+    places = sorted({cut % (len(body) + 1) for cut in cuts} | {0, len(body)})
+    return [body[one:other] for one, other in pairwise(places)]
+
+
+@given(st.lists(st.binary(max_size=8).map(lambda line: line.replace(b"\n", b""))),
+       st.lists(st.integers(0, 1_000)), st.booleans())  # fmt: skip
+def test_lines_are_the_same_however_the_body_is_cut(
+    lines: list[bytes], cuts: list[int], ended: bool
+) -> None:
+    body = b"\n".join(lines) + (b"\n" if ended and lines else b"")
+    cutter = Cutter()
+    found = [line for part in parts_of(body, cuts) for line in cutter.feed(part)]
+    found += cutter.rest()
+    expected = body.split(b"\n")
+    if not expected[-1]:
+        expected.pop()
+    assert found == list(enumerate(expected, 1))
+
+
+def test_a_line_that_is_too_long_is_passed_over_and_not_kept() -> None:
+    cutter = Cutter()
+    found = list(cutter.feed(b"a\n"))
+    for _ in range(3 * limits.BULK_LINE_BYTES_MAX // 1_000):
+        found += cutter.feed(b"x" * 1_000)
+        assert len(cutter._begun) <= limits.BULK_LINE_BYTES_MAX
+    found += cutter.feed(b"\nb\n")
+    assert found == [(1, b"a"), (2, None), (3, b"b")]
+    assert isinstance(read_line(2, None, ANY).asked, EventHubError)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ({"op": "create", "key": "k", "streams": ["a"]}, Create),
+        ({"op": "change", "id": 7, "type": None}, Change),
+        ({"op": "change", "key": "k", "suspended": True}, Change),
+        ({"op": "end", "id": 7}, End),
+        ({"op": "end", "key": "k"}, End),
+        ({"op": "end"}, "missing_field"),
+        ({"op": "end", "id": 7, "key": "k"}, "missing_field"),
+        ({"op": "end", "id": "7"}, "invalid_field"),
+        ({"op": "end", "key": "k", "type": "x"}, "unknown_field"),
+        ({"op": "change", "id": 7, "key": "k", "type": "x"}, "missing_field"),
+        ({"op": ["end"], "id": 7}, "invalid_field"),
+        ({"op": "create", "id": 7, "streams": ["a"]}, "unknown_field"),
+        ({"op": "create"}, "missing_field"),
+        ([], "invalid_field"),
+    ],
+)
+def test_a_line_says_what_it_asks_for(line: object, expected: type | str) -> None:
+    asked = read_line(3, orjson.dumps(line), ANY).asked
+    if isinstance(expected, str):
+        assert isinstance(asked, EventHubError)
+        assert asked.code == expected
+    else:
+        assert isinstance(asked, expected)
+
+
+class Body:
+    """A body that arrives as the test says; then it waits for ever."""
+
+    def __init__(self, *messages: Message) -> None:
+        self.messages = [*messages]
+        self.asked = 0
+
+    async def __call__(self) -> Message:
+        self.asked += 1
+        if not self.messages:
+            await asyncio.Event().wait()
+        return self.messages.pop(0)
+
+
+def part(lines: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.request", "body": lines, "more_body": more}
+
+
+async def test_pieces_are_bounded_and_wait_for_the_one_before() -> None:
+    most = limits.REGISTRATIONS_PER_REQUEST_MAX
+    body = Body(*(part(b"x\n" * 700) for _ in range(3)), part(b"\n\nlast", more=False))
+    pieces = Pieces(body)
+    await pieces.begin()
+    assert body.asked == 1
+    first = await pieces.next()
+    assert ([number for number, _ in first], body.asked) == ([*range(1, most + 1)], 2)
+    second = await pieces.next()
+    assert (len(second), second[0][0], body.asked) == (most, most + 1, 3)
+    third = await pieces.next()
+    assert third == [*((number, b"x") for number in range(2_001, 2_101)), (2_103, b"last")]
+    assert await pieces.next() == []
+
+
+async def test_large_lines_make_small_pieces() -> None:
+    line = b"y" * (limits.BULK_LINE_BYTES_MAX - 1) + b"\n"
+    count = limits.BULK_PIECE_BYTES_MAX // limits.BULK_LINE_BYTES_MAX + 5
+    pieces = Pieces(Body(*(part(line) for _ in range(count)), part(b"", more=False)))
+    found = [await pieces.next()]
+    while found[-1]:
+        found.append(await pieces.next())
+    sizes = [sum(len(text or b"") for _, text in piece) for piece in found]
+    assert max(sizes) <= limits.BULK_PIECE_BYTES_MAX
+    assert sum(map(len, found)) == count
+
+
+async def test_a_few_lines_do_not_wait_for_more_and_silence_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "BULK_IDLE_S_MAX", 0.01)
+    pieces = Pieces(Body(part(b"a\nb\nhal")))
+    assert await pieces.next() == [(1, b"a"), (2, b"b")]
+    with pytest.raises(RequestTimeout):
+        await pieces.next()
+    await pieces.close()
+
+
+async def test_who_goes_away_is_noticed() -> None:
+    pieces = Pieces(Body(part(b"a\n"), {"type": "http.disconnect"}))
+    await pieces.begin()
+    with pytest.raises(Disconnected):
+        await pieces.next()

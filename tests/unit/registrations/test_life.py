@@ -1,0 +1,112 @@
+"""What a forwarder's interest makes of suspensions and of another strategy; which filters are the
+same; the names of the strategies.
+"""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from delivery.forward.interest import Interest
+from eventhub.event.envelope import Event
+from eventhub.eventlog.streams import Matching as Name
+from registrations.catalog import Suspension, Version
+from registrations.digest import digest_of
+from registrations.filters import Filter
+from registrations.match.index import build_frozen
+from registrations.match.matching import AUTO, Matching
+from registrations.match.spec import Spec
+from registrations.match.strategies import STRATEGIES
+
+EVENT = Event("d", "a", {"n": 1})
+
+
+def version(id: int, **fields: Any) -> Version:
+    found = Version(id, id * 10, "c", 1, (Spec(),), 0, None)
+    return found._replace(**fields)
+
+
+def owed(interest: Interest, *sequences: int) -> list[list[int]]:
+    return [interest.owed(EVENT, sequence).get(1, []) for sequence in sequences]
+
+
+def test_a_group_is_asleep_between_its_places_alone() -> None:
+    interest = Interest(0)
+    interest.take([version(1, group=7), version(2), version(3, group=8)])
+    interest.suspend({7: (Suspension(5, None), Suspension(1, 2)), 8: ()})
+    assert owed(interest, 1, 2, 3, 5, 6) == [
+        [10, 20, 30], [20, 30], [10, 20, 30], [10, 20, 30], [20, 30],
+    ]  # fmt: skip
+    interest.suspend({7: (Suspension(5, 6),)})
+    assert owed(interest, 6, 7) == [[20, 30], [10, 20, 30]]
+    interest.suspend({7: ()})
+    assert owed(interest, 6) == [[10, 20, 30]]
+
+
+def test_a_version_that_is_suspended_takes_no_place() -> None:
+    interest = Interest(0)
+    interest.take([version(1, suspended=True), version(2)])
+    assert (len(interest), owed(interest, 1)) == (1, [[20]])
+    assert not version(1, suspended=True).holds(1)
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, AUTO])
+def test_another_strategy_takes_over_with_what_came_and_went_meanwhile(strategy: str) -> None:
+    interest = Interest(0, Matching("scan" if strategy != "scan" else "access"))
+    interest.take([version(id) for id in range(1, 1_201)])
+    steps = interest.rebuild(Matching(strategy))
+    next(steps)
+    interest.take([version(1, until=5), version(2_000)])
+    interest.advance(5)
+    next(steps)
+    assert interest.matching.strategy != strategy
+    interest.take([version(1_100, until=7), version(2_001)])
+    interest.advance(7)
+    assert list(steps) == []
+    assert interest.matching.strategy == strategy
+    expected = [id * 10 for id in range(2, 1_201) if id != 1_100] + [20_000, 20_010]
+    assert owed(interest, 8) == [expected]
+    assert len(interest) == len(expected)
+
+
+def test_a_stream_may_have_each_strategy_that_there_is() -> None:
+    assert set(get_args(Name)) == {AUTO, *STRATEGIES}
+
+
+def test_an_index_is_built_beside_what_is_matched(tmp_path: Path) -> None:
+    interest = Interest(0, Matching("index"))
+    assert Interest(0, Matching("access")).index is None
+    interest.take([version(id) for id in range(1, 2_001)])
+    index = interest.index
+    assert index is not None
+    assert index.due()
+    assert index.state().base == 0  # nobody waited for it
+    frozen = index.freeze()
+    built = build_frozen(tmp_path, frozen, durable=False)
+    interest.take([version(1, until=5), version(3_000)])
+    interest.advance(5)
+    index.thaw(frozen, *built)
+    assert (index.state().base, index.due()) == (2_000, False)
+    assert owed(interest, 6) == [[*range(20, 20_010, 10), 30_000]]
+
+
+def digest(language: str, source: Any, *streams: int, client: int = 1) -> object:
+    return digest_of(client, streams or (1,), Filter(language, source).form())
+
+
+def test_what_is_asked_for_alike_has_one_digest_however_it_is_written() -> None:
+    same = digest("predicate", "(and (= a 1) (or (= b 2) (= c 3)))", 1, 2)
+    assert same == digest("predicate", "(or (and (= c 3) (= 1.0 a)) (and (= b 2) (= a 1)))", 2, 1)
+    assert digest("pairs", {"attributes": {"a": 1}}) == digest("predicate", "(= a 1)")
+    others = [
+        digest("predicate", "(and (= a 1) (or (= b 2) (= c 3)))", 1),
+        digest("predicate", "(and (= a 1) (or (= b 2) (= c 3)))", 1, 2, client=2),
+        digest("predicate", "(= a 1)"),
+        digest("predicate", "(= a true)"),
+        digest("predicate", '(= a "1")'),
+        digest("predicate", "(and (= a 1) (= b 2))"),
+        digest("predicate", "(or (= a 1) (= b 2))"),
+        digest("pairs", {}),
+        digest("predicate", "(and (exists a) (not (exists a)))"),
+    ]
+    assert len({same, *others}) == 1 + len(others)
