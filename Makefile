@@ -87,7 +87,7 @@ run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
 	@exec $(BIN)/python manage.py up --demo $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 test: setup $(VENV)/.stamp-dev lint ## linters, then all tests: make test ARGS="-k cursor"
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: setup $(VENV)/.stamp-dev ## ruff, import contracts, mypy; of the console types and ESLint
 	$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 import ast
 import functools
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[2]
@@ -35,6 +35,27 @@ def modules() -> tuple[Path, ...]:
 def product() -> tuple[Path, ...]:
     """The modules of the product, without its tests."""
     return tuple(file for file in modules() if file.parts[0] in PACKAGES)
+
+
+def for_each(files: Sequence[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """One test of many files, which names all that are wrong: a test for each would cost more than
+    looking at it.
+    """
+
+    def over(test: Callable[[Path], None]) -> Callable[[], None]:
+        def all_of_them() -> None:
+            wrong: list[str] = []
+            for file in files:
+                try:
+                    test(file)
+                except AssertionError as error:
+                    wrong.append(f"{file}: {error}")
+            assert not wrong, "\n".join(wrong)
+
+        all_of_them.__doc__ = test.__doc__
+        return all_of_them
+
+    return over
 
 
 @functools.cache

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
 from delivery.sessions.table import LISTEN_DOORS
@@ -15,7 +14,7 @@ from eventhub.env import Env
 from eventhub.openapi import all_errors, document
 from registrations.bulk.table import BULK_DOORS
 from registrations.understand.table import UNDERSTAND_DOORS
-from tests.tidy.source import HOME, PACKAGES, module_name, product, tracked
+from tests.tidy.source import HOME, PACKAGES, for_each, module_name, product, tracked
 
 # Bounds whose reason is not written beside them. The set may only shrink.
 WITHOUT_REASON = {
@@ -162,7 +161,7 @@ def test_links_of_the_pages_lead_somewhere() -> None:
                 assert (HOME / file.parent / target).exists(), f"{file}: {target}"
 
 
-@pytest.mark.parametrize("file", tracked(), ids=str)
+@for_each(tracked())
 def test_no_file_names_a_path_of_the_machine_it_was_written_on(file: Path) -> None:
     try:
         text = page(str(file))

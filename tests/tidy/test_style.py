@@ -7,9 +7,16 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
-from tests.tidy.source import HOME, PACKAGES, functions, module_name, modules, product, tree
+from tests.tidy.source import (
+    HOME,
+    PACKAGES,
+    for_each,
+    functions,
+    module_name,
+    modules,
+    product,
+    tree,
+)
 
 FILE_LINES_MAX = 400
 TABLES = {"eventhub/limits.py": 800}  # a line each and nothing to follow: one file is the point
@@ -23,8 +30,8 @@ DECISIONS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 BLOCKS = (*DECISIONS, ast.Try, ast.With, ast.AsyncWith)
 PRAGMA = re.compile(r"  # (?:noqa|type): .*$")
 
-each_module = pytest.mark.parametrize("file", modules(), ids=str)
-each_product_module = pytest.mark.parametrize("file", product(), ids=str)
+each_module = for_each(modules())
+each_product_module = for_each(product())
 
 
 def nesting(node: ast.AST, blocks: tuple[type[ast.AST], ...], depth: int = 0) -> int:

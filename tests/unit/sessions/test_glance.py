@@ -10,7 +10,7 @@ from delivery.sessions.glance import may_be_restricted
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 
-TEXTS = st.text(max_size=20)
+TEXTS = st.text(st.characters(exclude_characters="\x01", codec="utf-8"), max_size=20)
 
 
 def stored(**fields: Any) -> bytes:
