@@ -14,7 +14,7 @@ from delivery.sessions.frames import Heading
 from delivery.sessions.listening import Listening, Sources
 from delivery.sessions.told import Single, told
 from delivery.sessions.turn import Turn
-from delivery.sessions.wish import Wish, chosen, parse_start
+from delivery.sessions.wish import Wish, chosen
 from eventhub import limits
 from eventhub.client.types import At, Cursor, Delivered, HubProblem, Receipt, Start
 from eventhub.doors.emit import Desk, Sender, emit
@@ -23,6 +23,7 @@ from eventhub.event.inbound import from_objects, parse_mask
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import stored as log_types
 from eventhub.eventlog.read import Start as LogStart
+from eventhub.eventlog.starts import parse_start
 
 
 class LocalHub:

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from celery import Celery, bootsteps, signals
@@ -22,10 +23,12 @@ from delivery.callbacks.thread import DrainThread
 from delivery.callbacks.wake import Waker
 from delivery.forward import partitions
 from eventhub import limits, logs
+from eventhub.clock import SystemClock
 from eventhub.env import Env, read_env
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.schedule import TIMETABLE
+from registrations.building.job import IndexJob
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.rows import disable
 
@@ -61,6 +64,7 @@ app.conf.update(
 )
 _drains: list[DrainThread] = []  # the one of this process, when it is a worker
 _archiving = ArchiveJob()
+_indexing = IndexJob(SystemClock())
 
 
 class DrainStep(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -80,7 +84,8 @@ def _configure_logs(**_: Any) -> None:
     """Celery then leaves logging alone."""
     env = read_env()
     logs.configure(env.log_format, env.log_level)
-    for name in ("celery.worker.strategy", "celery.worker.request", "celery.app.trace"):
+    quiet = ("celery.worker.strategy", "celery.worker.request", "celery.app.trace", "celery.beat")
+    for name in quiet:
         logging.getLogger(name).setLevel("WARNING")  # a line for each hint is 20 a second
 
 
@@ -110,9 +115,17 @@ def archive() -> None:
     _archiving.run(env.database_direct_url, env.archive_url)
 
 
+@app.task(name="registrations.build_indexes", ignore_result=True)  # type: ignore[untyped-decorator]
+def build_indexes() -> None:
+    """Build the match indexes that are asked for or due."""
+    env = read_env()
+    _indexing.run(env.database_direct_url, Path(env.data))
+
+
 @signals.worker_shutting_down.connect  # type: ignore[untyped-decorator]
-def _stop_archiving(**_: Any) -> None:
+def _stop_jobs(**_: Any) -> None:
     _archiving.stop()
+    _indexing.stop()
 
 
 class WakeSender:

@@ -116,9 +116,14 @@ class MissingField(BadRequest):
 
 
 class FieldTooLong(BadRequest):
-    """A field is longer than the hub takes; shorten it, or put the data in `body`."""
+    """A field is longer than the hub takes; shorten it. An event's large data goes into `body`."""
 
     code = "field_too_long"
+
+    def __init__(self, message: str | None = None, **details: Any) -> None:
+        if "chars_max" in details:
+            message = message or f"This has at most {details['chars_max']:,} characters; shorten."
+        super().__init__(message, **details)
 
 
 class EmptyBatch(BadRequest):
@@ -309,7 +314,7 @@ class SegmentMismatch(Conflict):
 
 
 class BodyTooLarge(EventHubError):
-    """The body is larger than the hub takes; send fewer events in a request."""
+    """The body is larger than the hub takes; send less in one request."""
 
     code = "body_too_large"
     status = 413

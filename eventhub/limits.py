@@ -14,6 +14,7 @@ HEADERS_TIMEOUT_S_MAX = 10  # also for a connection that says nothing at all
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
+ATTRIBUTES_VALUES_MAX = 1_000  # in lists and objects too; each may be looked at by every filter
 NAME_CHARS_MAX = 200  # streams, channels, clients, zones
 TEXT_CHARS_MAX = 1_024  # envelope texts: domain, type, key, node, correlation, ...
 LIST_ITEMS_MAX = 64  # application, depends, destinations, audience
@@ -210,6 +211,8 @@ BULK_LINGER_S = 0.05  # lines are stored when so long no other one came, however
 BULK_IDLE_S_MAX = 60.0  # a request that sends nothing for so long has ended
 BULK_THREADS = 2  # that store pieces in one process; each takes a connection of the database
 STREAMS_PER_REGISTRATION_MAX = 64  # each has a place in its barriers, and a matcher that holds it
+# that a manager may listen to, for a list of registrations to look at theirs alone
+STREAMS_LOOKED_UP_MAX = 100
 ENDPOINTS_PER_CLIENT_MAX = 10_000  # each is looked at by the drain when something is due to it
 URL_CHARS_MAX = 2_048  # of an endpoint; what servers and proxies commonly take
 
@@ -242,6 +245,8 @@ REGISTRATIONS_PER_STATEMENT_MAX = 20_000
 FANOUT_ENDPOINTS_MIN = 10_000
 FANOUT_LOOK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
 CHECKPOINT_INTERVAL_S = 1.0  # of a stream without matches: what is matched twice after a crash
+# changes of registrations read at once: 2 MB of filters each, as they may come in bulk
+FORWARD_BARRIERS_MAX = 32
 FORWARD_LOAD_S_MAX = 120.0  # reading a stream's registrations; a million take about half of it
 FORWARD_TURN_S = 0.02  # of matching without a pause, so that leases are renewed in time
 FORWARD_STOP_S_MAX = 1.5  # for the statements under way when the process is told to stop
@@ -306,16 +311,38 @@ OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
 # --- matching ---
 FILTER_CHARS_MAX = 16_384  # of its text; read in about 10 ms
+TURN_S = 0.005  # of long work on an event loop before others get their turn
+# of the texts of stored filters that a process keeps compiled; some 20 bytes for each
+COMPILED_CHARS_CACHED_MAX = 2 * 1024 * 1024
+COMPILED_FILTER_CHARS = 200  # that one filter counts for besides its text
 FILTER_CHARS_AT_ONCE = 256  # of a listen's: read on the event loop, in about 1 ms; others aside
 FILTER_DEPTH_MAX = 32  # forms within forms
 FILTER_PARTS_MAX = 1_000  # nodes of its tree
 FILTER_ALTERNATIVES_MAX = 64  # conjunctions that it comes to ...
 FILTER_PRODUCT_MAX = 1_024  # ... of so many before those that say the same are left out
+FILTER_STEPS_MAX = 30_000  # pairs of alternatives joined or compared for it: about 3 ms
+# of an event's attributes and of filters: what JSON is read and written with exactly
+INTEGER_MIN = -(1 << 63)
+INTEGER_MAX = (1 << 64) - 1  # the greatest of 64 bits without a sign
+ARITHMETIC_RESULTS_MAX = 100  # of one calculation with lists; of more nothing comes
+FILTER_TESTS_MAX = 4_096  # in all conjunctions together: 64 of 64, as many as pairs may be
 CLOSURE_ALTERNATIVES_MAX = 256  # of what is wanted of a stream, as producers are told ...
 CLOSURE_CHARS_MAX = 65_536  # ... and its text; wider, and less exact, where it would be more
-CLOSURE_COMPARED_MAX = 100_000  # pairs of alternatives that are compared for it: about 0.5 s
-CLOSURE_FILTERS_MAX = 5_000  # different ones that it is made of; of more it is everything
-CLOSURE_SCAN_MAX = 200_000  # registrations looked at for them; of more it is everything
+CLOSURE_COMPARED_MAX = 200_000  # tests compared to leave out what others cover: about 1 s
+CLOSURE_TESTS_MAX = 20_000  # of all these together: 14 MB, and 40 ms of a collection of garbage
+CLOSURE_FILTERS_MAX = 5_000  # different ones that are looked at one by one; more are gathered ...
+CLOSURE_GROUPS_MAX = 1_000  # ... in so many groups that are alike but for one value ...
+CLOSURE_VALUES_MAX = 20_000  # ... with so many values; prefixes and ranges where there are more
+CLOSURE_SCAN_MAX = 2_000_000  # registrations looked at for it, some 50 µs each, ...
+CLOSURE_WORK_S = 0.002  # that a thread makes closures without a pause ...
+CLOSURE_REST_S = 0.001  # ... and the pause: the event loop has the interpreter for itself
+CLOSURE_PIECE = 2_000  # ... so many at a time; of more than the most it is everything
+CLOSURE_NEWS_MAX = 2_000  # registrations added to one of many; for more it is made anew
+CLOSURE_WAIT_S = 5.0  # for a closure that is being made; until then it is everything
+CLOSURE_AGAIN_S = 10.0  # between two makings of one of many, which takes out what has ended ...
+CLOSURE_AGAIN_SHARE = 20.0  # ... and at least so many times what the last one took
+CLOSURE_DEAR_S = 1.0  # to make one for an audience; then a pause by this share before the next
+CLOSURE_WAITING_MAX = 16  # for audiences of one stream, made one by one; for more it is everything
 CLOSURE_LISTENS_MAX = 1_000  # different filters of listens; of more it is everything
 CLOSURES_KEPT_MAX = 256  # that a process keeps current, of streams and audiences asked about
 CLOSURE_BARRIERS_MAX = 10_000  # changes heard between two looks; of more every closure is made anew
@@ -326,11 +353,24 @@ INTEREST_LOOK_S = 1.0  # ... and a look at listens, which nothing announces
 LISTEN_INTEREST_S = 60.0  # a listen counts so long after it was last known to be there
 LISTEN_INTEREST_RENEWED_S = 5.0  # how often processes say which listens are there
 INDEX_SHARD_ENTRIES_MAX = 16_000_000  # of a match index; its builder holds some 150 bytes for each
-INDEX_DELTA_SHARE_MAX = 0.01  # of a match index that changed; beyond it it is due to be built anew
+# A build takes some 10 us of a core for each registration, and one that is due for each 20 of them
+# that changed: at 1,000 changed versions a second a fifth of a core, however many registrations.
+INDEX_DELTA_SHARE_MAX = 0.05  # of a match index that changed; beyond it it is due to be built anew
 INDEX_DELTA_MIN = 1_000  # changes that are worth it
+INDEX_REFUSED_MAX = 100_000  # versions that no index can hold; they are named in its manifest
+INDEX_CHARS_CACHED_MAX = 12 * 1024 * 1024  # of filters that a builder parsed: some 50,000, 50 MB
+INDEX_LOOK_INTERVAL_S = 1.0  # how often a forwarder looks for newer indexes: one stat for a stream
 INDEX_INLINE_SHARE = 0.25  # the same where matching waits for it: a constant work for each change
 INDEX_AUTO_MIN = 50_000  # registrations from which on `auto` builds an index
-INDEX_PATHS_CACHED_MAX = 10_000  # names of attributes, in one process; events bring new ones
+INDEX_PATHS_CACHED_MAX = 10_000  # names of attributes, in one engine; events bring new ones
+INDEX_PATH_CACHED_CHARS_MAX = 128  # of such a name; a longer one is looked up in each event
+INDEX_BUILD_S_MAX = 2 * 3_600  # one build; 10,000,000 registrations take minutes of a free core
+INDEX_DUE_INTERVAL_S = 30.0  # how often a worker counts what has changed since an index was built
+INDEX_BUILD_RETRY_S_BASE = 60.0  # after a build that failed; each next pause is twice as long
+INDEX_BUILD_RETRY_S_MAX = 3_600.0  # what was mended is used within the hour
+INDEX_BUILD_HEARD_INTERVAL_S = 1.0  # how often a builder says how far it is
+INDEX_BUILD_SILENT_S = 15.0  # a builder that was not heard for so long has gone, or is stopped
+INDEX_BUILD_NICENESS = 10  # those who match come first; it gets a tenth of what one of them gets
 EXPLAIN_VALUES_MAX = 5  # of a list that a test saw; enough to see what it is
 EXPLAIN_CHARS_MAX = 100  # of a text that a test saw; a filter may look at it a thousand times
 REPORT_FIELDS_MAX = 64  # of a registration's report; read from each event that matches
@@ -344,7 +384,7 @@ UNDERSTAND_PER_PROCESS_MAX = 4  # dry runs and searches for matches at a time; e
 UNDERSTAND_PER_CLIENT_MAX = 2  # of them, in one process
 MATCHES_LOOKS_MAX = 20_000  # registrations that one answer looks at; about 2 s ...
 MATCHES_S_MAX = 2.0  # ... and for so long; `next` goes on
-MATCHES_PAGE_VERSIONS = 500  # read at once; some 10 ms
+MATCHES_PAGE = 500  # registrations read at once; some 10 ms
 MATCHES_SHOWN_MAX = 100  # registrations that matched, in one answer; their number has no bound
 NEAREST_SHOWN_MAX = 10  # misses in one answer; a person reads no more
 DRY_RUN_EVENTS_DEFAULT = 10_000  # the last ones; about a second
@@ -398,6 +438,7 @@ SSE_RETRY_MS = 1_000  # an EventSource connects again after so long
 STATE_KEEP_KEYS_MAX = 2_000  # copied in one statement before their segment leaves; some 50 ms
 STATE_PAGE_KEYS_MAX = 512  # one read of a stream's state
 STATE_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same read
+STATE_READS_MAX = 16  # for one page, past keys that are for others; at most 8 MB
 
 # --- archive ---
 ARCHIVE_ROW_GROUP_EVENTS_MAX = 4_096  # what is decoded for the sake of one event: some 5 ms

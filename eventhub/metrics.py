@@ -4,9 +4,25 @@ With PROMETHEUS_MULTIPROC_DIR set, as `manage.py up` does, `/metrics` of any web
 all of them.
 """
 
+import os
 from functools import cache
 
-from prometheus_client import Counter, Gauge, Histogram
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+if os.environ.get(FOLDER) == "":  # no folder; the library would take it for the current one
+    del os.environ[FOLDER]
+
+from prometheus_client import (  # noqa: E402 - it looks at the variable at once
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
 
 APPENDED = Counter("eventhub_appended_events", "Events appended to the log by the emit door.")
 APPEND_BATCH = Histogram(
@@ -90,6 +106,34 @@ UNDERSTAND_S = Histogram(
     ["what"],
     buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
+INDEX_TAKEN = Counter(
+    "eventhub_index_taken",
+    "Match indexes that forwarders opened, or took for an older one.",
+    ["how"],
+)
+INDEX_REFUSED = Counter(
+    "eventhub_index_refused", "Match indexes that forwarders did not use, by reason.", ["reason"]
+)
+INDEX_EPOCH = Gauge(
+    "eventhub_index_epoch",
+    "The epoch of the match index that a stream is matched from; 0: none.",
+    ["stream"],
+    multiprocess_mode="livemax",
+)
+INDEX_VERSIONS = Gauge(
+    "eventhub_index_versions",
+    "Versions of registrations of a stream: in its match index, in memory, ended since.",
+    ["stream", "where"],
+    multiprocess_mode="livesum",
+)
+INDEX_BUILDS = Counter(
+    "eventhub_index_builds", "Match indexes that workers built, or could not.", ["outcome"]
+)
+INDEX_BUILD_S = Histogram(
+    "eventhub_index_build_seconds",
+    "Time of the builds of match indexes that workers finished.",
+    buckets=(0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3_600),
+)
 
 ARCHIVED_EVENTS = Counter("eventhub_archived_events", "Events written to the archive.")
 ARCHIVED_BYTES = Counter("eventhub_archived_bytes", "Bytes of files written to the archive.")
@@ -159,3 +203,12 @@ class SentTally:
 
 
 SENT = SentTally()
+
+
+def exposition(*, shared: bool) -> bytes:
+    """All metrics as text: of this process, or of all processes that share the folder."""
+    if not shared:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)

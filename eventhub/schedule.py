@@ -7,6 +7,7 @@ from datetime import timedelta
 
 HOUR_S = 3600
 ARCHIVE_INTERVAL_S = 30
+INDEXES_INTERVAL_S = 5  # somebody may have asked in the console, and is looking at it
 
 TIMETABLE = {
     # partitions of old deliveries and attempts are dropped
@@ -26,5 +27,11 @@ TIMETABLE = {
         "task": "eventlog.archive",
         "schedule": timedelta(seconds=ARCHIVE_INTERVAL_S),
         "options": {"expires": ARCHIVE_INTERVAL_S},
+    },
+    # match indexes that somebody asked for, and those that too much has changed since
+    "build-indexes": {
+        "task": "registrations.build_indexes",
+        "schedule": timedelta(seconds=INDEXES_INTERVAL_S),
+        "options": {"expires": INDEXES_INTERVAL_S},
     },
 }

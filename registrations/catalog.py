@@ -8,7 +8,7 @@ group holds only while the group is not suspended: load the suspensions of the v
 them, and those of the groups of a barrier.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
@@ -19,13 +19,15 @@ from eventhub.access.audience import may_see
 from eventhub.event.envelope import Event
 from eventhub.eventlog import queries
 from eventhub.eventlog.system import shown_to
-from registrations.filters import stored_filter
+from registrations.compiled import COMPILED
+from registrations.index.facts import Facts, Moment
 from registrations.match.matching import AUTO
 from registrations.match.spec import Specs
+from registrations.turns import in_turns
 
 SQL = queries.load("catalog.sql", Path(__file__).parent / "sql")
 
-_ROWS_PER_FETCH = 2_000  # about 5 ms of the event loop
+_ROWS_PER_FETCH = 2_000  # some ms of the event loop
 
 Connection = psycopg.AsyncConnection[Any]
 
@@ -62,6 +64,39 @@ class Version(NamedTuple):
         return self.zone is None or shown_to(event, self.zone)
 
 
+class Written(NamedTuple):
+    """A row of the tables: a version with its filter as it was written."""
+
+    id: int
+    registration: int
+    client: str
+    endpoint_id: int | None
+    since: int
+    until: int | None
+    language: str
+    filter_json: str
+    zone: str | None
+    suspended: bool
+    group: int | None
+    report: str | None
+    client_id: int
+
+    def version(self, specs: Specs) -> Version:
+        return Version(
+            self.id,
+            self.registration,
+            intern(self.client),
+            self.endpoint_id,
+            specs,
+            self.since,
+            self.until,
+            self.zone,
+            self.suspended,
+            self.group,
+            self.report,
+        )
+
+
 class Suspension(NamedTuple):
     """When a group matches nothing, as one stream sees it."""
 
@@ -77,8 +112,18 @@ class Wanted(NamedTuple):
 
     stream_id: int
     after: int | None = None
-    barrier: int | None = None
     registrations: list[int] | None = None
+
+
+class Changed(NamedTuple):
+    """Which changed versions of a stream are loaded, at some barriers or since a snapshot, and
+    which besides: see catalog.sql.
+    """
+
+    stream_id: int
+    barriers: list[int] | None = None
+    xmin: str | None = None
+    others: list[int] | None = None
 
 
 class CallbackStream(NamedTuple):
@@ -96,27 +141,64 @@ class LiveRegistration(NamedTuple):
     streams: tuple[int, ...]  # ascending
 
 
-async def versions_of_stream(connection: Connection, stream_id: int, after: int) -> list[Version]:
+async def versions_of_stream(connection: Connection, stream_id: int, after: int) -> list[Written]:
     """All versions with an endpoint that can hold for an event after that sequence."""
-    return await _load(connection, Wanted(stream_id, after=after))
+    return await _read(connection, Wanted(stream_id, after=after))
 
 
-async def versions_of_barrier(
-    connection: Connection, barrier: int, stream_id: int
-) -> list[Version]:
-    """The versions with an endpoint that begin or end at the barrier of a change, also those that
+async def versions_of_barriers(
+    connection: Connection, barriers: Sequence[int], stream_id: int
+) -> list[Written]:
+    """The versions with an endpoint that begin or end at the barriers of changes, also those that
     never held.
     """
-    return await _load(connection, Wanted(stream_id, barrier=barrier))
+    return await _read(connection, Changed(stream_id, barriers=list(barriers)))
+
+
+async def versions_since(connection: Connection, facts: Facts) -> list[Written]:
+    """What an epoch of a stream's index does not stand for as it is now: the versions that began or
+    ended since its snapshot, and those that it could not hold. Some may be as they were.
+    """
+    changed = Changed(facts.stream, xmin=str(facts.xmin), others=list(facts.refused))
+    return await _read(connection, changed)
+
+
+async def ended_since(connection: Connection, facts: Facts) -> dict[int, int]:
+    """The versions that ended since an epoch's snapshot, or that may have, and where."""
+    values = {"stream_id": facts.stream, "xmin": str(facts.xmin)}
+    cursor = await connection.execute(SQL["ended_since"], values)
+    return dict(await cursor.fetchall())
+
+
+async def moment_of(connection: Connection, stream_id: int) -> Moment | None:
+    """The stream in the snapshot of this transaction; None if there is none of the number."""
+    row = await (await connection.execute(SQL["moment"], (stream_id,))).fetchone()
+    return None if row is None else Moment(*row)
+
+
+async def client_names(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
+    cursor = await connection.execute(SQL["client_names"], (list(ids),))
+    return {id: intern(name) for id, name in await cursor.fetchall()}
 
 
 async def versions_of_registrations(
     connection: Connection, ids: Sequence[int], stream_id: int, after: int
-) -> list[Version]:
+) -> list[Written]:
     """The versions of some registrations that can hold for an event after that sequence, with an
     endpoint or without.
     """
-    return await _load(connection, Wanted(stream_id, after=after, registrations=list(ids)))
+    return await _read(connection, Wanted(stream_id, after=after, registrations=list(ids)))
+
+
+async def compiled(
+    written: list[Written], known: Mapping[int, Version] | None = None
+) -> list[Version]:
+    """What was read, as matchers want it; `known` versions are not compiled again. It may take
+    long, in turns of the event loop: let go of the connection before. `written` is emptied.
+    """
+    found: list[Version] = []
+    await in_turns(_compile(written, known or {}, found))
+    return found
 
 
 async def suspensions_of(
@@ -142,11 +224,20 @@ async def strategy_of(connection: Connection, stream_id: int) -> str:
 
 
 async def streams_with_callbacks(
-    connection: Connection, known: Sequence[int] = ()
+    connection: Connection, known: Sequence[int] = (), xmin: str | None = None
 ) -> list[CallbackStream]:
-    """The streams that have, or had, versions with an endpoint, without the known ones."""
-    cursor = await connection.execute(SQL["streams_with_callbacks"], {"known": list(known)})
+    """The streams that have, or had, versions with an endpoint, without the known ones; with `xmin`
+    those that may have got one since `oldest_transaction` gave it.
+    """
+    values = {"known": list(known), "xmin": xmin}
+    cursor = await connection.execute(SQL["streams_with_callbacks"], values)
     return [CallbackStream(*row) for row in await cursor.fetchall()]
+
+
+async def oldest_transaction(connection: Connection) -> str:
+    """The oldest that may still change something now."""
+    row = await (await connection.execute(SQL["xmin"])).fetchone()
+    return str(row[0]) if row else "0"
 
 
 async def live_registrations(
@@ -158,35 +249,30 @@ async def live_registrations(
     return [LiveRegistration(id, tuple(streams)) for id, streams in await cursor.fetchall()]
 
 
-async def _load(connection: Connection, wanted: Wanted) -> list[Version]:
-    """Versions, a piece at a time, so that 100,000 do not stop the event loop."""
-    shared = _shared_specs()
-    found: list[Version] = []
-    async for row in _rows(connection, wanted):
-        id, registration, client, endpoint, since, until, language, filter_json, *more = row
-        specs = shared(language, filter_json)
-        bounds = (since, until)
-        found.append(Version(id, registration, intern(client), endpoint, specs, *bounds, *more))
-    return found
+def _compile(
+    written: list[Written], known: Mapping[int, Version], found: list[Version]
+) -> Iterator[None]:
+    """A version at each step. Equal filters of a stream are compiled once, however many they
+    are.
+    """
+    specs: dict[tuple[str, str], Specs] = {}
+    written.reverse()
+    while written:
+        one = written.pop()
+        before = known.get(one.id)
+        key = one.language, one.filter_json
+        shared = specs.get(key) if before is None else before.specs
+        if shared is None:
+            shared = specs[key] = COMPILED.specs(*key)
+        found.append(one.version(shared))
+        yield
 
 
-async def _rows(connection: Connection, wanted: Wanted) -> AsyncIterator[tuple[Any, ...]]:
+async def _read(connection: Connection, wanted: Wanted | Changed) -> list[Written]:
+    """A piece at a time, so that 100,000 do not stop the event loop."""
+    query = "versions" if isinstance(wanted, Wanted) else "versions_changed"
     async with connection.transaction(), connection.cursor("catalog") as cursor:
         cursor.itersize = _ROWS_PER_FETCH
         await connection.execute(SQL["roomy"])
-        await cursor.execute(SQL["versions"], wanted._asdict())
-        async for row in cursor:
-            yield row
-
-
-def _shared_specs() -> Callable[[str, str], Specs]:
-    """The compiled form of stored filters, once for each."""
-    specs: dict[tuple[str, str], Specs] = {}
-
-    def shared(*key: Any) -> Specs:
-        found = specs.get(key)
-        if found is None:
-            found = specs[key] = stored_filter(*key).specs()
-        return found
-
-    return shared
+        await cursor.execute(SQL[query], wanted._asdict())
+        return [Written(*row) async for row in cursor]

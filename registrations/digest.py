@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from uuid import UUID
 
-from registrations.lang.normal import Form
-from registrations.lang.printed import printed
+from registrations.lang.normal import Form, in_order
 
 _BYTES = 16
 
@@ -20,9 +19,9 @@ def digest_of(client_id: int, stream_ids: Iterable[int], form: Form) -> UUID:
     digest = blake2b(digest_size=_BYTES)
     for number in (client_id, *sorted(set(stream_ids))):
         digest.update(b"%d," % number)
-    for alternative in form:
+    for alternative in in_order(form):
         digest.update(b"|")
-        for part in sorted(map(printed, alternative)):
-            text = part.encode()
+        for written, _ in alternative:
+            text = written.encode()
             digest.update(b"%d:%b" % (len(text), text))
     return UUID(bytes=digest.digest())

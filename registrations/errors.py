@@ -60,10 +60,39 @@ class UnknownLanguage(BadRequest):
 
 
 class FilterTooLarge(EventHubError):
-    """The filter has more parts than the hub takes; split it into several registrations."""
+    """The filter is larger than the hub takes; the message says in what."""
 
     code = "filter_too_large"
     status = 422
+
+    def __init__(
+        self,
+        *,
+        place: tuple[int, int] | None = None,
+        field: str | None = None,
+        **bound: int,
+    ) -> None:
+        """With the one bound that is passed, and the line and column where that is, if known."""
+        message = " ".join(_TOO_LARGE[name].format(most) for name, most in bound.items())
+        where = {} if place is None else {"line": place[0], "column": place[1]}
+        super().__init__(message or None, field=field, **bound, **where)
+
+
+_TOO_LARGE = {
+    "chars_max": "A filter has at most {:,} characters, as a text and as the predicate language "
+    "shows it; split it into several.",
+    "parts_max": "A filter has at most {:,} words and constants, as the predicate language shows "
+    "it; split it into several.",
+    "depth_max": "Forms stand in each other at most {} deep; write them beside each other, or "
+    "split the filter into several.",
+    "path_chars_max": "A path has at most {:,} characters; take a shorter name.",
+    "alternatives_max": "Taken apart, a filter comes to at most {} alternatives, each without an "
+    "`or`; split it into several.",
+    "tests_max": "Taken apart into alternatives, each without an `or`, a filter comes to at most "
+    "{:,} tests; split it into several.",
+    "steps_max": "Taking the filter apart into alternatives, each without an `or`, is too much "
+    "work; put fewer of these into one `and`, or split it into several filters.",
+}
 
 
 class UnknownGroup(NotFound):
@@ -92,3 +121,11 @@ class KeyTaken(Conflict):
     """
 
     code = "key_taken"
+
+
+class NothingToIndex(Conflict):
+    """The stream has no use for a match index; the message says why, and from how many
+    registrations on one is built by itself.
+    """
+
+    code = "nothing_to_index"

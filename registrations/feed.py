@@ -8,7 +8,8 @@ changes and must not block.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from eventhub import limits
@@ -44,12 +45,32 @@ class Feed:
     """What `system` says of registrations, to everything in this process that matches."""
 
     def __init__(self, hub_log: Log) -> None:
-        self.listeners: set[Listener] = set()
+        self.listeners: set[Listener] = set()  # of everything
+        self._some: set[Listener] = set()  # of some registrations: `told_of`
+        self._by_registration: dict[int, set[Listener]] = {}
         self.policies: set[Callable[[], None]] = set()  # called when a stream's may be another
         self.told = 0  # everything in `system` up to this sequence was told
         self._log = hub_log
         self._waiting: list[asyncio.Future[None]] = []
         self._waker = asyncio.Event()
+
+    @contextmanager
+    def told_of(self, registrations: Iterable[int], listener: Listener) -> Iterator[None]:
+        """Until the end of the block a listener hears of changes of those registrations, and of all
+        that may concern any: of groups, of clients that end, of what is not known.
+        """
+        ids = frozenset(registrations)
+        self._some.add(listener)
+        for id in ids:
+            self._by_registration.setdefault(id, set()).add(listener)
+        try:
+            yield
+        finally:
+            self._some.discard(listener)
+            for id in ids:
+                self._by_registration[id].discard(listener)
+                if not self._by_registration[id]:
+                    del self._by_registration[id]
 
     async def confirm(self) -> None:
         """Return when everything is told that `system` held when this was called.
@@ -79,6 +100,7 @@ class Feed:
                         follower.ring.wakers.discard(self._waker)
             except EventHubError as error:
                 log.warning("registrations_not_followed", error=error.code)
+            self._waiting = [told for told in self._waiting if not told.done()]  # others gave up
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _follow(self, follower: Follower) -> None:
@@ -123,10 +145,16 @@ class Feed:
             self._tell_policies()
 
     def _tell(self, change: Change | None) -> None:
-        for listener in list(self.listeners):
+        for listener in (*self.listeners, *self._concerned(change)):
             listener(change)
         if change is None:
             self._tell_policies()
+
+    def _concerned(self, change: Change | None) -> set[Listener]:
+        """Who listens for some registrations, and may have to know."""
+        if change is None or change.registration is None:
+            return self._some
+        return self._by_registration.get(change.registration, set())
 
     def _tell_policies(self) -> None:
         for listener in list(self.policies):

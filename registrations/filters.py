@@ -11,10 +11,9 @@ import orjson
 
 from eventhub.errors import EventHubError, InvalidField, MissingField
 from registrations.errors import UnknownLanguage
-from registrations.lang.languages import parse
+from registrations.lang.languages import Parsed, parse
 from registrations.lang.normal import Form, always, normal
 from registrations.lang.pairs import FIELDS, parse_pairs
-from registrations.lang.printed import printed
 from registrations.match.cost import Cost, cost_of
 from registrations.match.spec import Specs, spec_of, specs_of, specs_of_form
 
@@ -28,7 +27,7 @@ class Filter(NamedTuple):
 
     language: str
     source: Any
-    known: Form | None = None  # the normal form, where it was needed to check the filter
+    known: "Read | None" = None  # what was read, where that was needed to check the filter
 
     def stored(self) -> tuple[str, str]:
         """The language and the source as JSON."""
@@ -42,15 +41,26 @@ class Filter(NamedTuple):
 
     def form(self) -> Form:
         """The normal form: equal forms match the same events. Raises what the language raises."""
+        return self.read().form
+
+    def read(self) -> "Read":
+        """The tree and its normal form. Raises what the language raises."""
         if self.known is not None:
             return self.known
-        return normal(parse(self.language, self.source).node)
+        parsed = parse(self.language, self.source)
+        return Read(parsed, normal(parsed.node))
 
     def reading(self) -> "Reading":
         """What the hub understood."""
-        node = parse(self.language, self.source).node
-        form = normal(node)
-        return Reading(printed(node), warnings_of(form), cost_of(specs_of_form(form)))
+        parsed, form = self.read()
+        return Reading(parsed.predicate, warnings_of(form), cost_of(specs_of_form(form)))
+
+
+class Read(NamedTuple):
+    """A filter as its language is read."""
+
+    parsed: Parsed
+    form: Form
 
 
 class Reading(NamedTuple):
@@ -92,6 +102,9 @@ def parse_filter(fields: Fields) -> Filter:
         raise InvalidField("A language is named by a text.", field="language")
     source = fields.get("filter")
     if language == PAIRS:
+        if source is not None and fields.get("language"):
+            message = "Pairs have no `filter`: put `attributes`, `domain` or `type` in its place."
+            raise InvalidField(message, field="filter")
         if source is not None:
             message = "The fields of a registration are its pairs; name the `language` of this one."
             raise InvalidField(message, field="language")
@@ -138,7 +151,7 @@ def _sorted(filter: Filter) -> tuple[str, bytes]:
 def _pairs(fields: Fields) -> Filter:
     found = Filter(PAIRS, fields)
     try:
-        return found._replace(known=found.form())
+        return found._replace(known=found.read())
     except EventHubError as error:
         error.field = error.field or "attributes"
         raise
@@ -146,7 +159,7 @@ def _pairs(fields: Fields) -> Filter:
 
 def _checked(filter: Filter) -> Filter:
     try:
-        return filter._replace(known=filter.form())
+        return filter._replace(known=filter.read())
     except EventHubError as error:
         if isinstance(error, UnknownLanguage):
             error.field = "language"

@@ -48,10 +48,6 @@ class NewRegistration(NamedTuple):
     report: Any = None  # JSON, of which registrations.lang.report knows; None: the whole event
     key: str | None = None  # the client's own name for it
 
-    @property
-    def calls_back(self) -> bool:
-        return self.endpoint is not None or self.callback is not None
-
 
 class RegistrationChange(NamedTuple):
     """What a change replaces; the rest stays."""
@@ -140,7 +136,9 @@ def _streams(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise InvalidField("`streams` is a list of names, at least one.", field="streams")
     if len(value) > limits.STREAMS_PER_REGISTRATION_MAX:
-        raise FieldTooLong(field="streams", streams_max=limits.STREAMS_PER_REGISTRATION_MAX)
+        most = limits.STREAMS_PER_REGISTRATION_MAX
+        message = f"A registration names at most {most} streams; make several of it."
+        raise FieldTooLong(message, field="streams", streams_max=most)
     for index, name in enumerate(value):
         if not isinstance(name, str):
             raise InvalidField("A stream is named by a text.", field=f"streams.{index}")

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import psycopg
 
+from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
@@ -89,7 +90,7 @@ class Keyed(NamedTuple):
 
 class Search(NamedTuple):
     """Which registrations of a zone are listed; None: all. `patterns` and `system`: of which
-    streams alone (owners.Heard).
+    streams alone (owners.Heard); `few`: these streams, if they are few.
     """
 
     zone_id: int
@@ -101,6 +102,7 @@ class Search(NamedTuple):
     key: str | None = None
     patterns: list[str] | None = None
     system: bool = True
+    few: list[int] | None = None
 
 
 def lock_session(connection: Connection, client_id: int) -> Session | None:
@@ -140,9 +142,11 @@ def new_barrier(connection: Connection) -> int:
 
 def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]) -> Vector:
     """Hold the heads of `system` and of the streams to the end of the transaction, and fill the
-    barrier with them. Only `announce` comes after it.
+    barrier with them. Only `announce` comes after it; groups have counted before what begins and
+    ends there.
     """
     with connection.pipeline():
+        connection.execute(SQL["count_groups_at"], {"barrier": barrier})
         lock_system(connection)
         values = {"barrier": barrier, "streams": sorted(stream_ids)}
         cursor = connection.execute(SQL["raise_barrier"], values)
@@ -234,6 +238,18 @@ def search(connection: Connection, wanted: Search, after: int, count: int) -> li
     """At most so many registrations by id, from the one after `after` on."""
     values = {**wanted._asdict(), "after": after, "count": count}
     return _found(connection.execute(SQL["list_registrations"], values).fetchall())
+
+
+def few_streams(
+    connection: Connection, zone_id: int, patterns: list[str] | None, system: bool
+) -> list[int] | None:
+    """The streams that an actor may listen to (owners.Heard); None if they may be many."""
+    if patterns is None:
+        return None
+    values = {"zone_id": zone_id, "patterns": patterns, "system": system}
+    most = limits.STREAMS_LOOKED_UP_MAX
+    row = connection.execute(SQL["few_streams"], {**values, "most": most}).fetchone()
+    return row[0] if row else None
 
 
 def show(connection: Connection, ids: Sequence[int]) -> list[Registration]:

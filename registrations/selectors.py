@@ -39,10 +39,12 @@ def list_registrations(*, actor: Actor, asked: Asked, after: int, count: int) ->
     """At most `count` registrations by id, from the one after `after` on (SUN-09); of those, the
     ones all of whose streams the actor may listen to.
     """
+    connection = raw_connection()
     client_id = scope(actor=actor, name=asked.client)
+    may = heard(actor=actor)
     stream_id = None
     if asked.stream is not None:
-        stream = streams.find_stream(raw_connection(), actor.zone_id, asked.stream)
+        stream = streams.find_stream(connection, actor.zone_id, asked.stream)
         if stream is None:
             return []
         stream_id = stream.id
@@ -54,9 +56,10 @@ def list_registrations(*, actor: Actor, asked: Asked, after: int, count: int) ->
         group=asked.group,
         suspended=asked.suspended,
         key=asked.key,
-        **heard(actor=actor)._asdict(),
+        few=rows.few_streams(connection, actor.zone_id, *may),
+        **may._asdict(),
     )
-    return _shown(rows.search(raw_connection(), search, after, count))
+    return _shown(rows.search(connection, search, after, count))
 
 
 def _shown(found: list[Registration]) -> list[Shown]:

@@ -210,7 +210,7 @@ MADE_ONE_OR_MORE = PolymorphicProxySerializer(
 def registration_json(shown: Shown) -> dict[str, Any]:
     """SUN-02, with `total` of SUN-08."""
     row = shown.row
-    filter = stored_filter(row.language, row.filter_json)
+    filter = shown.filter or stored_filter(row.language, row.filter_json)
     wanted = filter.source if filter.language == PAIRS else {}
     attributes = wanted.get("attributes") or {}
     predicate, warnings, cost = filter.reading()

@@ -18,6 +18,7 @@ from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
 from registrations.errors import KeyTaken
+from registrations.filters import Filter
 from registrations.groups import rows as group_rows
 from registrations.owners import Owner
 from registrations.requests import NewRegistration, RegistrationChange
@@ -32,6 +33,7 @@ class Shown(NamedTuple):
     names: dict[int, str]
     since: Vector
     secret: str | None = None  # of the endpoint that was made for it
+    filter: Filter | None = None  # where it was read before
 
 
 def create_registrations(
@@ -58,7 +60,10 @@ def create_registrations(
         prepared = prepare(zone=actor.zone, announcements=told)
         vector = rows.raise_barrier(connection, barrier, names)
         append_announced(prepared)
-    return [Shown(one, names, vector, secrets.get(one.endpoint_id or 0)) for one in made]
+    read = {id: item.filter for id, item in zip(ids, items, strict=True)}
+    return [
+        Shown(one, names, vector, secrets.get(one.endpoint_id or 0), read[one.id]) for one in made
+    ]
 
 
 def change_registration(
@@ -78,7 +83,7 @@ def change_registration(
         found = rows.lock_registration(connection, id)
         names = rows.stream_names(connection, found.streams)
         require_all(actor, found, names)
-        require_unchanged(registration_resource(actor, id), if_match)
+        require_unchanged(registration_resource(actor, id), if_match, version=found.number)
         wanted = _next_version(Names(actor, owner_id), found, names, change)
         if same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
@@ -110,7 +115,7 @@ def delete_registration(
             raise NotFound("The client has ended.", field="registration")
         names = rows.stream_names(connection, found.streams)
         require_all(actor, found, names)
-        require_unchanged(registration_resource(actor, id), if_match)
+        require_unchanged(registration_resource(actor, id), if_match, version=found.number)
         barrier = rows.new_barrier(connection)
         rows.end_versions(connection, [id], barrier)
         rows.end(connection, [id])

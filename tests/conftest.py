@@ -1,11 +1,35 @@
 """Fixtures for all tests. PostgreSQL and Redis come from tests/embedded.py."""
 
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
+from django.db import connections
 
+from tests.databases import migrated_template
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Sink, thanks
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files come mixed: those of one folder burden the machine in the same way, and several
+    processes would do so at once. The short ones come last, so that all processes end together, and
+    those that share a browser stay together.
+    """
+
+    def place(item: pytest.Item) -> tuple[bool, int, str]:
+        file = item.nodeid.partition("::")[0]
+        short = file.startswith(("tests/unit/", "tests/tidy/"))
+        together = "tests/browser/" if file.startswith("tests/browser/") else file
+        return short, crc32(together.encode()), file
+
+    items.sort(key=place)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """Of pytest-django: its database begins as a copy too."""
+    connections["default"].settings_dict["TEST"]["TEMPLATE"] = migrated_template()
 
 
 @pytest.fixture(scope="session")

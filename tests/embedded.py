@@ -1,8 +1,9 @@
 """A pytest plugin (`-p tests.embedded`): throw-away PostgreSQL and Redis for the whole run, before
 settings are read.
 
-They run as those of `manage.py up` do and end with pytest, also when it is killed. DATABASE_URL and
-REDIS_URL, where set, are respected.
+They run as those of `manage.py up` do and end with pytest, also when it is killed; only that
+nothing is forced to the disk, which no kill of a process needs. DATABASE_URL and REDIS_URL, where
+set, are respected.
 """
 
 import fcntl
@@ -14,9 +15,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from eventhub.up.embedded import embedded
+from tests.databases import drop_template
 
 PREFIX = "eventhub-tests-"
 
@@ -30,6 +33,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     early_config.add_cleanup(stack.close)
     if not _only_hands_out(early_config):
         os.environ.update(stack.enter_context(servers()))
+        stack.callback(drop_template)
     return (yield)
 
 
@@ -43,11 +47,21 @@ def _only_hands_out(config: pytest.Config) -> bool:
 def servers() -> Iterator[dict[str, str]]:
     _sweep()
     data = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
+    ours = "DATABASE_URL" not in os.environ
     try:
         with embedded(data) as env:
+            if ours:
+                _forget_the_disk(env["DATABASE_URL"])
             yield env
     finally:
         shutil.rmtree(data, ignore_errors=True)
+
+
+def _forget_the_disk(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for name in ("fsync", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {name} = off")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 def _sweep() -> None:

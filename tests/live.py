@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psycopg
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from eventhub.client.remote import HubClient
+from tests.databases import migrated_database
 from tests.live_processes import MANAGE, Processes
 
 CALL_TIMEOUT_S = 30.0
@@ -228,27 +227,21 @@ def call(
 
 @contextmanager
 def live_hub(folder: Path) -> Iterator[LiveHub]:
-    """Make a database on the server of DATABASE_URL, migrate it, and start the web processes."""
-    server = os.environ["DATABASE_URL"]
-    name = f"live_{secrets.token_hex(4)}"
-    _administer(server, sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    password = secrets.token_urlsafe(12)
-    env = _environment(make_conninfo(server, dbname=name), folder, password)
-    processes = Processes.of(env, folder)
-    try:
-        _manage(env, "boot", "--migrate", "-v", "0")
-        _manage(
-            env, "createsuperuser", "--no-input", "--username", OPERATOR, "--email", "o@example.org"
-        )
-        for process in processes.web:
-            process.start(wait=False)
-        for process in processes.web:
-            process.wait_ready()
-        yield LiveHub(env, processes)
-    finally:
-        processes.stop()
-        drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
-        _administer(server, drop)
+    """Make a migrated database on the server of DATABASE_URL, and start the web processes."""
+    with migrated_database("live") as url:
+        env = _environment(url, folder, secrets.token_urlsafe(12))
+        processes = Processes.of(env, folder)
+        try:
+            _manage(env, "boot", "-v", "0")
+            operator = ("--username", OPERATOR, "--email", "o@example.org")
+            _manage(env, "createsuperuser", "--no-input", *operator)
+            for process in processes.web:
+                process.start(wait=False)
+            for process in processes.web:
+                process.wait_ready()
+            yield LiveHub(env, processes)
+        finally:
+            processes.stop()
 
 
 def _environment(database_url: str, folder: Path, password: str) -> dict[str, str]:
@@ -266,11 +259,6 @@ def _environment(database_url: str, folder: Path, password: str) -> dict[str, st
         "PROMETHEUS_MULTIPROC_DIR": str(metrics),
         "DJANGO_SUPERUSER_PASSWORD": password,
     }
-
-
-def _administer(server: str, statement: sql.Composed) -> None:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(statement)
 
 
 def _manage(env: dict[str, str], *words: str) -> str:

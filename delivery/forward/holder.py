@@ -41,8 +41,7 @@ class Holder:
                 if connection is None:
                     connection = await connect(self._url, name="eventhub leases")
                     adapt(connection)
-                with answered_within(connection, limits.FORWARD_LEASE_S):
-                    await self._tick(connection)
+                await self._tick(connection)
             except (psycopg.Error, EventHubError, *AWAY) as error:
                 log.warning("leases_not_renewed", error=type(error).__name__)
                 if connection is not None:
@@ -64,20 +63,25 @@ class Holder:
     async def _tick(self, connection: Connection) -> None:
         now_s = self._parts.clock.monotonic_s()
         if now_s >= self._renew_at_s:
-            self._lose(await self._leases.renew(connection))
+            with answered_within(connection, limits.FORWARD_LEASE_S):
+                self._lose(await self._leases.renew(connection))
             self._renew_at_s = now_s + limits.FORWARD_RENEW_INTERVAL_S
             await self._share(connection)
-        for lease in await self._leases.acquire(connection):
-            self._start(lease)
+        with answered_within(connection, limits.FORWARD_LEASE_S):
+            for lease in await self._leases.acquire(connection):
+                self._start(lease)
         metrics.LEASES.set(len(self.streams))
 
     async def _share(self, connection: Connection) -> None:
-        """Let go of some streams while another forwarder has less than its part."""
+        """Let go of some streams while another forwarder has less than its part. How long they take
+        to end is not the database's time.
+        """
         count = self._leases.share.too_many(len(self.streams))
         given = list(self.streams)[:count]
         if given:
             await self._end(given)
-            await self._leases.release(connection, given)
+            with answered_within(connection, limits.FORWARD_LEASE_S):
+                await self._leases.release(connection, given)
             log.info("leases_shared", given=len(given), forwarders=self._leases.share.forwarders)
 
     def _start(self, lease: Lease) -> None:

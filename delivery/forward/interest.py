@@ -1,21 +1,38 @@
-"""What one stream's events are matched against for callbacks: versions of registrations in a
-matcher, each within its bounds. Plain.
+"""What one stream's events are matched against for callbacks: versions of registrations, each
+within its bounds. Plain.
 
-Versions come and go in place (SUN-11). One that has ended stays until the stream has passed its
-end, so a forwarder that lags gives what a prompt one gives; and so it is with the suspensions of
-groups, which are asked for each match.
+Most may be in an epoch of the stream's match index (`based.py`); what it does not have is in a
+matcher. Versions come and go in place (SUN-11). One that has ended stays until the stream has
+passed its end, so a forwarder that lags gives what a prompt one gives; and so it is with the
+suspensions of groups, which are asked for each match.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from delivery.forward.based import Based, GroupsOf, Owed, Rules
 from eventhub.event.envelope import Event
 from registrations.catalog import Suspension, Version
+from registrations.index.epoch import Known
+from registrations.match.alternatives import FilterMatcher
+from registrations.match.base.errors import IndexDamaged
+from registrations.match.matcher import Counters, summed
 from registrations.match.matching import Matching
 from registrations.match.work import Work
 
-GroupsOf = Callable[[str], frozenset[str]]  # a client's, by its name
-_PIECE = 500  # versions taken into another matcher without a pause: about 5 ms
+_PIECE = 100  # versions taken into another matcher, or out of one, without a pause: about 2 ms
+
+
+class Sizes(NamedTuple):
+    """How many versions an interest has, and where."""
+
+    base: int  # in the epoch
+    delta: int  # in memory
+    ended: int  # of those in the epoch, since it was built
+
+
+_NOTHING = Known(frozenset(), frozenset())
 
 
 def _in_none(client: str) -> frozenset[str]:
@@ -24,8 +41,11 @@ def _in_none(client: str) -> frozenset[str]:
 
 
 class Interest:
-    """One stream's versions with an endpoint. One task uses it; nothing in it awaits. `index`: what
-    is to be built anew beside it whenever it is due, if its strategy has one.
+    """One stream's versions with an endpoint. One task uses it; nothing in it awaits.
+
+    A version never changes but by getting its end, so it may come from the epoch or from memory;
+    what is in the epoch is not in memory. `damaged`: the epoch turned out to be, and the interest
+    is of no use any more.
     """
 
     def __init__(
@@ -33,21 +53,43 @@ class Interest:
     ) -> None:
         self.passed = passed  # the stream is matched up to this sequence
         self.matching = matching or Matching()
-        self._matcher, self.index = self.matching.owned()
+        self.based: Based | None = None  # set while it is empty, and by `swap`
+        self.damaged = False
+        self._matcher = self.matching.new()
+        self._spent = Counters()
         self._work = Work(self.matching.strategy)
-        self._versions: dict[int, Version] = {}
-        self._ending: list[tuple[int, int]] = []  # (until, id), the earliest first
+        self._versions: dict[int, Version] = {}  # in memory
+        self._ends: dict[int, int] = {}  # of versions in the epoch that got one since: inclusive
+        self._ending: list[tuple[int, int]] = []  # (until, id) in memory, the earliest first
         self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
         self._groups_of = groups_of
-        self._reports: dict[int, set[int]] = {}  # versions with a report, by registration
+        self._watched: dict[int, int | None] | None = None  # what changes; by version, its end
 
     def __len__(self) -> int:
-        return len(self._versions)
+        return len(self._versions) + (0 if self.based is None else len(self.based))
+
+    @property
+    def sizes(self) -> Sizes:
+        base = 0 if self.based is None else len(self.based)
+        return Sizes(base, len(self._versions), len(self._ends))
+
+    @property
+    def counters(self) -> Counters:
+        """All work so far."""
+        engines = () if self.based is None else self.based.engines
+        parts = [self._spent, self._matcher.counters, *(engine.counters for engine in engines)]
+        return summed(parts)
 
     def take(self, versions: Iterable[Version]) -> None:
         """Take in versions as they are now; what is known already gets its end, if it has one."""
         for version in versions:
             if version.endpoint_id is None or version.suspended:
+                continue
+            if self._watched is not None:
+                self._watched[version.id] = version.until
+            if self.based is not None and version.id in self.based:
+                if version.until is not None:
+                    self._ends[version.id] = version.until
                 continue
             if version.until is not None and version.until <= max(self.passed, version.since):
                 self._drop(version.id)
@@ -55,8 +97,6 @@ class Interest:
             if version.id not in self._versions:
                 self._matcher.add(version.id, version.specs)
             self._versions[version.id] = version
-            if version.report is not None:
-                self._reports.setdefault(version.registration, set()).add(version.id)
             if version.until is not None:
                 heapq.heappush(self._ending, (version.until, version.id))
 
@@ -68,87 +108,148 @@ class Interest:
             else:
                 self._suspensions.pop(group, None)
 
-    def owed(self, event: Event, sequence: int) -> dict[int, list[int]]:
+    def owed(self, event: Event, sequence: int) -> Owed:
         """The endpoints that are owed an event, each with its registrations that match, ascending
-        (SUN-15).
+        (SUN-15); and whose reports shape what they are told (OIF-06). Raises IndexDamaged.
         """
-        found: dict[int, list[int]] = {}
-        versions = self._versions
-        for number in self._matcher.match(event):
-            version = versions[number]
-            endpoint_id = version.endpoint_id
-            held = version.holds(sequence) and version.may_tell(event, self._groups_of)
-            if held and self._suspensions and self._covered(version, sequence):
-                continue
-            if held and endpoint_id is not None:
-                found.setdefault(endpoint_id, []).append(version.registration)
-        for registrations in found.values():
+        owed = Owed({}, {})
+        if self._versions:
+            self._find(event, sequence, owed)
+        if self.based is not None:
+            try:
+                self.based.find(event, sequence, self._rules, owed)
+            except IndexDamaged:
+                self.damaged = True
+                raise
+        for registrations in owed.endpoints.values():
             if len(registrations) > 1:
                 registrations.sort()
-        return found
-
-    def shapes(self, owed: Mapping[int, list[int]], sequence: int) -> dict[int, list[int]]:
-        """Of an event's endpoints those that are told a derived event (OIF-06), each with the
-        versions whose reports say which; an endpoint with a registration without a report gets the
-        whole event.
-        """
-        if not self._reports:
-            return {}
-        found = {endpoint: self._reporting(each, sequence) for endpoint, each in owed.items()}
-        return {endpoint: versions for endpoint, versions in found.items() if versions}
-
-    def _reporting(self, registrations: list[int], sequence: int) -> list[int]:
-        """The versions of the registrations at a sequence; empty unless all have a report."""
-        versions: list[int] = []
-        for registration in registrations:
-            known = self._reports.get(registration, ())
-            held = next((id for id in known if self._versions[id].holds(sequence)), None)
-            if held is None:
-                return []
-            versions.append(held)
-        return versions
+        return owed
 
     def advance(self, sequence: int) -> None:
-        """The stream is matched up to here: what has ended leaves."""
+        """The stream is matched up to here: what has ended leaves the memory. In an epoch its
+        bounds keep it from being found, until the next one comes without it.
+        """
         self.passed = max(self.passed, sequence)
         while self._ending and self._ending[0][0] <= self.passed:
             self._drop(heapq.heappop(self._ending)[1])
 
     def rebuild(self, matching: Matching) -> Iterator[None]:
-        """Put all versions into another matcher, a piece at each step, while this one goes on;
-        after the last step it stands in its place.
+        """Put all versions into a matcher of another strategy, a piece at each step, while this one
+        goes on; after the last step it stands in its place. Over an epoch only another strategy
+        that takes one.
         """
-        matcher, index = matching.owned()
-        taken: set[int] = set()
-        for at, (number, version) in enumerate(list(self._versions.items()), 1):
-            matcher.add(number, version.specs)
-            taken.add(number)
-            if at % _PIECE == 0:
-                yield
-        for number in taken - self._versions.keys():
-            matcher.remove(number)
-        for number in self._versions.keys() - taken:
-            matcher.add(number, self._versions[number].specs)
-        self._matcher, self.index = matcher, index
-        self.matching, self._work = matching, Work(matching.strategy)
+        if self.based is None:
+            self.watch()
+            yield from self._remake(_Made(matching.new(), None, _NOTHING, {}))
+        self.matching, self._work = matching, Work(matching.strategy, self.counters)
+
+    def watch(self) -> None:
+        """Note what changes from here on, for the `swap` that comes; `unwatch` if none does."""
+        self._watched = {}
+
+    def unwatch(self) -> None:
+        self._watched = None
+
+    def swap(self, based: Based, known: Known, ended: Mapping[int, int]) -> Iterator[None]:
+        """Take a newer epoch, a piece of the work at each step. Since `watch` was called, `known`
+        was asked of it about `in_memory` and `ended`, and `ended` was read: the versions that ended
+        since the epoch was built. Who has passed such an end does not know of it any more.
+        """
+        yield from self._remake(_Made(self.matching.new(), based, known, ended))
+
+    def in_memory(self) -> list[int]:
+        return [*self._versions]
 
     def tell_work(self, stream: str) -> None:
         """Add to the metrics what the matcher has done since the last time."""
-        self._work.tell(stream, self._matcher.counters)
+        self._work.tell(stream, self.counters)
 
-    def _covered(self, version: Version, sequence: int) -> bool:
-        if version.group is None:
-            return False
-        suspensions = self._suspensions.get(version.group, ())
-        return any(each.covers(sequence) for each in suspensions)
+    @property
+    def _rules(self) -> Rules:
+        return Rules(self._ends, self._suspensions, self._groups_of)
+
+    def _find(self, event: Event, sequence: int, owed: Owed) -> None:
+        """The versions in memory that match and hold."""
+        versions, suspensions = self._versions, self._suspensions
+        for number in self._matcher.match(event):
+            version = versions[number]
+            endpoint_id = version.endpoint_id
+            if endpoint_id is None or not version.holds(sequence):
+                continue
+            if not version.may_tell(event, self._groups_of):
+                continue
+            if suspensions and version.group is not None:
+                spans = suspensions.get(version.group, ())
+                if any(span.covers(sequence) for span in spans):
+                    continue
+            owed.endpoints.setdefault(endpoint_id, []).append(version.registration)
+            if version.report is not None:
+                owed.reports.setdefault(endpoint_id, {})[version.registration] = number
+
+    def _remake(self, made: "_Made") -> Iterator[None]:
+        """Another matcher for what an epoch does not have, made beside; both are taken at once,
+        between two steps; then the old one is emptied in pieces, because to let go of a million
+        versions takes long.
+        """
+        try:
+            for at, number in enumerate(list(self._versions), 1):
+                made.follow(number, self._versions.get(number))
+                if at % _PIECE == 0:
+                    yield
+            for number, until in (self._watched or {}).items():
+                made.follow(number, self._versions.get(number))
+                made.end(number, until)
+        finally:
+            self.unwatch()
+        before, versions = self._matcher, self._versions
+        self._spent = self.counters
+        self._spent.rebuilds += 1
+        self._matcher, self._versions = made.matcher, made.kept
+        self.based, self._ends = made.based, made.ends
+        for at, number in enumerate(list(versions), 1):
+            before.remove(number)
+            del versions[number]
+            if at % _PIECE == 0:
+                yield
 
     def _drop(self, number: int) -> None:
         version = self._versions.pop(number, None)
-        if version is None:
-            return
-        self._matcher.remove(number)
-        if version.report is not None:
-            known = self._reports[version.registration]
-            known.discard(number)
-            if not known:
-                del self._reports[version.registration]
+        if version is not None:
+            self._matcher.remove(number)
+            if self._watched is not None:
+                self._watched.setdefault(number, version.until)
+
+
+class _Made:
+    """A matcher that is made beside the present one, for what an epoch does not have. `ends`: of
+    versions that it has, and that ended since.
+    """
+
+    def __init__(
+        self, matcher: FilterMatcher, based: Based | None, known: Known, ended: Mapping[int, int]
+    ) -> None:
+        self.matcher = matcher
+        self.based = based
+        self.kept: dict[int, Version] = {}
+        self.ends = {id: until for id, until in ended.items() if id in known.found}
+        self._known = known
+
+    def follow(self, number: int, version: Version | None) -> None:
+        """A version as it is now; None: it is gone."""
+        if version is not None and not self._is_based(number):
+            if number not in self.kept:
+                self.matcher.add(number, version.specs)
+            self.kept[number] = version
+        elif self.kept.pop(number, None) is not None:
+            self.matcher.remove(number)
+
+    def end(self, number: int, until: int | None) -> None:
+        """What a version was told to have as its end."""
+        if until is not None and self._is_based(number):
+            self.ends[number] = until
+
+    def _is_based(self, number: int) -> bool:
+        if number in self._known.asked:
+            return number in self._known.found
+        return self.based is not None and number in self.based

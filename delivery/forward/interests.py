@@ -2,74 +2,69 @@
 module.
 
 A batch that was read is matched after `current()`: by then every change that was visible before
-its last event was appended is in. A stream's versions are read from the tables once, in one
-snapshot; after that only what changed is (SUN-11). Only a gap in `system` makes them be read again.
-Where a stream is given another strategy, its matcher is made anew beside the old one.
+its last event was appended is in. A stream's versions are opened as an index with what changed
+since it was built, or are read from the tables, once, in one snapshot; after that only what changed
+is (SUN-11). Only a gap in `system` makes them be read again. Where a stream is given another
+strategy, its matcher is made anew beside the old one; a newer index is taken as it comes.
 Concurrency contract: one event loop. An interest is replaced as a whole, or changed between two
 awaits of its stream's task.
 """
 
 import asyncio
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from delivery.forward.based import Based
+from delivery.forward.indexes import DAMAGED, Indexes
 from delivery.forward.interest import Interest
 from delivery.forward.leases import SQL, Lease
+from delivery.forward.loading import Loaded, Piece, load, stand_of
+from delivery.forward.shown import show
 from delivery.forward.zone import Zone, Zones, zone_of_stream
 from eventhub import limits, metrics
 from eventhub.errors import DatabaseUnavailable
-from eventhub.eventlog.database import Connection, reading
+from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.logs import get_logger
-from registrations.catalog import (
-    Suspension,
-    Version,
-    suspensions_of,
-    versions_of_barrier,
-    versions_of_stream,
-)
+from registrations.catalog import Version, compiled, suspensions_of, versions_of_barriers
 from registrations.feed import Change, Feed
-from registrations.match.index import IndexMatcher, build_frozen
-from registrations.match.matching import AUTO, Matching
+from registrations.index.epoch import Epoch
+from registrations.match.matching import Matching
 from registrations.match.work import Labels
+from registrations.turns import in_turns
 
 log = get_logger(__name__)
 
-_PIECE = 500  # versions taken in without a pause: about 5 ms
+_PIECE = 10  # versions taken in at one step
 
 
-class _Piece(NamedTuple):
-    """Versions as they are, and the suspensions of their groups."""
+class _Changes(NamedTuple):
+    """What concerns a stream: barriers, and the groups that are suspended or resumed there."""
 
-    versions: list[Version]
-    suspensions: dict[int, tuple[Suspension, ...]]
-
-
-class _Snapshot(NamedTuple):
-    """What a stream's interest is made of."""
-
-    piece: _Piece
-    built_through: int  # a sequence of `system`
-    strategy: str
+    barriers: list[int]
+    groups: list[int]
 
 
 class _Kept:
-    """One stream's interest, and what came while it was being read from the tables."""
+    """One stream's interest, what came while it was being read from the tables, and the changes
+    that are still to be read.
+    """
 
     def __init__(self, interest: Interest, zone: Zone) -> None:
         self.interest = interest
         self.zone = zone
         self.loaded = False
-        self.stale = False  # a part of `system` was missed
-        self.later: list[_Piece] = []
+        self.stale = ""  # why it is to be read again, if it is
+        self.later: list[Piece] = []
+        self.changes: list[_Changes] = []  # in order; the first may be under way
+        self.applying = asyncio.Lock()
 
-    def take(self, piece: _Piece) -> None:
+    async def take(self, piece: Piece) -> None:
         if self.loaded:
-            self.interest.take(piece.versions)
-            self.interest.suspend(piece.suspensions)
+            await take(self.interest, piece)
         else:
             self.later.append(piece)
 
@@ -77,17 +72,22 @@ class _Kept:
 class Interests:
     """The interests of one process. `changed` is called after each change of registrations."""
 
-    def __init__(self, hub_log: Log, feed: Feed, zones: Zones, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, hub_log: Log, feed: Feed, zones: Zones, data: Path, changed: Callable[[], None]
+    ) -> None:
         self._log = hub_log
+        self._indexes = Indexes(data)
+        self._making = asyncio.Lock()  # one matcher beside another at a time
         self._feed = feed
         self._zones = zones
         self._changed = changed
         self._kept: dict[Lease, _Kept] = {}
-        self._barriers: dict[int, None] = {}  # told and not applied, in order
-        self._applying = asyncio.Lock()
+        self._barriers: dict[int, None] = {}  # told, and whom they concern is not known, in order
+        self._sorting = asyncio.Lock()
         self._some = asyncio.Event()
         self._policies = False  # of some stream may be others
         self._labels = Labels()
+        self._shown: frozenset[str] = frozenset()  # labels of streams
         feed.listeners.add(self._told)
         feed.policies.add(self._policy)
 
@@ -97,7 +97,9 @@ class Interests:
             await self._some.wait()
             self._some.clear()
             try:
-                await self._apply()
+                await self._sort()
+                for lease, kept in list(self._kept.items()):
+                    await self._apply(lease.stream_id, kept)
                 if self._policies:
                     await self._rebuild()
             except DatabaseUnavailable:
@@ -106,31 +108,15 @@ class Interests:
                 self._some.set()
             self._changed()
 
-    async def build(self) -> None:
-        """Build match indexes that are due, in a thread, until cancelled."""
+    async def follow_indexes(self) -> None:
+        """Take newer indexes of streams as they come, until cancelled."""
         while True:
             for lease, kept in list(self._kept.items()):
-                index = kept.interest.index
-                if kept.loaded and index is not None and index.due():
-                    await self._build(lease, kept.interest, index)
-            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-
-    async def _build(self, lease: Lease, interest: Interest, index: IndexMatcher) -> None:
-        """One index of what lives now; what changes meanwhile stays in memory. Mapped, it needs no
-        name, and it ends with this process.
-        """
-        frozen = index.freeze()
-        try:
-            with tempfile.TemporaryDirectory(prefix="eventhub-index-") as folder:
-                built = await asyncio.to_thread(build_frozen, Path(folder), frozen, durable=False)
-        except OSError as error:  # a disk that is full costs speed, not matches
-            log.warning("index_not_built", stream=lease.stream_id, error=str(error))
-            await asyncio.sleep(limits.FORWARD_STREAMS_LOOK_S)
-            return
-        if interest.index is index:
-            index.thaw(frozen, *built)
-            metrics.FORWARD_BUILDS.labels(reason="index").inc()
-            log.info("index_built", stream=lease.stream_id, registrations=len(interest))
+                try:
+                    await self._swap(lease, kept)
+                except DatabaseUnavailable:
+                    self._indexes.look_again(lease.stream_id)
+            await asyncio.sleep(limits.INDEX_LOOK_INTERVAL_S)
 
     async def open(self, lease: Lease, passed: int) -> None:
         """Have the interest of a stream that is matched up to a sequence.
@@ -138,10 +124,14 @@ class Interests:
         Raises DatabaseUnavailable.
         """
         kept = self._kept.get(lease)
-        if kept is None or not kept.loaded or kept.interest.passed > passed:
+        if kept is not None and kept.interest.damaged and kept.interest.based is not None:
+            self._indexes.refuse(lease.stream_id, kept.interest.based.epoch, DAMAGED)
+            await self._load(lease, passed, reason=DAMAGED)
+        elif kept is None or not kept.loaded or kept.interest.passed > passed:
             await self._load(lease, passed, reason="lease")
 
     def close(self, lease: Lease) -> None:
+        self._indexes.forget(lease.stream_id)
         self._kept.pop(lease, None)
 
     async def current(self, lease: Lease, batch: Sequence[Stored] = ()) -> Interest:
@@ -152,18 +142,22 @@ class Interests:
         """
         await self._feed.confirm()
         if self._barriers:
-            await self._apply()
+            await self._sort()
         kept = self._kept[lease]
         if kept.stale:
-            await self._load(lease, kept.interest.passed, reason="gap")
+            await self._load(lease, kept.interest.passed, reason=kept.stale)
+        else:
+            await self._apply(lease.stream_id, kept)
         kept = self._kept[lease]
         await kept.zone.learn([stored.event for stored in batch], through=self._feed.told)
         return kept.interest
 
     def tell_work(self) -> None:
         """Add to the metrics what the matchers have done."""
+        by_label: dict[str, list[Interest]] = {}
         for lease, kept in self._kept.items():
-            kept.interest.tell_work(self._labels.of(lease.stream_id))
+            by_label.setdefault(self._labels.of(lease.stream_id), []).append(kept.interest)
+        self._shown = show(by_label, self._shown)
 
     def _policy(self) -> None:
         self._policies = True
@@ -172,34 +166,43 @@ class Interests:
     def _told(self, change: Change | None) -> None:
         if change is None:
             for kept in self._kept.values():
-                kept.stale = True
+                kept.stale = "gap"
         else:
             self._barriers[change.barrier] = None
         self._some.set()
 
-    async def _apply(self) -> None:
-        """Everything that was told so far; who comes second waits for the first."""
-        async with self._applying:
+    async def _sort(self) -> None:
+        """Give each stream what was told so far that concerns it; who comes second waits for the
+        first.
+        """
+        async with self._sorting:
             while self._barriers:
-                barriers = list(self._barriers)[: limits.READ_EVENTS_MAX]
+                barriers = list(self._barriers)[: limits.FORWARD_BARRIERS_MAX]
+                by_stream: dict[int, list[_Kept]] = {}  # later ones have it in their snapshots
+                for lease, kept in self._kept.items():
+                    by_stream.setdefault(lease.stream_id, []).append(kept)
+                values = {"barriers": barriers, "streams": list(by_stream)}
                 async with reading(self._log.pool) as connection:
-                    await self._apply_some(connection, barriers)
+                    cursor = await connection.execute(SQL["streams_of_barriers"], values)
+                    found = await cursor.fetchall()
+                for stream_id, changed_at, groups in found:
+                    for kept in by_stream[stream_id]:
+                        kept.changes.append(_Changes(changed_at, groups or []))
                 for barrier in barriers:
                     del self._barriers[barrier]
 
-    async def _apply_some(self, connection: Connection, barriers: list[int]) -> None:
-        by_stream: dict[int, list[_Kept]] = {}  # later ones have the changes in their snapshots
-        for lease, kept in self._kept.items():
-            by_stream.setdefault(lease.stream_id, []).append(kept)
-        values = {"barriers": barriers, "streams": list(by_stream)}
-        cursor = await connection.execute(SQL["streams_of_barriers"], values)
-        for barrier, stream_id, groups in await cursor.fetchall():
-            versions = await versions_of_barrier(connection, barrier, stream_id)
-            concerned = (*groups, *(version.group for version in versions))
-            passed = min(kept.interest.passed for kept in by_stream[stream_id])
-            found = await suspensions_of(connection, concerned, stream_id, passed)
-            for kept in by_stream[stream_id]:
-                kept.take(_Piece(versions, found))
+    async def _apply(self, stream_id: int, kept: _Kept) -> None:
+        """What concerns a stream, in order; others do not wait while its filters are compiled."""
+        async with kept.applying:
+            while kept.changes:
+                barriers, groups = kept.changes[0]
+                async with reading(self._log.pool) as connection:
+                    written = await versions_of_barriers(connection, barriers, stream_id)
+                    concerned = (*groups, *(one.group for one in written))
+                    passed = kept.interest.passed
+                    found = await suspensions_of(connection, concerned, stream_id, passed)
+                await kept.take(Piece(await compiled(written), found))
+                del kept.changes[0]
 
     async def _rebuild(self) -> None:
         """Give streams whose strategy is another one a matcher of it."""
@@ -212,53 +215,123 @@ class Interests:
             interest, strategy = kept.interest, strategies.get(lease.stream_id)
             if not kept.loaded or strategy in (None, interest.matching.strategy):
                 continue
-            for _ in interest.rebuild(interest.matching._replace(strategy=strategy)):
-                await asyncio.sleep(0)
-            metrics.FORWARD_BUILDS.labels(reason="strategy").inc()
+            await self._restyle(kept, interest.matching._replace(strategy=strategy))
+            self._indexes.look_again(lease.stream_id)
             log.info("interest_rebuilt", stream=lease.stream_id, strategy=strategy)
 
+    async def _restyle(self, kept: _Kept, matching: Matching) -> None:
+        """What is in an index is in no memory, so it is read again for a strategy without one."""
+        if kept.interest.based is not None and not matching.is_indexed:
+            kept.stale = "strategy"
+            return
+        async with self._making:
+            for _ in kept.interest.rebuild(matching):
+                await asyncio.sleep(0)
+        metrics.FORWARD_BUILDS.labels(reason="strategy").inc()
+
+    async def _swap(self, lease: Lease, kept: _Kept) -> None:
+        """Take a stream's newer index, if there is one. What it does not have stays in memory; what
+        changes meanwhile is in both, or in the memory alone. Raises DatabaseUnavailable.
+        """
+        interest, stream_id = kept.interest, lease.stream_id
+        if not kept.loaded or kept.stale or not interest.matching.is_indexed:
+            return
+        if stream_id == SYSTEM_STREAM_ID or not await self._indexes.has_new(stream_id):
+            return
+        epoch = await self._indexes.open(stream_id)
+        present = None if interest.based is None else interest.based.epoch
+        if epoch is None or (present is not None and present.manifest == epoch.manifest):
+            return
+        async with self._making:
+            interest.watch()
+            try:
+                await self._stand_on(lease, kept, epoch)
+            finally:
+                interest.unwatch()
+
+    async def _stand_on(self, lease: Lease, kept: _Kept, epoch: Epoch) -> None:
+        """The interest is watched: what changes from here on is not lost, whatever is read when."""
+        interest, stream_id = kept.interest, lease.stream_id
+        present = None if interest.based is None else interest.based.epoch
+        async with reading(self._log.pool) as connection:
+            stand = await stand_of(connection, stream_id, interest.passed, epoch, present)
+        if stand.refused:
+            self._indexes.refuse(stream_id, epoch, stand.refused)
+        if not stand.is_usable:
+            return
+        based = await asyncio.to_thread(Based, epoch, stand.names, kept.zone.kin)
+        known = await asyncio.to_thread(epoch.known, [*interest.in_memory(), *stand.ended])
+        for _ in interest.swap(based, known, stand.ended):
+            await asyncio.sleep(0)
+        _took(lease, epoch, "swapped", interest)
+
     async def _load(self, lease: Lease, passed: int, *, reason: str) -> None:
-        """Read all versions from one snapshot and build the interest aside.
+        """Open the index or read all versions, with the rest from one snapshot, and build the
+        interest aside.
 
         It is known before the snapshot is taken, so changes behind the snapshot wait in `later`.
         """
+        stream_id = lease.stream_id
         async with reading(self._log.pool) as connection:
-            zone = await zone_of_stream(connection, self._zones, lease.stream_id)
+            zone = await zone_of_stream(connection, self._zones, stream_id)
         kept = _Kept(Interest(passed, groups_of=zone.groups_of), zone)
         self._kept[lease] = kept
+        has_none = stream_id == SYSTEM_STREAM_ID
+        epoch = None if has_none else await self._indexes.open(stream_id)
         async with reading(self._log.pool, seconds=limits.FORWARD_LOAD_S_MAX) as connection:
-            found = await _snapshot(connection, lease.stream_id, passed)
-        matching = Matching(found.strategy, zone.kin)
-        kept.interest = Interest(passed, matching, groups_of=zone.groups_of)
-        versions = found.piece.versions
-        for at in range(0, len(versions), _PIECE):
-            kept.interest.take(versions[at : at + _PIECE])
-            await asyncio.sleep(0)
-        kept.interest.suspend(found.piece.suspensions)
+            found = await load(connection, stream_id, passed, epoch)
+        count = len(found.written)
+        kept.interest = await self._made(passed, found, zone, epoch)
+        while kept.later:
+            await take(kept.interest, kept.later.pop(0))
         kept.loaded = True
-        for later in kept.later:
-            kept.take(later)
-        kept.later.clear()
         self._policy()  # it may be another since the snapshot
         metrics.FORWARD_BUILDS.labels(reason=reason).inc()
+        if epoch is not None and found.stand.refused:
+            self._indexes.refuse(stream_id, epoch, found.stand.refused)
+        if epoch is not None and found.stand.is_usable:
+            _took(lease, epoch, "opened", kept.interest)
         log.info(
             "interest_loaded",
-            stream=lease.stream_id,
-            versions=len(versions),
-            built_through=found.built_through,
-            strategy=found.strategy,
+            stream=stream_id,
+            versions=count,
+            built_through=found.stand.moment.system,
+            strategy=found.stand.moment.strategy,
             reason=reason,
         )
 
+    async def _made(self, passed: int, found: Loaded, zone: Zone, epoch: Epoch | None) -> Interest:
+        stand, written, suspensions = found
+        matching = Matching(stand.moment.strategy, zone.kin)
+        interest = Interest(passed, matching, groups_of=zone.groups_of)
+        if epoch is not None and stand.is_usable:
+            interest.based = await asyncio.to_thread(Based, epoch, stand.names, zone.kin)
+        await take(interest, Piece(await compiled(written), suspensions))
+        return interest
 
-async def _snapshot(connection: Connection, stream_id: int, after: int) -> _Snapshot:
-    """A stream's versions that can hold after a sequence, with the head of `system` they belong
-    to.
+
+async def take(interest: Interest, piece: Piece) -> None:
+    """In turns of the event loop. Of what a stream has at hand, which was read before such changes
+    were told, nothing depends on them, so it may be matched meanwhile.
     """
-    async with connection.transaction():
-        await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        row = await (await connection.execute(SQL["stream_and_system"], (stream_id,))).fetchone()
-        versions = await versions_of_stream(connection, stream_id, after)
-        groups = (version.group for version in versions)
-        suspensions = await suspensions_of(connection, groups, stream_id, after)
-        return _Snapshot(_Piece(versions, suspensions), *(row or (0, AUTO)))
+    await in_turns(_steps(interest, piece.versions))
+    interest.suspend(piece.suspensions)
+
+
+def _steps(interest: Interest, versions: list[Version]) -> Iterator[None]:
+    for at in range(0, len(versions), _PIECE):
+        interest.take(versions[at : at + _PIECE])
+        yield
+
+
+def _took(lease: Lease, epoch: Epoch, how: str, interest: Interest) -> None:
+    """Tell of it."""
+    metrics.INDEX_TAKEN.labels(how=how).inc()
+    log.info(
+        "index_taken",
+        how=how,
+        stream=lease.stream_id,
+        epoch=epoch.manifest.epoch,
+        registrations=len(epoch.base),
+        in_memory=interest.sizes.delta,
+    )

@@ -119,14 +119,18 @@ class Leases:
         self.share = Share(streams, forwarders)
         lost = [lease for lease in asked if lease.stream_id in set(gone)]
         renewed = set(kept)
-        self._until_s.update({lease: until_s for lease in asked if lease.stream_id in renewed})
+        for lease in asked:  # one that was forgotten meanwhile is left to run out
+            if lease.stream_id in renewed and lease in self._until_s:
+                self._until_s[lease] = until_s
         self.forget(lost)
         return lost
 
     async def release(self, connection: Connection, leases: Sequence[Lease]) -> None:
-        """Let go at once; stop the streams before."""
-        await connection.execute(SQL["release"], _arrays(leases))
+        """Let go at once; stop the streams before. One of which the database is not told runs
+        out.
+        """
         self.forget(leases)
+        await connection.execute(SQL["release"], _arrays(leases))
 
     async def leave(self, connection: Connection) -> None:
         """Release everything and no longer count as living."""

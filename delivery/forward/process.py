@@ -7,6 +7,8 @@ It runs until told to stop, through every absence of the database; Redis is not 
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 
@@ -29,7 +31,7 @@ from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 from eventhub.types.book import Book
-from registrations.catalog import streams_with_callbacks
+from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
 
 log = get_logger(__name__)
@@ -37,24 +39,29 @@ log = get_logger(__name__)
 _POSTPONED = (psycopg.Error, EventHubError, *AWAY)
 
 
-async def forward(
-    *,
-    database_url: str,
-    direct_url: str,
-    archive: ReadsArchive | None,
-    woken: Callable[[], None],
-    stop: asyncio.Event,
-) -> None:
+class Where(NamedTuple):
+    """Where a forwarder finds what it works on."""
+
+    database_url: str
+    direct_url: str  # of the database itself, where the other is a pooler's; else ""
+    archive: ReadsArchive | None
+    data: Path  # the folder that has the match indexes
+
+
+async def forward(where: Where, *, woken: Callable[[], None], stop: asyncio.Event) -> None:
     """Forward until `stop` is set; then every lease is free at once.
 
     `woken` is called after deliveries were written; it must return at once and raise nothing. A
     hint only: whoever drains looks by itself as well.
     """
     async with (
-        Log.open(database_url=database_url, direct_url=direct_url, archive=archive) as hub_log,
-        writing_pool(database_url) as pool,
+        Log.open(
+            database_url=where.database_url, direct_url=where.direct_url, archive=where.archive
+        ) as hub_log,
+        writing_pool(where.database_url) as pool,
     ):
-        forwarder = Forwarder(hub_log, direct_url or database_url, woken)
+        url = where.direct_url or where.database_url
+        forwarder = Forwarder(hub_log, url, where.data, woken)
         clock = SystemClock()
         parts = Parts(hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote)
         await forwarder.run(parts, stop)
@@ -63,10 +70,10 @@ async def forward(
 class Forwarder:
     """The tasks of one process beside its streams."""
 
-    def __init__(self, hub_log: Log, url: str, woken: Callable[[], None]) -> None:
+    def __init__(self, hub_log: Log, url: str, data: Path, woken: Callable[[], None]) -> None:
         self._feed = Feed(hub_log)
         self._zones = Zones(Book(hub_log), Groups(hub_log))
-        self.interests = Interests(hub_log, self._feed, self._zones, self._look_now)
+        self.interests = Interests(hub_log, self._feed, self._zones, data, self._look_now)
         self._url = url
         self._woken = woken
         self._look = asyncio.Event()
@@ -80,7 +87,7 @@ class Forwarder:
             "types": self._zones.book.run,
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
-            "indexes": self.interests.build,
+            "indexes": self.interests.follow_indexes,
             "forward": partial(self._forward, parts, holder),
         }
         tasks = [asyncio.create_task(endless(name, work)) for name, work in beside.items()]
@@ -145,15 +152,20 @@ class Forwarder:
             await self._first_partitions(parts)
 
     async def _find_streams(self, parts: Parts) -> None:
-        """Rows for streams that got their first callback; looked for after every change."""
+        """Rows for streams that got their first callback; looked for after every change, and after
+        the first look in what changed since.
+        """
+        looked: str | None = None
         while True:
             self._look.clear()
             try:
                 async with reading(parts.pool) as connection:
+                    oldest = await oldest_transaction(connection)
                     known = await known_streams(connection)
-                    found = await streams_with_callbacks(connection, known)
+                    found = await streams_with_callbacks(connection, known, looked)
                     if found:
                         await add_streams(connection, found)
+                    looked = oldest
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 continue

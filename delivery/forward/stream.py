@@ -162,12 +162,11 @@ class Stream:
                 expired += 1
                 continue
             owed = interest.owed(event, stored.sequence)
-            if owed:
+            if owed.endpoints:
                 where = self._where.get(stored.segment) or await self._find_where(stored.segment)
-                shapes = interest.shapes(owed, stored.sequence)
-                due.append(Due(stored.cursor, where, owed, shapes))
-                rows += len(owed)
-                registrations += sum(map(len, owed.values()))
+                due.append(Due(stored.cursor, where, owed.endpoints, owed.shapes))
+                rows += len(owed.endpoints)
+                registrations += sum(map(len, owed.endpoints.values()))
             if (
                 rows >= limits.DELIVERIES_PER_STATEMENT_MAX
                 or registrations >= limits.REGISTRATIONS_PER_STATEMENT_MAX

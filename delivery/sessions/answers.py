@@ -13,9 +13,9 @@ from delivery.sessions.frames import (
     LineFrames,
 )
 from delivery.sessions.query import Asked
-from delivery.sessions.wish import cursor_text
 from eventhub.doors.http import Answer, Headers
 from eventhub.eventlog.history import Ends
+from eventhub.eventlog.starts import cursor_text
 from eventhub.eventlog.stored import Cursor
 
 _FORMS: dict[bytes, Form[bytes]] = {

@@ -2,12 +2,14 @@
 registration is. Plain.
 
 A large filter takes long to read, so it is read aside, one after the other: nobody's events wait.
+Of each client one at a time is in the queue: many of one keep nobody else's waiting.
 """
 
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from weakref import WeakValueDictionary
 
 from delivery.sessions.protocol import Filter
 from delivery.sessions.wish import Wish
@@ -18,10 +20,12 @@ from eventhub.errors import UnknownChannel
 from eventhub.event.envelope import ALL_MASK
 from registrations.filters import parse_filter
 from registrations.lang.ast import And, Arithmetic, Compare, In, Node, Not, Operand, Or
-from registrations.lang.languages import parse
-from registrations.lang.normal import always, normal
+from registrations.lang.normal import always
 
 _aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="filters")
+_turns: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, int], asyncio.Lock] = (
+    WeakValueDictionary()
+)  # by client, while some of its filters are read
 
 
 async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
@@ -36,7 +40,7 @@ async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
         except UnknownChannel as error:
             error.field = "mask"
             raise
-    tree = None if wish.filter is None else await _tree_of(wish.filter)
+    tree = None if wish.filter is None else await _tree_of(principal.client_id, wish.filter)
     wanted = Filter(
         mask=ALL_MASK if mask is None else mask,
         pairs=None if wish.pairs.everything else wish.pairs,
@@ -53,18 +57,19 @@ def looks_of(tree: Node | None) -> int:
     return min(limits.LISTEN_LOOKS_PER_TURN_MAX, limits.LISTEN_TESTS_PER_TURN_MAX // tests)
 
 
-async def _tree_of(fields: Mapping[str, Any]) -> Node | None:
-    """The tree of a filter; None if it lets everything through."""
+async def _tree_of(client_id: int, fields: Mapping[str, Any]) -> Node | None:
+    """The tree of a client's filter; None if it lets everything through."""
     source = fields.get("filter")
     if isinstance(source, str) and len(source) <= limits.FILTER_CHARS_AT_ONCE:
         return _read(fields)
-    return await asyncio.get_running_loop().run_in_executor(_aside, _read, fields)
+    loop = asyncio.get_running_loop()
+    async with _turns.setdefault((loop, client_id), asyncio.Lock()):
+        return await loop.run_in_executor(_aside, _read, fields)
 
 
 def _read(fields: Mapping[str, Any]) -> Node | None:
-    filter = parse_filter(dict(fields))
-    node = parse(filter.language, filter.source).node
-    return None if always(normal(node)) else node
+    parsed, form = parse_filter(dict(fields)).read()
+    return None if always(form) else parsed.node
 
 
 def _tests(node: Node | None) -> int:

@@ -2,8 +2,8 @@
 who is told. Plain.
 
 A tag of protobuf is searched for as bytes. Finding it may be chance, so whoever finds it decodes;
-not finding it is certain. Only text with the control character U+0001 can hold one, so chance is
-rare.
+not finding it is certain. Only a text with the control character U+0001, a length of exactly 128,
+194 or 250 bytes and a binary body can look like one, so chance is rare.
 """
 
 from eventhub.event import event_pb2

@@ -1,10 +1,10 @@
 """The registrations that one listen names: which of them an event matches, exact to the sequence.
 
 Plain but for asking the catalogue through the log's pool. A few registrations of one client: every
-change loads them anew.
+change of one of them loads them anew, but for the filters that are known.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from eventhub.access.principal import Principal
@@ -14,6 +14,7 @@ from eventhub.eventlog.stored import Stored
 from registrations.catalog import (
     Suspension,
     Version,
+    compiled,
     live_registrations,
     strategy_of,
     suspensions_of,
@@ -23,8 +24,10 @@ from registrations.errors import UnknownRegistration
 from registrations.feed import Change, Feed
 from registrations.lang.evaluate import Kin, only_itself
 from registrations.lang.report import Report, stored_report, together
+from registrations.match.alternatives import FilterMatcher
 from registrations.match.matching import AUTO, Matching
 from registrations.match.work import Work
+from registrations.turns import in_turns
 
 _LISTENS = "listens"  # all of them: one stream of the metrics
 
@@ -55,12 +58,11 @@ class Interest:
     ) -> AsyncIterator["Interest"]:
         """Kept current until the block is left. `kin` knows the types of what `matching` gets."""
         interest = cls(hub_log, feed, ids, stream_id, kin)
-        feed.listeners.add(interest._heard)
         feed.policies.add(interest._heard_policy)
         try:
-            yield interest
+            with feed.told_of(ids, interest._heard):
+                yield interest
         finally:
-            feed.listeners.discard(interest._heard)
             feed.policies.discard(interest._heard_policy)
             interest._tell_work()
 
@@ -105,11 +107,9 @@ class Interest:
         return not any(each.covers(sequence) for each in self._suspensions[version.group])
 
     def _heard(self, change: Change | None) -> None:
-        if change is None:
-            self._stale = True
-        elif change.group is not None:
+        if change is not None and change.group is not None:
             self._stale |= self._loading or change.group in self._suspensions
-        elif change.registration is None or change.registration in self._ids:
+        else:
             self._stale = True
 
     def _heard_policy(self) -> None:
@@ -123,22 +123,24 @@ class Interest:
         self._stale = False
         self._loading = True
         try:
-            async with reading(self._log.pool) as connection:
-                versions = await versions_of_registrations(
-                    connection, list(self._ids), self._stream_id, after
-                )
-                groups = (version.group for version in versions)
-                suspensions = await suspensions_of(connection, groups, self._stream_id, after)
-                strategy = await strategy_of(connection, self._stream_id)
+            await self._build(after)
         except BaseException:
             self._stale = True
             raise
         finally:
             self._loading = False
+
+    async def _build(self, after: int) -> None:
+        async with reading(self._log.pool) as connection:
+            written = await versions_of_registrations(
+                connection, list(self._ids), self._stream_id, after
+            )
+            groups = (one.group for one in written)
+            suspensions = await suspensions_of(connection, groups, self._stream_id, after)
+            strategy = await strategy_of(connection, self._stream_id)
+        versions = await compiled(written, self._versions)
         matcher = Matching(strategy, self._kin).new()
-        for version in versions:
-            if not version.suspended:
-                matcher.add(version.id, version.specs)
+        await in_turns(_fill(matcher, versions))
         self._tell_work()
         self._suspensions, self._work = suspensions, Work(strategy)
         self._versions, self._matcher = {version.id: version for version in versions}, matcher
@@ -146,6 +148,14 @@ class Interest:
         for version in versions:
             if version.report is not None:
                 self._reporting.setdefault(version.registration, []).append(version)
+
+
+def _fill(matcher: FilterMatcher, versions: Sequence[Version]) -> Iterator[None]:
+    """One at each step."""
+    for version in versions:
+        if not version.suspended:
+            matcher.add(version.id, version.specs)
+        yield
 
 
 async def require_own(

@@ -7,10 +7,11 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 from msgspec import Meta, Struct
 
-from delivery.sessions.wish import Chosen, StateWish, Wish, chosen, parse_start, parse_time
+from delivery.sessions.wish import Chosen, StateWish, Wish, chosen
 from eventhub import errors, limits
 from eventhub.event.inbound import parse_mask, refuse_json
 from eventhub.eventlog.read import Start
+from eventhub.eventlog.starts import parse_start, parse_time
 from eventhub.eventlog.stored import Cursor
 from registrations.filters import FILTER_FIELDS
 

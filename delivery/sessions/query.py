@@ -6,11 +6,12 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from delivery.sessions.errors import NotAcceptable
-from delivery.sessions.wish import Chosen, StateWish, Wish, chosen, parse_start
+from delivery.sessions.wish import Chosen, StateWish, Wish, chosen
 from eventhub import errors, limits
 from eventhub.access.keys import is_key
 from eventhub.doors.http import Headers, read_head
 from eventhub.event.inbound import parse_mask, refuse_json
+from eventhub.eventlog.starts import parse_start
 from registrations.filters import FILTER_FIELDS
 from registrations.lang.languages import LANGUAGES
 
@@ -193,7 +194,9 @@ def _registrations(query: dict[str, str]) -> tuple[int, ...]:
         return ()
     texts = query["registrations"].split(",")
     if len(texts) > limits.LISTEN_REGISTRATIONS_MAX:
-        raise errors.FieldTooLong(field="registrations", max=limits.LISTEN_REGISTRATIONS_MAX)
+        most = limits.LISTEN_REGISTRATIONS_MAX
+        message = f"A listen names at most {most} registrations; begin several listens."
+        raise errors.FieldTooLong(message, field="registrations", max=most)
     return tuple(_number(text, "registrations") for text in texts)
 
 

@@ -45,19 +45,19 @@ class Watch:
             if demand.made < self._made:
                 return
             self._made = demand.made
-            found = self._found(demand)
+            found = await self._found(demand)
             if found != self._told:
                 self._told = found
                 sequence = {"sequence": demand.through}
                 head = {"op": "interest", "interest": self.name, "stream": self.stream}
                 await self._say({**head, **found, **sequence})
 
-    def _found(self, demand: Demand) -> dict[str, Any]:
+    async def _found(self, demand: Demand) -> dict[str, Any]:
         if self._shape is None:
             found = shown(demand)
             del found["sequence"]
             return found
-        return {"wanted": answer_of(demand, self._shape), "quench": demand.quench}
+        return {"wanted": await answer_of(demand, self._shape), "quench": demand.quench}
 
 
 class Watches:

@@ -5,9 +5,6 @@ from typing import Any, Literal, NamedTuple
 
 from eventhub.errors import BodyNotFilterable, InvalidField
 from eventhub.eventlog.read import Start
-from eventhub.eventlog.starts import cursor_text as cursor_text
-from eventhub.eventlog.starts import parse_start as parse_start
-from eventhub.eventlog.starts import parse_time as parse_time
 from registrations.lang.pairs import Pairs, parse_pairs
 
 StateWish = Literal["gap", "always", "never"]

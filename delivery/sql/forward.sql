@@ -213,21 +213,23 @@ SELECT p.group_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id,
       FROM unnest(p.endpoints, p.ends, p.shapes) WITH ORDINALITY AS u (endpoint_id, ends, shape, n)
  ) AS v
 
--- name: stream_and_system
--- The head of `system`, and how a stream is matched.
-SELECT h.sequence, s.matching FROM heads h, streams s WHERE h.stream_id = 1 AND s.id = %s
-
 -- name: strategies
 SELECT id, matching FROM streams WHERE id = ANY (%s::bigint[])
 
 -- name: streams_of_barriers
--- Which of some streams the changes of some barriers concern, and the groups that are suspended or resumed there.
-SELECT b.id, s.stream_id,
-       ARRAY(SELECT group_id FROM suspensions WHERE from_barrier = b.id
-              UNION SELECT group_id FROM suspensions WHERE until_barrier = b.id)
-  FROM barriers b, unnest(b.streams) AS s (stream_id)
- WHERE b.id = ANY (%(barriers)s) AND s.stream_id = ANY (%(streams)s)
- ORDER BY b.id
+-- Which of some streams the changes of some barriers concern, with these, and the groups that are suspended or resumed there.
+WITH changed AS (
+    SELECT s.stream_id, b.id
+      FROM barriers b, unnest(b.streams) AS s (stream_id)
+     WHERE b.id = ANY (%(barriers)s) AND s.stream_id = ANY (%(streams)s)
+), slept AS (
+    SELECT from_barrier AS id, group_id FROM suspensions WHERE from_barrier = ANY (%(barriers)s)
+    UNION
+    SELECT until_barrier, group_id FROM suspensions WHERE until_barrier = ANY (%(barriers)s)
+)
+SELECT c.stream_id, array_agg(DISTINCT c.id), array_agg(DISTINCT p.group_id) FILTER (WHERE p.group_id IS NOT NULL)
+  FROM changed c LEFT JOIN slept p USING (id)
+ GROUP BY c.stream_id
 
 -- name: segments
 -- What deliveries call the segments of some UUIDs. Deliveries of what has left its group are in the group of the newest.

@@ -78,10 +78,21 @@ def with_changes(
     return [{**item, "changed": changed} for item, (_, changed) in zip(items, found, strict=True)]
 
 
-def require_unchanged(resource: Resource, since: int | None, *, there: bool = True) -> None:
+def require_unchanged(
+    resource: Resource, since: int | None, *, there: bool = True, version: int | None = None
+) -> None:
     """Changed if the resource, whose row is locked, changed after `since`, or is not there; 0: if
-    it is there; None: no condition.
+    it is there; None: no condition. Where it has versions, the refusal says which is the current.
     """
+    try:
+        _require_unchanged(resource, since, there=there)
+    except Changed as error:
+        if version is not None:
+            error.details["version"] = version
+        raise
+
+
+def _require_unchanged(resource: Resource, since: int | None, *, there: bool) -> None:
     if since and not there:
         raise Changed(current=0)
     if since == 0:

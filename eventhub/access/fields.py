@@ -20,6 +20,9 @@ _DECIMAL = re.compile(r"[0-9]{1,20}")
 _DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
 
 
+_NULL = {"null": "This cannot be null; give a value, or leave it out."}
+
+
 class StrictSerializer(serializers.Serializer):
     """Refuses names it does not know."""
 
@@ -33,6 +36,13 @@ class StrictSerializer(serializers.Serializer):
 
 class TextField(serializers.CharField):
     """A JSON string, taken as it is."""
+
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        **_NULL,
+        "invalid": "This is a text.",
+        "blank": "This is a text of at least one character.",
+        "max_length": "This has at most {max_length:,} characters; shorten it.",
+    }
 
     def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
@@ -61,6 +71,12 @@ class NameField(TextField):
 class GroupsField(serializers.ListField):
     """Names of groups of clients; their order does not count, nor how often one is given."""
 
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        **_NULL,
+        "not_a_list": "This is a list of names.",
+        "max_length": "At most {max_length:,} are named.",
+    }
+
     def __init__(self, **options: Any) -> None:
         super().__init__(child=NameField(), max_length=limits.AUDIENCES_PER_CLIENT_MAX, **options)
 
@@ -73,6 +89,13 @@ class GroupsField(serializers.ListField):
 class WholeField(serializers.IntegerField):
     """A JSON integer; neither a string, nor a float, nor a boolean."""
 
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        **_NULL,
+        "invalid": "This is a whole number.",
+        "max_value": "This is at most {max_value:,}.",
+        "min_value": "This is at least {min_value:,}.",
+    }
+
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
             self.fail("invalid")
@@ -81,6 +104,11 @@ class WholeField(serializers.IntegerField):
 
 class FlagField(serializers.BooleanField):
     """JSON's true or false, nothing that only looks like it."""
+
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        **_NULL,
+        "invalid": "This is true or false.",
+    }
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -91,6 +119,13 @@ class FlagField(serializers.BooleanField):
 class OneOfField(serializers.ChoiceField):
     """One of a few words, as a JSON string."""
 
+    default_error_messages = _NULL
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        words = ", ".join(map(str, self.choices))
+        self.error_messages["invalid_choice"] = f"This is one of {words}."
+
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid_choice", input=data)
@@ -99,6 +134,11 @@ class OneOfField(serializers.ChoiceField):
 
 class MomentField(serializers.DateTimeField):
     """An RFC 3339 time with its offset."""
+
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        **_NULL,
+        "invalid": "This is a time such as {format}.",
+    }
 
     def to_internal_value(self, value: Any) -> datetime:
         if not isinstance(value, str):

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, NoReturn
 
 import orjson
@@ -29,17 +31,20 @@ def parse_json(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise InvalidUtf8(offset=error.start) from error
     _check_depth(text)
+    doubtful: list[_Doubtful] = []
     try:
         value = json.loads(
             text,
             parse_int=_integer,
             parse_float=_number,
             parse_constant=_constant,
-            object_pairs_hook=_object,
+            object_pairs_hook=partial(_object, doubtful=doubtful),
         )
         orjson.loads(body)  # refuses what Python's parser lets pass: half surrogates
     except json.JSONDecodeError as error:  # orjson's error is one too
         raise MalformedJson(f"Not JSON: {error}.", line=error.lineno, column=error.colno) from error
+    if doubtful:
+        raise InvalidField("The field is given twice.", field=_place_of_doubt(value))
     return value
 
 
@@ -50,13 +55,32 @@ def _check_depth(text: str) -> None:
         if mark in "[{":
             depth += 1
             if depth > limits.JSON_DEPTH_MAX:
-                raise TooDeep(offset=match.start(), depth_max=limits.JSON_DEPTH_MAX)
+                field = _member(text[: match.start()])
+                raise TooDeep(field=field, offset=match.start(), depth_max=limits.JSON_DEPTH_MAX)
         elif mark in "]}":
             depth -= 1
 
 
+def _member(text: str) -> str | None:
+    """The member of the outermost object, if it is one, in which the text ends: inside its value
+    the last string of the first level is its name.
+    """
+    depth, name = 0, None
+    if not text.lstrip().startswith("{"):
+        return None
+    for match in _STRING_OR_BRACKET.finditer(text):
+        mark = match[0]
+        if mark in "[{":
+            depth += 1
+        elif mark in "]}":
+            depth -= 1
+        elif depth == 1:
+            name = mark[1:-1]
+    return name and shown(name)
+
+
 def _integer(text: str) -> int:
-    if len(text) > _INTEGER_CHARS_MAX or not -(1 << 63) <= int(text) < 1 << 64:
+    if len(text) > _INTEGER_CHARS_MAX or not limits.INTEGER_MIN <= int(text) <= limits.INTEGER_MAX:
         raise NumberOutOfRange(number=text[:40])
     return int(text)
 
@@ -72,16 +96,41 @@ def _constant(text: str) -> NoReturn:
     raise NumberOutOfRange(number=text)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+class _Doubtful(dict[str, Any]):
+    """An object in which a name has two values."""
+
+    twice: str
+
+
+def _object(pairs: list[tuple[str, Any]], doubtful: list[_Doubtful]) -> dict[str, Any]:
     """Names and their values: the same pair twice is one pair (SUN-08), two values are a
-    mistake.
+    mistake, which is noted.
     """
     found = dict(pairs)
     if len(found) < len(pairs):
         for name, value in pairs:
             if repr(value) != repr(found[name]):  # not ==, for which 1 is true
-                raise InvalidField("The field is given twice.", field=shown(name))
+                made = _Doubtful(found)
+                made.twice = name
+                doubtful.append(made)
+                return made
     return found
+
+
+def _place_of_doubt(value: Any) -> str | None:
+    """The path of the first name with two values; one that stood in a value that went itself
+    leaves one further out.
+    """
+    members: Iterable[tuple[object, Any]] = ()
+    if isinstance(value, dict):
+        members = value.items()
+    elif isinstance(value, list):
+        members = enumerate(value)
+    for name, inner in members:
+        place = _place_of_doubt(inner)
+        if place is not None:
+            return f"{shown(str(name))}.{place}"
+    return shown(value.twice) if isinstance(value, _Doubtful) else None
 
 
 def shown(name: str) -> str:

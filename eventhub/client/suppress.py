@@ -5,7 +5,7 @@ receipt. Plain.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from eventhub.client.types import Receipt
+from eventhub.client.types import HubProblem, Receipt
 
 
 class Suppresses(Protocol):
@@ -33,7 +33,7 @@ async def emit_wanted(
 ) -> Receipt:
     """Send the events that somebody may want; nothing at all if there are none.
 
-    The indexes in the receipt are those of the events that were given.
+    The indexes in the receipt, and in a refusal, are those of the events that were given.
     """
     given = [events] if isinstance(events, dict) else list(events)
     verdicts = await suppress.wanted(stream, given)
@@ -41,6 +41,11 @@ async def emit_wanted(
     left_out = tuple(at for at, wanted in enumerate(verdicts) if not wanted)
     if not sent and given:
         return Receipt(stream, (), (), left_out)
-    receipt = await hub.emit(stream, [given[at] for at in sent], retry_for_s=retry_for_s)
+    try:
+        receipt = await hub.emit(stream, [given[at] for at in sent], retry_for_s=retry_for_s)
+    except HubProblem as error:
+        if "index" in error.position:
+            error.position["index"] = sent[error.position["index"]]
+        raise
     duplicates = tuple(one._replace(at=sent[one.at]) for one in receipt.duplicates)
     return receipt._replace(duplicates=duplicates, suppressed=left_out)

@@ -7,10 +7,8 @@ from pathlib import Path
 import orjson
 import psutil
 import redis.asyncio as redis
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest, multiprocess
-from prometheus_client import REGISTRY as PROCESS_REGISTRY
 
-from eventhub import limits
+from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.doors.http import Answer
 from eventhub.errors import EventHubError
@@ -23,17 +21,14 @@ async def metrics_door() -> Answer:
     loop.
     """
     body = await asyncio.to_thread(_metrics_text)
-    return Answer(200, body, [], CONTENT_TYPE_LATEST.encode())
+    return Answer(200, body, [], metrics.CONTENT_TYPE)
 
 
 def _metrics_text() -> bytes:
-    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    if not folder:
-        return generate_latest(PROCESS_REGISTRY)
-    _forget_the_killed(Path(folder))
-    registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
+    folder = os.environ.get(metrics.FOLDER)
+    if folder:
+        _forget_the_killed(Path(folder))
+    return metrics.exposition(shared=bool(folder))
 
 
 def _forget_the_killed(folder: Path) -> None:

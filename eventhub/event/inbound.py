@@ -230,6 +230,7 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
     }
     if len(event.attributes) > limits.ATTRIBUTES_COUNT_MAX:
         raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
+    _check_values(event.attributes, fields["attributes"])
     if astuple(event)[_AT:] != _NOT_GIVEN:  # one comparison: most events give nothing more
         _add_given(fields, event)
     payload = protobuf_codec.encode_fields(fields)
@@ -348,6 +349,23 @@ def check_json(value: Any, field: str, bytes_max: int) -> bytes:
     if text.count(b"{") + text.count(b"[") > limits.JSON_DEPTH_MAX:
         _check_depth(value, field)
     return text
+
+
+def _check_values(attributes: dict[str, Any], text: bytes) -> None:
+    """Counted only where there may be too many: each but the first stands behind a comma or opens
+    a list or an object.
+    """
+    if text.count(b",") + text.count(b"[") + text.count(b"{") < limits.ATTRIBUTES_VALUES_MAX:
+        return
+    count = 0
+    waiting: list[dict[str, Any] | list[Any]] = [attributes]
+    while waiting:
+        inside = waiting.pop()
+        count += len(inside)
+        values = inside.values() if isinstance(inside, dict) else inside
+        waiting += [one for one in values if isinstance(one, dict | list)]
+    if count > limits.ATTRIBUTES_VALUES_MAX:
+        raise errors.FieldTooLong(field="attributes", values_max=limits.ATTRIBUTES_VALUES_MAX)
 
 
 def _check_depth(value: Any, field: str) -> None:

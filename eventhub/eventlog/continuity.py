@@ -43,5 +43,6 @@ def roll_all(connection: psycopg.Connection[Any]) -> int:
     """New segments for all streams, inside the caller's transaction: after a restore that the
     server's identifiers do not show. How many there are.
     """
+    connection.execute(SQL["new_history"])
     row = connection.execute(SQL["roll_all"]).fetchone()
     return int(row[0]) if row else 0

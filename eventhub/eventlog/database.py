@@ -42,6 +42,23 @@ async def connect(url: str, *, name: str) -> Connection:
     return connection
 
 
+@contextmanager
+def blocking(url: str, *, name: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection in autocommit mode for a command or a job, which may wait. Raises
+    DatabaseUnavailable, also when it breaks.
+    """
+    try:
+        with psycopg.connect(
+            url,
+            autocommit=True,
+            connect_timeout=limits.CONNECT_TIMEOUT_S,
+            application_name=f"eventhub {name}",
+        ) as connection:
+            yield connection
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable() from error
+
+
 def broken(connection: Connection) -> bool:
     """True if an idle connection has something to read: the server is closing it."""
     if connection.closed:

@@ -79,7 +79,7 @@ class SegmentRow(NamedTuple):
     last: int
     open: bool
     tier: str
-    bytes: int
+    bytes: int | None  # None: not told
     opened_at_us: int
     sealed_at_us: int | None
     archived: bool  # complete in the archive

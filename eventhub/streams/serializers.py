@@ -126,7 +126,10 @@ class SegmentSerializer(CurrentSegmentSerializer):
         choices=["live", "archived", "dropped"],
         help_text="Where it is read from: the database, the archive alone, nowhere.",
     )
-    bytes = serializers.IntegerField(help_text="Stored bytes.")
+    bytes = serializers.IntegerField(
+        allow_null=True,
+        help_text="Stored bytes; null for all but who manages the zone, of `system` but operators.",
+    )
     opened_at = serializers.DateTimeField()
     sealed_at = serializers.DateTimeField(allow_null=True)
     archived = serializers.BooleanField(help_text="Complete in the archive; it may be live too.")

@@ -2,10 +2,12 @@
 is an event like any other.
 """
 
+import os
 import re
 from typing import NamedTuple
 
 from django.db import transaction
+from django.utils.crypto import salted_hmac
 
 from eventhub import limits
 from eventhub.access.actor import Actor
@@ -21,7 +23,9 @@ from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
 from eventhub.event.inbound import EventIn, event_mask, stored_bytes
 from eventhub.eventlog import state, streams
+from eventhub.eventlog.append import lock_head
 from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.errors import Changed
 from eventhub.eventlog.state import KeyState, StatePage
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamRow
@@ -29,7 +33,8 @@ from eventhub.streams.errors import NotKeyed, UnknownKey
 from eventhub.streams.selectors import place_of
 from eventhub.types import selectors as types
 
-_NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{64})")
+_NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{96})")
+_NONCE_BYTES = 16
 _NOWHERE = Cursor("", 0)  # a keyed stream has a place; this is never shown
 
 
@@ -51,22 +56,31 @@ class Snapshot(NamedTuple):
 
 
 def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
-    """A page of the snapshot. Without what is for others, or has expired. Raises
-    SegmentMismatch if the page before was not of this stream, or of a log that is no more.
+    """A page of the snapshot. Without what is for others, or has expired: neither a short page nor
+    its `next` tells of it. Raises SegmentMismatch if the page before was not of this stream, or of
+    a log that is no more.
     """
     actor.require_listen(stream)
     row = _keyed(actor, stream)
     cursor, digest = _begin(row, asked.after)
-    page = StatePage(digest, cursor.sequence, asked.keys_max)
-    found = state.read_state_now(raw_connection(), row.id, page)
-    size = sum(len(one.stored.payload) for one in found)
-    last = found[-1].digest.hex() if found else ""
-    more = len(found) == asked.keys_max or size >= limits.STATE_PAGE_BYTES_MAX
-    return Snapshot(
-        cursor,
-        [one for one in found if _is_shown(actor, one.stored.event)],
-        f"{cursor.segment}.{cursor.sequence}.{last}" if more else None,
-    )
+    items: list[KeyState] = []
+    size = 0
+    keys_max = asked.keys_max
+    for _ in range(limits.STATE_READS_MAX):
+        page = StatePage(digest, cursor.sequence, keys_max)
+        found = state.read_state_now(raw_connection(), row.id, page)
+        if not found:
+            return Snapshot(cursor, items, None)
+        for one in found:
+            digest = one.digest
+            if not _is_shown(actor, one.stored.event):
+                continue
+            items.append(one)
+            size += len(one.stored.payload)
+            if len(items) == asked.keys_max or size >= limits.STATE_PAGE_BYTES_MAX:
+                return Snapshot(cursor, items, _next(cursor, digest))
+        keys_max = limits.STATE_PAGE_KEYS_MAX
+    return Snapshot(cursor, items, _next(cursor, digest))
 
 
 def find_key(*, actor: Actor, stream: str, key: str) -> tuple[KeyState, Cursor | None]:
@@ -85,7 +99,8 @@ def put_key(
     """Append the event, which is the key's state from now on, and whether the key is new.
 
     `expected`: Changed if the key has changed after that sequence, or is not there; 0: if it is.
-    Raises what the emit door raises, TypeViolation and UndeclaredType too.
+    A key whose event is for others is not there for this actor, and new to it. Raises what the
+    emit door raises, TypeViolation and UndeclaredType too.
     """
     row, client = _writable(actor, stream)
     if event.id is not None:
@@ -103,9 +118,13 @@ def put_key(
     if checker is not None:
         checker.work(event, len(payload))
         checker.check(event)
-    draft = Draft(row.id, mask, payload, key=key, expected=expected)
+    draft = Draft(row.id, mask, payload, key=key)
     with transaction.atomic():
-        before = state.find_state_now(raw_connection(), row.id, key)
+        before, hidden = _before(actor, row, key)
+        if not hidden:
+            draft = draft._replace(expected=expected)
+        elif expected:
+            raise Changed(current=0)
         _append(draft)
         found = state.find_state_now(raw_connection(), row.id, key)
     if found is None:
@@ -119,12 +138,23 @@ def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> 
     """
     row, client = _writable(actor, stream)
     with transaction.atomic():
-        found = state.find_state_now(raw_connection(), row.id, _valid(key))
+        found, _ = _before(actor, row, _valid(key))
         if found is None:
             raise UnknownKey(field="key")
         ended = _tombstone(found, client)
         draft = Draft(row.id, ended.mask, protobuf_codec.encode(ended), key=key, tombstone=True)
         _append(draft._replace(expected=expected))
+
+
+def _before(actor: Actor, row: StreamRow, key: str) -> tuple[KeyState | None, bool]:
+    """The key's latest event, unless it is for others, and whether it is. The head is locked from
+    here on: what a condition is held against is what the actor may see.
+    """
+    lock_head(raw_connection(), row.id)
+    found = state.find_state_now(raw_connection(), row.id, key)
+    if found is None or is_shown(found.stored.event, actor.principal):
+        return found, False
+    return None, True
 
 
 def _is_shown(actor: Actor, event: Event) -> bool:
@@ -188,7 +218,21 @@ def _begin(row: StreamRow, after: str) -> tuple[Cursor, bytes]:
         raise InvalidField("Pass the `next` of the page before.", field="after")
     cursor = Cursor(found[1], int(found[2]))
     state.require_place(raw_connection(), row.id, cursor)
-    return cursor, bytes.fromhex(found[3])
+    place = bytes.fromhex(found[3])
+    return cursor, _veiled(place[:_NONCE_BYTES], place[_NONCE_BYTES:])
+
+
+def _next(cursor: Cursor, digest: bytes) -> str:
+    nonce = os.urandom(_NONCE_BYTES)
+    return f"{cursor.segment}.{cursor.sequence}.{(nonce + _veiled(nonce, digest)).hex()}"
+
+
+def _veiled(nonce: bytes, digest: bytes) -> bytes:
+    """A digest, or one that was veiled: it may be of a key that is for others, and who guesses a
+    key could compare.
+    """
+    veil = salted_hmac("eventhub.streams.state", nonce, algorithm="sha256").digest()
+    return bytes(one ^ other for one, other in zip(digest, veil, strict=True))
 
 
 def _valid(key: str) -> str:

@@ -48,7 +48,7 @@ def declare(*, actor: Actor, given: Declaration, since: int | None) -> tuple[lis
         lock_zone(zone_id=actor.zone_id)
         found = rows.versions(connection, actor.zone_id, given.domain, given.type)
         resource = resource_of(actor.zone_id, given.domain, given.type)
-        require_unchanged(resource, since, there=bool(found))
+        require_unchanged(resource, since, there=bool(found), version=len(found))
         wanted = _definition(given, len(found) + 1)
         if found and found[-1].definition == wanted._replace(version=len(found)):
             return found, False

@@ -16,7 +16,7 @@ EventHub is ready at {url}
 
 BEFORE = """
 Before other commands of manage.py:{exports}"""
-NEEDED = ("DATABASE_URL", "EVENTHUB_ARCHIVE_URL")  # by commands beside the hub
+NEEDED = ("DATABASE_URL", "EVENTHUB_ARCHIVE_URL", "EVENTHUB_DATA")  # by commands beside the hub
 
 DEMO = """
   credentials     {credentials} (the operator's name and password, the client's API key)"""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from eventhub import limits
-from eventhub.access.strict_json import parse_object
-from eventhub.errors import BatchTooLarge, EventHubError, InvalidField, MissingField
+from eventhub.access.strict_json import parse_json
+from eventhub.errors import BodyTooLarge, EventHubError, InvalidField, MissingField
 from registrations.endpoints.addresses import CallbackAddresses
 from registrations.requests import (
     NewRegistration,
@@ -99,8 +99,12 @@ def read_line(number: int, text: bytes | None, addresses: CallbackAddresses) -> 
     """A line with what it asks for."""
     try:
         if text is None:
-            raise BatchTooLarge("The line is too long.", bytes_max=limits.BULK_LINE_BYTES_MAX)
-        return Line(number, _parse(parse_object(text), addresses))
+            message = f"A line has at most {limits.BULK_LINE_BYTES_MAX:,} bytes; shorten it."
+            raise BodyTooLarge(message, bytes_max=limits.BULK_LINE_BYTES_MAX)
+        fields = parse_json(text)
+        if not isinstance(fields, dict):
+            raise InvalidField("A line is a JSON object with its `op`.")
+        return Line(number, _parse(fields, addresses))
     except EventHubError as error:
         return Line(number, error)
 

@@ -4,23 +4,18 @@ It looks at names alone, never at values. Whether everything that one filter let
 other one too is another question, with an answer of its own: `covering.py`.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from registrations.lang.ast import (
-    Arithmetic,
     Compare,
     Const,
-    Exists,
-    In,
     Node,
     Not,
     OfType,
-    Operand,
     Path,
-    Text,
 )
 from registrations.lang.normal import Alternative, normal
+from registrations.lang.paths import attributes_of
 
 Named = tuple[str | None, str | None, bool]  # domain, type, whether those below it are meant
 
@@ -52,7 +47,8 @@ def constraint_of(node: Node) -> Constraint | None:
     form = normal(node)
     if not form:
         return None
-    names = (name for parts in form for part in parts for name in _names(part))
+    tests = (part.item if isinstance(part, Not) else part for parts in form for part in parts)
+    names = (name for test in tests for name in attributes_of(test))
     return Constraint(frozenset(map(_type_of, form)), frozenset(names))
 
 
@@ -71,23 +67,3 @@ def _type_of(parts: Alternative) -> Named:
                 if part.type is not None:
                     type, below = part.type, part.below
     return domain, type, below
-
-
-def _names(part: Node) -> Iterator[str]:
-    match part:
-        case Not(item):
-            yield from _names(item)
-        case Compare(_, left, right):
-            yield from _paths(left)
-            yield from _paths(right)
-        case In(path) | Text(_, path) | Exists(path):
-            yield from _paths(path)
-
-
-def _paths(operand: Operand) -> Iterator[str]:
-    match operand:
-        case Path(name, "attributes"):
-            yield name
-        case Arithmetic(_, left, right):
-            yield from _paths(left)
-            yield from _paths(right)

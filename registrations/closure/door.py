@@ -25,8 +25,9 @@ from eventhub.doors.table import Call
 from eventhub.event.inbound import refuse_json
 from eventhub.eventlog.stored import StreamInfo
 from registrations.closure.live import Closures, Demand
-from registrations.closure.shapes import Shape, Wanted, parse_shape, wanted
+from registrations.closure.shapes import Question, Shape, Wanted, parse_shape
 from registrations.closure.stored import Asked, Audience
+from registrations.turns import in_turns
 
 
 class ClosureDoors:
@@ -61,7 +62,8 @@ class ClosureDoors:
         shape = parse_shape(fields.get("shape"))
         asked = Asked(stream.id, audience_of(fields.get("audience")))
         demand = await self._closures.current(asked)
-        told = {"wanted": answer_of(demand, shape), "quench": demand.quench, "tag": demand.tag}
+        told: dict[str, Any] = {"wanted": await answer_of(demand, shape)}
+        told |= {"quench": demand.quench, "tag": demand.tag}
         found = {"stream": stream.name, **told, "sequence": demand.through}
         return Answer(200, orjson.dumps(found), headers=[])
 
@@ -80,11 +82,13 @@ def require_to_ask(principal: Principal, stream: str) -> None:
         principal.require("emit", stream)
 
 
-def answer_of(demand: Demand, shape: Shape) -> Wanted:
+async def answer_of(demand: Demand, shape: Shape) -> Wanted:
     """Whether anybody wants events of a shape; who listens is not known where nothing may be
-    quenched, so there nothing is surely unwanted.
+    quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
     """
-    found = wanted(demand.closure, shape, demand.kin)
+    question = Question(demand.closure, shape, demand.kin)
+    await in_turns(question.steps())
+    found = question.answer
     return found if demand.quench or found != "no" else "maybe"
 
 
@@ -113,7 +117,8 @@ def audience_of(value: Any) -> Audience:
     if not value or not texts:
         raise errors.InvalidField("`audience` names groups of clients.", field="audience")
     if len(value) > limits.QUERY_NAMES_MAX:
-        raise errors.FieldTooLong(field="audience", max=limits.QUERY_NAMES_MAX)
+        message = f"At most {limits.QUERY_NAMES_MAX} groups are named."
+        raise errors.FieldTooLong(message, field="audience", max=limits.QUERY_NAMES_MAX)
     if any("\0" in one or len(one) > limits.NAME_CHARS_MAX for one in value):
         raise errors.InvalidField("There is no such group.", field="audience")
     return tuple(sorted(set(value)))

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from eventhub import limits
 from eventhub.event.envelope import Event
 from registrations.lang.ast import (
-    Arithmetic,
+    FLIPPED,
     Compare,
-    Comparison,
     Const,
     Exists,
     In,
@@ -26,14 +26,12 @@ from registrations.lang.ast import (
     Text,
 )
 from registrations.lang.evaluate import holds
-from registrations.lang.values import number_of, wildcard_parts
+from registrations.lang.paths import paths_of
+from registrations.lang.values import number_of
 
 _ONE = ("domain", "type", "source", "name", "version", "node", "key", "id", "priority")
-_FLIPPED: dict[str, Comparison] = {
-    "<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!=",
-}  # fmt: skip
-_WHOLE_MAX = 1 << 63
 _DOMAIN = Path("domain", "envelope")
+_TYPE = Path("type", "envelope")
 
 
 def plain(test: Node) -> tuple[Node, ...]:
@@ -45,7 +43,7 @@ def plain(test: Node) -> tuple[Node, ...]:
             one = plain(item)
             return (Not(one[0]),) if len(one) == 1 else (test,)
         case Compare(op, Const() as left, right):
-            return (Compare(_FLIPPED[op], _whole(right), _whole(left)),)
+            return (Compare(FLIPPED[op], _whole(right), _whole(left)),)
         case Compare(op, left, right):
             return (Compare(op, _whole(left), _whole(right)),)
         case In(path, values):
@@ -69,7 +67,7 @@ def follows(test: Node, fact: Node) -> bool:
         case _, Not():
             return False
         case Exists(path), _:
-            return path in _needed(fact)
+            return path in paths_of(fact)
         case OfType(), _:
             return _of_type(test, fact)
     values = _values(fact)
@@ -83,9 +81,22 @@ def follows(test: Node, fact: Node) -> bool:
     return _bound_follows(test, fact)
 
 
+def looked_at(test: Node) -> Iterator[Path]:
+    """The paths of a test, with `not` or without: no test follows from one that has none of them
+    but those that are equal.
+    """
+    match test:
+        case Not(item):
+            yield from looked_at(item)
+        case OfType():
+            yield _TYPE
+        case _:
+            yield from paths_of(test)
+
+
 def has_member(path: Path, fact: Node) -> bool:
     """True if the path surely has a value to be compared wherever the fact holds."""
-    return not isinstance(fact, Exists | Not) and path in _needed(fact)
+    return not isinstance(fact, Exists | Not) and path in paths_of(fact)
 
 
 class _Values(NamedTuple):
@@ -131,24 +142,6 @@ def _excludes(fact: Node, test: Node) -> bool:
     return _path(test) == values.path and not any(_passes(test, one) for one in values.values)
 
 
-def _needed(fact: Node) -> Iterator[Path]:
-    """The paths that are there wherever a fact holds."""
-    match fact:
-        case Compare(_, left, right):
-            yield from _operands(left)
-            yield from _operands(right)
-        case In(path) | Text(_, path) | Exists(path):
-            yield path
-
-
-def _operands(operand: Operand) -> Iterator[Path]:
-    if isinstance(operand, Path):
-        yield operand
-    elif isinstance(operand, Arithmetic):
-        yield from _operands(operand.left)
-        yield from _operands(operand.right)
-
-
 def _of_type(test: OfType, fact: Node) -> bool:
     """Of the types above an event's own the fact says one: its own, or the one it names."""
     match fact:
@@ -166,7 +159,7 @@ def _of_type(test: OfType, fact: Node) -> bool:
 
 
 def _text_follows(test: Text, fact: Text) -> bool:
-    parts = wildcard_parts(fact.text) if fact.op == "wildcard" else [fact.text]
+    parts = fact.parts or (fact.text,)
     if test.op == "prefix":
         return fact.op in ("prefix", "wildcard") and parts[0].startswith(test.text)
     if test.op == "suffix":
@@ -223,8 +216,7 @@ def _of_domain(domain: str | None) -> tuple[Node, ...]:
 
 
 def _simple(test: Text) -> Node:
-    parts = wildcard_parts(test.text)
-    match parts:
+    match test.parts:
         case [text]:
             return Compare("=", test.path, Const(text))
         case [text, ""]:
@@ -243,6 +235,7 @@ def _whole(operand: Operand) -> Operand:
 def _whole_const(const: Const) -> Const:
     """1 for 1.0, which compare alike."""
     value = const.value
-    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_MAX:
-        return Const(int(value))
-    return const
+    if not isinstance(value, float) or not value.is_integer():
+        return const
+    whole = int(value)
+    return Const(whole) if limits.INTEGER_MIN <= whole <= limits.INTEGER_MAX else const

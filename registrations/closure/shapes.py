@@ -2,13 +2,14 @@
 any: the rest may be anything. Plain.
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from eventhub import limits
-from eventhub.errors import FieldTooLong, InvalidField, UnknownField
+from eventhub.errors import EventHubError, FieldTooLong, InvalidField, UnknownField
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
-from eventhub.event.inbound import from_objects, stored_bytes
+from eventhub.event.inbound import EventIn, from_objects, stored_bytes
 from registrations.closure.union import Closure
 from registrations.lang.ast import (
     Arithmetic,
@@ -24,6 +25,7 @@ from registrations.lang.ast import (
     Text,
 )
 from registrations.lang.evaluate import Kin, holds, only_itself
+from registrations.lang.event_values import EventValues
 
 Wanted = Literal["yes", "no", "maybe"]
 _TEXTS = ("domain", "type")
@@ -44,7 +46,8 @@ def parse_shape(fields: Any) -> Shape:
     """From JSON: `domain`, `type`, `application`, `attributes`, `environment`, each or none.
 
     An attribute that is given is known with all that is in it, and so is every name that begins
-    with it and a dot. Raises with the field InvalidField, UnknownField, FieldTooLong.
+    with it and a dot. Raises with the field InvalidField, UnknownField, FieldTooLong, TooDeep,
+    NumberOutOfRange, EventTooLarge.
     """
     if not isinstance(fields, dict):
         raise InvalidField("A shape is an object with fields of events.", field="shape")
@@ -63,6 +66,7 @@ def parse_shape(fields: Any) -> Shape:
         application=_application(given.get("application")),
         environment=objects.get("environment"),
     )
+    _check_size(event)
     return Shape(event, frozenset(given))
 
 
@@ -72,29 +76,71 @@ def shape_of(event: dict[str, Any]) -> Shape:
     """
     [found] = from_objects([event])
     made = protobuf_codec.decode(stored_bytes(found, client="", mask=0))
-    return Shape(made, frozenset((*event, *_TEXTS, "application", "priority")), whole=True)
+    known = frozenset((*event, *_TEXTS, "application", "priority")) - _filled_in(made)
+    return Shape(made, known, whole=True)
+
+
+def _filled_in(event: Event) -> frozenset[str]:
+    """What the hub writes itself, though the emitter names it: the node where it is empty, and the
+    version of a declared type where it is empty, or not as the hub writes that number.
+    """
+    names = {"source"}
+    if not event.node:
+        names.add("node")
+    if not event.version or (event.version.startswith("0") and event.version.isdigit()):
+        names.add("version")
+    return frozenset(names)
+
+
+class Question:
+    """Whether anybody wants an event of the shape, found out step by step; `answer` is that of the
+    steps so far. `no`: no event of the shape passes the closure; `yes`: every one does, and the
+    closure is exact; else `maybe`.
+    """
+
+    def __init__(self, closure: Closure, shape: Shape, kin: Kin = only_itself) -> None:
+        self.answer: Wanted = "no"
+        self._closure = closure
+        self._asked = _Asked(shape, EventValues(shape.event), kin)
+
+    def steps(self) -> Iterator[None]:
+        """Each looks at a test or two."""
+        for parts in self._closure.form:
+            verdict: bool | None = True
+            for part in parts:
+                verdict = _all([verdict, _verdict(part, self._asked)])
+                yield
+                if verdict is False:
+                    break
+            if verdict and not self._closure.widened:
+                self.answer = "yes"
+                return
+            if verdict is not False:
+                self.answer = "maybe"
 
 
 def wanted(closure: Closure, shape: Shape, kin: Kin = only_itself) -> Wanted:
-    """`no`: no event of the shape passes the closure; `yes`: every one does, and the closure is
-    exact; else `maybe`.
-    """
-    found: Wanted = "no"
-    for parts in closure.form:
-        verdicts = {_verdict(part, shape, kin) for part in parts}
-        if False in verdicts:
-            continue
-        if None not in verdicts and not closure.widened:
-            return "yes"
-        found = "maybe"
-    return found
+    """The answer to such a question."""
+    question = Question(closure, shape, kin)
+    for _ in question.steps():
+        pass
+    return question.answer
 
 
-def _verdict(part: Node, shape: Shape, kin: Kin) -> bool | None:
+class _Asked(NamedTuple):
+    """A shape while it is asked about."""
+
+    shape: Shape
+    values: EventValues
+    kin: Kin
+
+
+def _verdict(part: Node, asked: _Asked) -> bool | None:
     """None: it depends on what is not known."""
+    shape = asked.shape
     match part:
         case Not(item):
-            found = _verdict(item, shape, kin)
+            found = _verdict(item, asked)
             return None if found is None else not found
         case OfType(domain, type):
             verdicts = []
@@ -102,7 +148,7 @@ def _verdict(part: Node, shape: Shape, kin: Kin) -> bool | None:
                 known = "domain" in shape.known
                 verdicts.append(shape.event.domain == domain if known else None)
             if type is not None:
-                verdicts.append(_of_type(OfType(None, type, part.below), shape, kin))
+                verdicts.append(_of_type(OfType(None, type, part.below), asked))
             return _all(verdicts)
         case Compare(_, left, right):
             known = _known(left, shape) and _known(right, shape)
@@ -110,18 +156,18 @@ def _verdict(part: Node, shape: Shape, kin: Kin) -> bool | None:
             known = _known(path, shape)
         case _:
             known = False
-    return holds(part, shape.event, kin) if known else None
+    return holds(part, asked.values, asked.kin) if known else None
 
 
-def _of_type(part: OfType, shape: Shape, kin: Kin) -> bool | None:
+def _of_type(part: OfType, asked: _Asked) -> bool | None:
     """A declared type above the event's counts once the hub checks events by the declaration, which
     may be a moment later.
     """
-    if "type" not in shape.known:
+    if "type" not in asked.shape.known:
         return None
-    if holds(part, shape.event):
+    if holds(part, asked.values):
         return True
-    return None if holds(part, shape.event, kin) else False
+    return None if holds(part, asked.values, asked.kin) else False
 
 
 def _all(verdicts: list[bool | None]) -> bool | None:
@@ -158,6 +204,16 @@ def _object(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidField(f"`{name}` is an object.", field=f"shape.{name}")
     return value
+
+
+def _check_size(event: Event) -> None:
+    """No shape is larger than an event, so that asking costs no more than matching one."""
+    given = EventIn("-", "-", event.attributes, environment=event.environment or {})
+    try:
+        stored_bytes(given, client="", mask=0)
+    except EventHubError as error:
+        error.field = f"shape.{error.field}" if error.field else "shape"
+        raise
 
 
 def _application(value: Any) -> tuple[str, ...]:

@@ -40,11 +40,15 @@ class Present(NamedTuple):
     filter: str
 
 
-class Written(NamedTuple):
-    """Filters as they are stored: language and JSON. `all`: these are all of them."""
+Text = tuple[str, str]  # of a filter: its language, and JSON; "" and a text in predicate form
 
-    filters: list[tuple[str, str]]
-    all: bool
+
+class Version(NamedTuple):
+    """A filter of a live registration as it is stored; the id is that of the version."""
+
+    id: int
+    language: str
+    filter: str
 
 
 async def read_marks(connection: Connection, asked: Asked) -> Marks:
@@ -53,24 +57,31 @@ async def read_marks(connection: Connection, asked: Asked) -> Marks:
     return Marks(*row) if row else Marks(False, 0, None, None)
 
 
-async def read_registered(connection: Connection, asked: Asked) -> Written:
-    """Of the live registrations."""
-    bounds = {
-        "scan_max": limits.CLOSURE_SCAN_MAX + 1,
-        "filters_max": limits.CLOSURE_FILTERS_MAX + 1,
-    }
-    cursor = await connection.execute(SQL["filters"], {**_values(asked), **bounds})
-    rows = await cursor.fetchall()
-    scanned = sum(count for _, _, count in rows)
-    few = len(rows) <= limits.CLOSURE_FILTERS_MAX and scanned <= limits.CLOSURE_SCAN_MAX
-    return Written([(language, filter) for language, filter, _ in rows], few)
+async def read_registered(connection: Connection, asked: Asked, after: int) -> list[Version]:
+    """Of the live registrations, a piece by the ids of their versions; which rise, so what changes
+    meanwhile comes in a later piece.
+    """
+    values = {**_values(asked), "after": after, "count": limits.CLOSURE_PIECE}
+    rows = await (await connection.execute(SQL["filters"], values)).fetchall()
+    return [Version(*row) for row in rows]
 
 
-async def read_listened(connection: Connection, asked: Asked) -> Written:
-    """Of the listens, in predicate form as text."""
+async def read_news(connection: Connection, asked: Asked, barriers: Sequence[int]) -> list[Text]:
+    """Of those that came, or whose group was resumed, at some barriers; one more than the most
+    tells that there are more.
+    """
+    bounds = {"barriers": list(barriers), "count": limits.CLOSURE_NEWS_MAX + 1}
+    rows = await (await connection.execute(SQL["news"], {**_values(asked), **bounds})).fetchall()
+    return [(language, filter) for language, filter in rows]
+
+
+async def read_listened(connection: Connection, asked: Asked) -> list[Text]:
+    """Of the listens, in predicate form as text; one more than the most tells that there are
+    more.
+    """
     values = {**_values(asked), "listens_max": limits.CLOSURE_LISTENS_MAX + 1}
     rows = await (await connection.execute(SQL["listened"], values)).fetchall()
-    return Written([("", text) for [text] in rows], len(rows) <= limits.CLOSURE_LISTENS_MAX)
+    return [("", text) for [text] in rows]
 
 
 async def read_above(connection: Connection, stream_id: int) -> Above:
@@ -80,10 +91,10 @@ async def read_above(connection: Connection, stream_id: int) -> Above:
     return {at: _lineage(parents, at) for at in parents}
 
 
-async def read_touched(connection: Connection, barriers: Sequence[int]) -> set[int]:
-    """The streams that changes at some barriers were about."""
+async def read_touched(connection: Connection, barriers: Sequence[int]) -> dict[int, list[int]]:
+    """The streams that changes at some barriers were about, each with these."""
     cursor = await connection.execute(SQL["touched"], (list(barriers),))
-    return {id for [id] in await cursor.fetchall()}
+    return dict(await cursor.fetchall())
 
 
 async def read_quenched(connection: Connection, streams: Iterable[int]) -> set[int]:

@@ -1,38 +1,27 @@
 """The closure of many filters: one filter that lets through what any of them does, in as few
 alternatives as covering allows (OIF-07). Plain.
 
-It is bounded. What exceeds the bounds is widened step by step, all alternatives alike: values are
-forgotten, then attributes, then types. So a closure may let through more than is wanted, and says
-so; it never lets through less.
+It is bounded. Of alternatives that differ by one value one is made, with the set of values; what
+still exceeds the bounds is widened step by step (gathered.py). So a closure may let through more
+than is wanted, and says so; it never lets through less.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from eventhub import limits
 from eventhub.event.envelope import Event
-from registrations.closure.covering import Known
-from registrations.lang.ast import (
-    And,
-    Arithmetic,
-    Compare,
-    Const,
-    Exists,
-    In,
-    Node,
-    Not,
-    OfType,
-    Operand,
-    Or,
-    Path,
-    Text,
-    Truth,
-)
+from registrations.closure.covering import Known, Work
+from registrations.closure.gathered import Gathered
+from registrations.lang.ast import And, Compare, Const, Node, Not, OfType, Or, Path, Truth
 from registrations.lang.evaluate import Kin, holds, only_itself
+from registrations.lang.event_values import EventValues
 from registrations.lang.normal import Alternative, Form
+from registrations.lang.paths import paths_of
 from registrations.lang.printed import printed
 
-_GATE = ("domain", "type", "application")
 _EVERYTHING: Alternative = frozenset()
 _Key = tuple[str, object]
 
@@ -44,7 +33,8 @@ class Closure(NamedTuple):
     widened: bool = False
 
     def matches(self, event: Event, kin: Kin = only_itself) -> bool:
-        return any(all(holds(part, event, kin) for part in parts) for parts in self.form)
+        values = EventValues(event)
+        return any(all(holds(part, values, kin) for part in parts) for parts in self.form)
 
     def node(self) -> Node:
         """As one filter."""
@@ -58,30 +48,100 @@ EVERYTHING = Closure((_EVERYTHING,), widened=True)
 
 
 class Bounds(NamedTuple):
-    """How much a closure may be, and cost."""
+    """How much a closure may be, and cost; and from how many alternatives on they are gathered."""
 
+    exact_max: int = limits.CLOSURE_FILTERS_MAX
     alternatives_max: int = limits.CLOSURE_ALTERNATIVES_MAX
     chars_max: int = limits.CLOSURE_CHARS_MAX
     compared_max: int = limits.CLOSURE_COMPARED_MAX
+    tests_max: int = limits.CLOSURE_TESTS_MAX
 
 
 _BOUNDS = Bounds()
+Rest = Callable[[], object]  # called between steps of some microseconds each
+_LESS = 5  # of the work for those that are gathered: there are fewer
+
+
+class Cost(NamedTuple):
+    """What finding a closure may cost."""
+
+    work: Work
+    rest: Rest
+
+
+def _go_on() -> None:
+    """No rest."""
 
 
 class TooMuch(Exception):
     """A bound was met on the way."""
 
 
+class Union:
+    """Filters as they come, in bounded memory."""
+
+    def __init__(self, bounds: Bounds = _BOUNDS) -> None:
+        self._bounds = bounds
+        self._exact: set[Alternative] = set()
+        self._tests = 0  # in these
+        self._gathered: Gathered | None = None
+        self._lost = False
+
+    def give_up(self) -> None:
+        """From now on it is everything."""
+        self._lost = True
+
+    def add(self, form: Form) -> None:
+        """A filter in normal form."""
+        for parts in form:
+            if self._gathered is not None:
+                self._gathered.add(parts)
+                continue
+            if parts in self._exact:
+                continue
+            self._exact.add(parts)
+            self._tests += len(parts)
+            bounds = self._bounds
+            if len(self._exact) > bounds.exact_max or self._tests > bounds.tests_max:
+                self._gather()
+
+    def closure(self, rest: Rest = _go_on) -> Closure:
+        """What lets through all that came; where it was too much, it stays as wide as it became."""
+        if self._lost:
+            return EVERYTHING
+        if self._gathered is None:
+            cost = Cost(Work(self._bounds.compared_max), rest)
+            try:
+                return _sorted(_least(self._exact, self._bounds, cost), widened=False)
+            except TooMuch:
+                gathered = self._gather()
+        else:
+            gathered = self._gathered
+        cost = Cost(Work(self._bounds.compared_max // _LESS), rest)
+        while True:
+            try:
+                found = _least(set(gathered.alternatives()), self._bounds, cost)
+                return _sorted(found, widened=gathered.widened)
+            except TooMuch:
+                if not gathered.coarsen(self._bounds.alternatives_max):
+                    return EVERYTHING
+
+    def _gather(self) -> Gathered:
+        self._gathered = Gathered(self._exact, self._bounds.tests_max)
+        self._exact = set()
+        return self._gathered
+
+
 def closure_of(forms: Iterable[Form], bounds: Bounds = _BOUNDS) -> Closure:
     """The union of filters in normal form."""
-    alternatives = {parts for form in forms for parts in form}
-    for level, widen in enumerate((_as_it_is, _without_values, _gate_alone)):
-        try:
-            found = _least({widen(parts) for parts in alternatives}, bounds)
-        except TooMuch:
-            continue
-        return Closure(tuple(sorted(found, key=_words)), widened=level > 0)
-    return EVERYTHING
+    union = Union(bounds)
+    for form in forms:
+        union.add(form)
+    return union.closure()
+
+
+def _sorted(found: list[Alternative], *, widened: bool) -> Closure:
+    return Closure(tuple(sorted(found, key=_words)), widened)
 
 
 def alternative_node(parts: Alternative) -> Node:
@@ -92,17 +152,30 @@ def alternative_node(parts: Alternative) -> Node:
     return nodes[0] if len(nodes) == 1 else And(nodes)
 
 
-def _least(alternatives: Set[Alternative], bounds: Bounds) -> list[Alternative]:
-    """Without those that another one covers. Raises TooMuch."""
-    kept = _Kept(bounds)
-    for parts in sorted(alternatives, key=_fewest):
+def _least(alternatives: Set[Alternative], bounds: Bounds, cost: Cost) -> list[Alternative]:
+    """Without those that another one covers, as far as there is time to find them. Raises
+    TooMuch.
+    """
+    kept = _Kept(cost, 4 * bounds.alternatives_max)
+    for _, parts in sorted(_with_rank(alternatives, cost.rest), key=itemgetter(0)):
         kept.add(parts)
     found = kept.uncovered()
     if len(found) > bounds.alternatives_max:
         raise TooMuch
-    if sum(len(printed(part)) for parts in found for part in parts) > bounds.chars_max:
-        raise TooMuch
+    chars = 0
+    for part in chain.from_iterable(found):
+        chars += len(printed(part))
+        if chars > bounds.chars_max:
+            raise TooMuch
     return found
+
+
+def _with_rank(
+    alternatives: Iterable[Alternative], rest: Rest
+) -> Iterator[tuple[tuple[int, list[str]], Alternative]]:
+    for parts in alternatives:
+        yield _fewest(parts), parts
+        rest()
 
 
 def _fewest(parts: Alternative) -> tuple[int, list[str]]:
@@ -117,9 +190,9 @@ def _words(parts: Alternative) -> list[str]:
 class _Kept:
     """Alternatives by what must be among the facts of all that they cover."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
-        self._compared = 0
+    def __init__(self, cost: Cost, most: int) -> None:
+        self._cost = cost
+        self._most = most
         self._by_key: dict[_Key, dict[Known, None]] = {}
         self._all: dict[Known, None] = {}
 
@@ -129,7 +202,7 @@ class _Kept:
             return
         self._by_key.setdefault(_key_of(known), {})[known] = None
         self._all[known] = None
-        if len(self._all) > 4 * self._bounds.alternatives_max:
+        if len(self._all) > self._most:
             raise TooMuch
 
     def uncovered(self) -> list[Alternative]:
@@ -143,12 +216,13 @@ class _Kept:
         return [known.parts for known in self._all]
 
     def _covered(self, known: Known) -> bool:
+        work, rest = self._cost
+        rest()
+        if work.done:
+            return False
         for key in _keys_of(known):
             for other in self._by_key.get(key, ()):
-                self._compared += 1
-                if self._compared > self._bounds.compared_max:
-                    raise TooMuch
-                if other.covers(known):
+                if other.covers(known, work):
                     return True
         return False
 
@@ -171,7 +245,7 @@ def _keys_of(known: Known) -> set[_Key]:
     found = {_ALWAYS, ("not", None), ("type", None)}
     for fact in known.facts:
         found.update(_keys(fact))
-        found.update(("path", path) for path in _paths_of(fact))
+        found.update(("path", path) for path in paths_of(fact))
     return found
 
 
@@ -184,56 +258,5 @@ def _keys(test: Node) -> Iterator[_Key]:
         case OfType():
             yield "type", None
         case _:
-            for path in _paths_of(test):
+            for path in paths_of(test):
                 yield "path", path
-
-
-def _paths_of(test: Node) -> Iterator[Path]:
-    match test:
-        case Compare(_, left, right):
-            yield from _operands(left)
-            yield from _operands(right)
-        case In(path) | Text(_, path) | Exists(path):
-            yield path
-
-
-def _operands(operand: Operand) -> Iterator[Path]:
-    match operand:
-        case Path():
-            yield operand
-        case Arithmetic(_, left, right):
-            yield from _operands(left)
-            yield from _operands(right)
-
-
-def _as_it_is(parts: Alternative) -> Alternative:
-    return parts
-
-
-def _without_values(parts: Alternative) -> Alternative:
-    """The gate, and the attributes that must be there."""
-    there = {
-        Exists(path)
-        for part in parts - _gate_of(parts)
-        if not isinstance(part, Not)
-        for path in _paths_of(part)
-        if path.space == "attributes"
-    }
-    return _gate_of(parts) | there
-
-
-def _gate_alone(parts: Alternative) -> Alternative:
-    return _gate_of(parts)
-
-
-def _gate_of(parts: Alternative) -> Alternative:
-    return frozenset(part for part in parts if _is_gate(part))
-
-
-def _is_gate(part: Node) -> bool:
-    match part:
-        case OfType():
-            return True
-        case Compare("=", Path(name, "envelope"), Const()):
-            return name in _GATE
-    return False

@@ -76,12 +76,6 @@ def streams_ever(connection: Connection, group_id: int) -> list[Behind]:
     return [Behind(*row) for row in rows]
 
 
-def is_named(connection: Connection, group_id: int) -> bool:
-    """True while a live registration names the group, whose row is locked."""
-    row = connection.execute(SQL["is_named"], (group_id,)).fetchone()
-    return bool(row and row[0])
-
-
 def suspend(connection: Connection, group_id: int, barrier: int) -> None:
     connection.execute(SQL["suspend"], (group_id, barrier))
 

@@ -73,7 +73,7 @@ def delete_group(*, actor: Actor, whose: Whose, group_id: int, if_match: int | N
     with transaction.atomic():
         found = rows.lock(connection, whose, group_id)
         require_unchanged(rows.resource_of(actor.zone_id, group_id), if_match)
-        if rows.is_named(connection, group_id):
+        if found.registrations:
             raise GroupInUse(field="group")
         rows.delete(connection, group_id)
         _announce(actor, "registration_group.deleted", found, [], None)

@@ -8,9 +8,15 @@ common).
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from registrations.lang.wildcard import wildcard_parts
+
 Scalar = str | int | float | bool | None  # what a constant is: JSON's, integers of 64 bits
 Space = Literal["attributes", "envelope", "environment"]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
+FLIPPED: dict[Comparison, Comparison] = {  # with its sides exchanged each is another one
+    **{"=": "=", "!=": "!="},
+    **{"<": ">", "<=": ">=", ">": "<", ">=": "<="},
+}
 TextTest = Literal["prefix", "suffix", "substring", "wildcard"]
 
 
@@ -81,13 +87,19 @@ class In:
 @dataclass(frozen=True, slots=True)
 class Text:
     """A test of a text. In a wildcard `*` stands for any characters, a backslash before `*` and
-    itself for the one behind it.
+    itself for the one behind it. `parts`: of a wildcard what stands between its stars. Raises
+    ValueError for a lone backslash in one.
     """
 
     op: TextTest
     path: Path
     text: str
     place: Place | None = field(default=None, compare=False, repr=False)
+    parts: tuple[str, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = wildcard_parts(self.text) if self.op == "wildcard" else ()
+        object.__setattr__(self, "parts", parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ What passes is safe for code that follows the tree by calling itself, and its pr
 read back.
 """
 
-from collections.abc import Iterator
 from math import isfinite
 
 from eventhub import limits
@@ -28,14 +27,13 @@ from registrations.lang.ast import (
 )
 from registrations.lang.printed import printed
 
-_INTEGER_MAX = 1 << 63
 Part = Node | Operand
 _LEAVES = (Path, Const, Truth)  # what stands in no parentheses of its own
 
 
-def bounded(node: Node) -> Node:
-    """The same tree. Raises FilterTooLarge for its depth, parts, paths and length in predicate
-    form, NumberOutOfRange for what 64 bits do not hold, InvalidUtf8 for half characters.
+def bounded(node: Node) -> str:
+    """The tree in predicate form. Raises FilterTooLarge for its depth, parts, paths and the length
+    of this form, NumberOutOfRange for what 64 bits do not hold, InvalidUtf8 for half characters.
     """
     waiting: list[tuple[Part, int]] = [(node, 1)]
     parts = 0
@@ -43,40 +41,46 @@ def bounded(node: Node) -> Node:
         part, depth = waiting.pop()
         parts += 1 + isinstance(part, Text | OfType)  # and the text in it
         if parts > limits.FILTER_PARTS_MAX:
-            raise FilterTooLarge(parts_max=limits.FILTER_PARTS_MAX)
+            raise FilterTooLarge(place=part.place, parts_max=limits.FILTER_PARTS_MAX)
         if depth > limits.FILTER_DEPTH_MAX and not isinstance(part, _LEAVES):
-            raise FilterTooLarge(depth_max=limits.FILTER_DEPTH_MAX)
+            raise FilterTooLarge(place=part.place, depth_max=limits.FILTER_DEPTH_MAX)
         _check(part)
-        waiting.extend((one, depth + 1) for one in _inner(part))
-    _check_text(printed(node))
-    return node
+        waiting += [(one, depth + 1) for one in _inner(part)[::-1]]
+    text = printed(node)
+    _check_text(text)
+    return text
 
 
-def _inner(part: Part) -> Iterator[Part]:
+def _inner(part: Part) -> tuple[Part, ...]:
     match part:
-        case And(items) | Or(items):
-            yield from items
-        case Not(item):
-            yield item
+        case Path() | Const():
+            return ()
         case Compare(_, left, right) | Arithmetic(_, left, right):
-            yield left
-            yield right
+            return left, right
+        case And(items) | Or(items):
+            return items
+        case Not(item):
+            return (item,)
         case In(path, values):
-            yield path
-            yield from values
+            return path, *values
         case Text(_, path) | Exists(path):
-            yield path
+            return (path,)
+    return ()
 
 
 def _check(part: Part) -> None:
     if isinstance(part, Path) and len(part.name) > limits.PATH_CHARS_MAX:
-        raise FilterTooLarge(path_chars_max=limits.PATH_CHARS_MAX)
-    if not isinstance(part, Const) or isinstance(part.value, bool):
-        return
-    value = part.value
-    whole = isinstance(value, int) and not -_INTEGER_MAX <= value < _INTEGER_MAX
-    if whole or (isinstance(value, float) and not isfinite(value)):
-        raise NumberOutOfRange
+        raise FilterTooLarge(place=part.place, path_chars_max=limits.PATH_CHARS_MAX)
+    if isinstance(part, Const):
+        check_number(part.value)
+
+
+def check_number(value: object, field: str | None = None) -> None:
+    """Raises NumberOutOfRange with the field for a number that no event can have."""
+    if isinstance(value, int) and not limits.INTEGER_MIN <= value <= limits.INTEGER_MAX:
+        raise NumberOutOfRange(field=field)
+    if isinstance(value, float) and not isfinite(value):
+        raise NumberOutOfRange(field=field)
 
 
 def _check_text(text: str) -> None:

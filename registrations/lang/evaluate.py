@@ -19,19 +19,9 @@ from registrations.lang.ast import (
     Text,
     Truth,
 )
-from registrations.lang.values import (
-    MISSING,
-    fits,
-    meet,
-    members,
-    operands_of,
-    ordered,
-    outermost,
-    value_of,
-    wildcard_parts,
-)
+from registrations.lang.event_values import EventValues, deciding, keys_of, meet
+from registrations.lang.values import MISSING, key_of, ordered, value_of
 
-_PAIRS_MAX = 100  # of more, only those that decide are compared: two lists may be long
 Kin = Callable[[Event], tuple[str, ...]]  # the event's type and the declared types above it
 
 
@@ -40,40 +30,51 @@ def only_itself(event: Event) -> tuple[str, ...]:
     return (event.type,)
 
 
-def holds(node: Node, event: Event, kin: Kin = only_itself) -> bool:
-    """True if the event is what the filter asks for."""
+def holds(node: Node, event: Event | EventValues, kin: Kin = only_itself) -> bool:
+    """True if the event is what the filter asks for. Whoever asks more than once about one event
+    gives its `EventValues`.
+    """
+    values = EventValues(event) if isinstance(event, Event) else event
+    return _holds(node, values, kin)
+
+
+def _holds(node: Node, values: EventValues, kin: Kin) -> bool:
     match node:
         case And(items):
-            return all(holds(item, event, kin) for item in items)
+            return all(_holds(item, values, kin) for item in items)
         case Or(items):
-            return any(holds(item, event, kin) for item in items)
+            return any(_holds(item, values, kin) for item in items)
         case Not(item):
-            return not holds(item, event, kin)
+            return not _holds(item, values, kin)
         case Compare():
-            return compares(node, event)
-        case In(path, values):
-            return meet(members(value_of(path, event)), (value.value for value in values))
+            return _compares(node, values)
+        case In():
+            return _is_in(node, values)
         case Text():
-            return any(_tested(node, one) for one in members(value_of(node.path, event)))
+            return values.has(node)
         case Exists(path):
-            return value_of(path, event) is not MISSING
+            return value_of(path, values.event) is not MISSING
         case OfType():
-            return is_of(node, event, kin)
+            return is_of(node, values.event, kin)
         case Truth(value):
             return value
 
 
-def compares(node: Compare, event: Event) -> bool:
+def _compares(node: Compare, values: EventValues) -> bool:
     """One relation; `!=` holds where both sides are there and no two of their values are equal."""
-    left, right = list(operands_of(node.left, event)), list(operands_of(node.right, event))
+    left, right = values.of(node.left), values.of(node.right)
+    if not left or not right:
+        return False
     if node.op in ("=", "!="):
-        if not left or not right:
-            return False
         return meet(left, right) == (node.op == "=")
-    if len(left) * len(right) > _PAIRS_MAX:
-        least = node.op in ("<", "<=")
-        left, right = outermost(left, least=least), outermost(right, least=not least)
-    return any(ordered(node.op, one, other) for one in left for other in right)
+    least = node.op in ("<", "<=")
+    ones, others = deciding(left, least=least), deciding(right, least=not least)
+    return any(ordered(node.op, one, other) for one in ones for other in others)
+
+
+def _is_in(node: In, values: EventValues) -> bool:
+    keys = keys_of(values.of(node.path))
+    return any(key_of(wanted.value) in keys for wanted in node.values) if keys else False
 
 
 def is_of(node: OfType, event: Event, kin: Kin = only_itself) -> bool:
@@ -86,15 +87,3 @@ def is_of(node: OfType, event: Event, kin: Kin = only_itself) -> bool:
     if node.below:
         return any(name.startswith(node.type + ".") for name in names)
     return node.type in names
-
-
-def _tested(node: Text, value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    if node.op == "prefix":
-        return value.startswith(node.text)
-    if node.op == "suffix":
-        return value.endswith(node.text)
-    if node.op == "substring":
-        return node.text in value
-    return fits(wildcard_parts(node.text), value)

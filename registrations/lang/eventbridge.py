@@ -27,7 +27,7 @@ from registrations.lang.ast import (
     TextTest,
 )
 from registrations.lang.bounds import bounded
-from registrations.lang.values import wildcard_parts
+from registrations.lang.wildcard import wildcard_parts
 
 ENVELOPE = {
     "source": "source",
@@ -39,6 +39,7 @@ ENVELOPE = {
 }
 DETAIL, OR = "detail", "$or"
 FIELDS = (*ENVELOPE, DETAIL, OR)
+_FIELD_CHARS = 300  # of a place in an error
 _TESTS = ("prefix", "suffix", "wildcard")
 _LOWER, _UPPER = (">", ">="), ("<", "<=")
 _REFUSED = {
@@ -61,7 +62,14 @@ def parse_eventbridge(pattern: dict[str, Any]) -> Node:
 
     Raises InvalidField and UnknownField with the place as a dotted path, FilterTooLarge.
     """
-    return bounded(_object(pattern, (), within=False))
+    node = _object(pattern, (), within=False)
+    try:
+        bounded(node)
+    except FilterTooLarge as error:
+        if "depth_max" in error.details:
+            error.field = _shown(_deepest(pattern))
+        raise
+    return node
 
 
 def _object(fields: Any, place: tuple[str, ...], *, within: bool) -> Node:
@@ -73,7 +81,7 @@ def _object(fields: Any, place: tuple[str, ...], *, within: bool) -> Node:
         message = "An empty object asks for nothing; leave it out, or use pairs for every event."
         raise InvalidField(message, field=where)
     if len(place) > 2 * limits.FILTER_DEPTH_MAX:  # a step may be no form of the filter
-        raise FilterTooLarge(depth_max=limits.FILTER_DEPTH_MAX)
+        raise FilterTooLarge(field=_shown(place), depth_max=limits.FILTER_DEPTH_MAX)
     nodes = [_field(name, value, place, within=within) for name, value in fields.items()]
     return nodes[0] if len(nodes) == 1 else And(tuple(nodes))
 
@@ -109,7 +117,10 @@ def _attribute(value: Any, place: tuple[str, ...]) -> Node:
     if len(steps) > 1 and any("." in step for step in steps):
         message = "A name inside an object has no dot; write the objects in each other."
         raise InvalidField(message, field=".".join(place))
-    return _leaf(Leaf(Path(".".join(steps)), ".".join(place)), value)
+    path = ".".join(steps)
+    if len(path) > limits.PATH_CHARS_MAX:
+        raise FilterTooLarge(field=_shown(place), path_chars_max=limits.PATH_CHARS_MAX)
+    return _leaf(Leaf(Path(path), ".".join(place)), value)
 
 
 def _steps(place: tuple[str, ...]) -> list[str]:
@@ -130,6 +141,26 @@ def _leaf(leaf: Leaf, wanted: Any) -> Node:
     if values:
         nodes.insert(0, _equal(leaf.path, values))
     return _any(nodes)
+
+
+def _deepest(pattern: Any) -> tuple[str, ...]:
+    """Where in a pattern most stands in each other."""
+    found: tuple[str, ...] = ()
+    waiting: list[tuple[Any, tuple[str, ...]]] = [(pattern, ())]
+    while waiting:
+        value, place = waiting.pop()
+        found = max(found, place, key=len)
+        if isinstance(value, dict):
+            waiting += [(one, (*place, name)) for name, one in value.items()]
+        elif isinstance(value, list) and place[-1] == OR:
+            waiting += [(one, (*place, str(at))) for at, one in enumerate(value)]
+    return found
+
+
+def _shown(place: tuple[str, ...]) -> str:
+    """A place as an error may repeat it."""
+    field = ".".join(place)
+    return field if len(field) <= _FIELD_CHARS else f"{field[:_FIELD_CHARS]}…"
 
 
 def _any(nodes: list[Node]) -> Node:

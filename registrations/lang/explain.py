@@ -25,8 +25,10 @@ from registrations.lang.ast import (
     Truth,
 )
 from registrations.lang.evaluate import Kin, holds, only_itself
+from registrations.lang.event_values import EventValues
+from registrations.lang.paths import paths_of
 from registrations.lang.printed import printed, type_text
-from registrations.lang.seen import Seen, comes_to, paths_of, seen_at, shown
+from registrations.lang.seen import Seen, comes_to, seen_at, shown
 from registrations.lang.values import number_of
 
 _WANTED = {
@@ -73,7 +75,7 @@ class Explained(NamedTuple):
 
 def explain(node: Node, event: Event, kin: Kin = only_itself) -> Explained:
     """The whole tree of a filter that is within bounds (bounds.py)."""
-    return _deciding(_part(node, event, kin))
+    return _deciding(_part(node, EventValues(event), kin))
 
 
 def deciding(explained: Explained) -> Iterator[Explained]:
@@ -100,21 +102,21 @@ def _deciding(explained: Explained) -> Explained:
     return explained._replace(parts=parts, decides=True)
 
 
-def _part(node: Node, event: Event, kin: Kin) -> Explained:
+def _part(node: Node, values: EventValues, kin: Kin) -> Explained:
     match node:
         case And(items, place) | Or(items, place):
-            parts = tuple(_part(item, event, kin) for item in items)
+            parts = tuple(_part(item, values, kin) for item in items)
             both = isinstance(node, And)
             held = all(part.held for part in parts) if both else any(part.held for part in parts)
             op = "and" if both else "or"
             return Explained(op, printed(node), place, held, _count(parts), parts=parts)
         case Not(item, place):
-            part = _part(item, event, kin)
+            part = _part(item, values, kin)
             so = "must not hold, and does" if part.held else "does not hold, as wanted"
             why = f"{so}: {part.why}"
             return Explained("not", printed(node), place, not part.held, why, parts=(part,))
         case _:
-            return _test(node, event, kin)
+            return _test(node, values, kin)
 
 
 def _count(parts: tuple[Explained, ...]) -> str:
@@ -124,19 +126,17 @@ def _count(parts: tuple[Explained, ...]) -> str:
     return f"{held} of {len(parts)} hold" if held else "none holds"
 
 
-def _test(node: Node, event: Event, kin: Kin) -> Explained:
+def _test(node: Node, values: EventValues, kin: Kin) -> Explained:
     """A single test, in words."""
-    held = holds(node, event, kin)
+    event, held = values.event, holds(node, values, kin)
     op, seen = "", tuple[Seen, ...]()
     match node:
-        case Compare(_, left, right):
-            op = node.op
-            seen = tuple(seen_at(path, event) for path in paths_of(left) + paths_of(right))
-            seen = tuple({one.path: one for one in seen}.values())
+        case Compare(op):
+            seen = tuple(seen_at(path, event) for path in dict.fromkeys(paths_of(node)))
             why = _compared(node, event, seen, held=held)
-        case In(path, values):
+        case In(path, wanted):
             op, seen = "in", (seen_at(path, event),)
-            why = f"{seen[0].said()}, wanted {_one_of(values)}"
+            why = f"{seen[0].said()}, wanted {_one_of(wanted)}"
         case Text(_, path, text):
             op, seen = node.op, (seen_at(path, event),)
             why = f"{seen[0].said()}, wanted {_WANTED[op]} {shown(text)}"
@@ -172,7 +172,7 @@ def _wanted(node: Compare) -> str:
 
 def _said(operand: Operand, event: Event) -> str:
     if isinstance(operand, Arithmetic):
-        parts = [seen_at(path, event).said() for path in paths_of(operand)]
+        parts = [seen_at(path, event).said() for path in dict.fromkeys(paths_of(operand))]
         return ", ".join([comes_to(operand, event), *parts])
     [path] = paths_of(operand)
     return seen_at(path, event).said()

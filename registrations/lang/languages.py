@@ -15,7 +15,7 @@ from registrations.lang.ast import And, Compare, Const, Node, Path, Space, Truth
 from registrations.lang.bounds import bounded
 from registrations.lang.predicate import parse_predicate
 from registrations.lang.propositional import parse_propositional
-from registrations.lang.ready import parse_ready
+from registrations.lang.ready import read_ready
 
 
 class Language(NamedTuple):
@@ -29,11 +29,14 @@ class Language(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """A filter as it was given, and its tree; `variable`: the name that a READY filter binds."""
+    """A filter as it was given, its tree, and this in predicate form; `variable`: the name that a
+    READY filter binds.
+    """
 
     language: str
     source: Any
     node: Node
+    predicate: str
     variable: str | None = None
 
 
@@ -92,7 +95,7 @@ def parse(language: str, source: Any) -> Parsed:
             hint = f"{error.message} As a filter in {' or '.join(others)} it can be read."
             raise FilterSyntax(hint, **error.details) from error
         raise
-    return Parsed(language, source, bounded(node), variable)
+    return Parsed(language, source, node, bounded(node), variable)
 
 
 def _check_kind(language: Language, source: Any) -> None:
@@ -126,7 +129,7 @@ def _equal(name: str, value: Any, space: Space) -> Node:
 
 
 def _ready(source: str) -> _Read:
-    found = parse_ready(source)
+    found = read_ready(source)
     return found.node, found.variable or None
 
 

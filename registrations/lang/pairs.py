@@ -13,7 +13,8 @@ from eventhub import limits
 from eventhub.errors import BodyNotFilterable, FieldTooLong, InvalidField, UnknownField
 from eventhub.event.envelope import Event
 from registrations.lang.ast import Scalar
-from registrations.lang.values import members, same, value_at
+from registrations.lang.bounds import check_number
+from registrations.lang.values import MISSING, members, same, value_at
 
 FIELDS = ("domain", "type", "application", "attributes")  # what a filter may name
 
@@ -59,19 +60,25 @@ def parse_pairs(fields: dict[str, Any]) -> Pairs:
     if not isinstance(attributes, dict):
         raise InvalidField("`attributes` is an object of names and values.", field="attributes")
     if len(attributes) > limits.PAIRS_MAX:
-        raise FieldTooLong(field="attributes", pairs_max=limits.PAIRS_MAX)
+        message = f"A filter of pairs has at most {limits.PAIRS_MAX}; another language takes more."
+        raise FieldTooLong(message, field="attributes", pairs_max=limits.PAIRS_MAX)
     for name, value in attributes.items():
         if len(name) > limits.PATH_CHARS_MAX:
-            raise FieldTooLong(field="attributes", chars_max=limits.PATH_CHARS_MAX)
+            message = f"A path has at most {limits.PATH_CHARS_MAX:,} characters; shorten the name."
+            raise FieldTooLong(message, field="attributes", chars_max=limits.PATH_CHARS_MAX)
         if isinstance(value, dict | list):
             message = "A pair's value is a text, a number, true, false or null; use a dotted path."
             raise InvalidField(message, field=f"attributes.{name}")
+        check_number(value, f"attributes.{name}")
     domain, type, application = (_text(fields, name) for name in FIELDS[:3])
     return Pairs(domain, type, tuple(attributes.items()), application)
 
 
 def _has(attributes: dict[str, Any], path: str, value: Scalar) -> bool:
-    return any(same(one, value) for one in members(value_at(attributes, path)))
+    found = value_at(attributes, path)
+    if isinstance(found, list | tuple):  # of many most are passed over at once
+        return value in found and any(same(one, value) for one in members(found))
+    return found is not MISSING and same(found, value)
 
 
 def _text(fields: dict[str, Any], name: str) -> str | None:

@@ -26,8 +26,10 @@ from registrations.lang.ast import (
     TextTest,
     Truth,
 )
+from registrations.lang.printed import is_plain
 from registrations.lang.sexpr import Form, Item, Literal, Word, read, wrong
-from registrations.lang.values import ENVELOPE, wildcard_parts
+from registrations.lang.values import ENVELOPE
+from registrations.lang.wildcard import wildcard_parts
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/")
@@ -56,6 +58,16 @@ def path_of(name: str, place: Place) -> Path:
         known = ", ".join(f"@{one}" for one in sorted(ENVELOPE))
         raise wrong(f"An event has no field {name}; there are {known}.", place)
     return Path(name[1:], "envelope", place)
+
+
+def check_plain(word: Word) -> None:
+    """Raises FilterSyntax for what may be a mistyped constant, or of another language."""
+    if not is_plain(word.text):
+        message = (
+            f"`{word.text}` is no constant and no plain name, which has letters, digits, _ . - "
+            "and begins with a letter; another name stands in back quotes, a text in double ones."
+        )
+        raise wrong(message, word.place)
 
 
 def type_pattern(text: str, place: Place) -> OfType:
@@ -172,7 +184,10 @@ def _path(item: Item) -> Path:
         raise wrong("Here a path is wanted, as in address.city.", item.place)
     if not item.plain:
         return Path(item.text, place=item.place)
-    return path_of(item.text, item.place)
+    path = path_of(item.text, item.place)
+    if path.space == "attributes":
+        check_plain(item)
+    return path
 
 
 def _const(item: Item) -> Const:

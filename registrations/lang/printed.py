@@ -20,8 +20,13 @@ from registrations.lang.ast import (
     Truth,
 )
 
-# what a path may be without back quotes: read back, it is a word, no constant and no other field
-_PLAIN = re.compile(r"(?!env\.|(?:true|false|null)\Z)[^\s()\"'`@0-9+-][^\s()\"'`]*")
+# what a path may be without back quotes: a word that nobody could mean otherwise
+_PLAIN = re.compile(r"(?!env\.)(?!(?i:true|false|null|nan|infinity)\Z)[^\W\d][\w.-]*")
+
+
+def is_plain(name: str) -> bool:
+    """True if a path into the attributes needs no back quotes, and may be read without them."""
+    return _PLAIN.fullmatch(name) is not None
 
 
 def printed(node: Node) -> str:
@@ -73,11 +78,14 @@ def _path(path: Path) -> str:
         return f"@{path.name}"
     if path.space == "environment":
         return f"env.{path.name}"
-    if _PLAIN.fullmatch(path.name):
+    if is_plain(path.name):
         return path.name
     escaped = _constant(path.name)[1:-1].replace('\\"', '"').replace("`", "\\`")
     return f"`{escaped}`"
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 def _constant(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _encode(value)

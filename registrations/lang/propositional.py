@@ -5,6 +5,7 @@ Only top-level attributes count, so a name has no dot.
 """
 
 from registrations.lang.ast import And, Exists, Node, Or, Path
+from registrations.lang.predicate import check_plain
 from registrations.lang.sexpr import Item, Literal, Word, read, wrong
 
 _COMPARING = frozenset(("=", "!=", "<", "<=", ">", ">=", "not", "in", "exists"))
@@ -41,4 +42,6 @@ def _property(word: Word) -> Node:
             f"`{word.text}` is no property of the top; the predicate language reaches further."
         )
         raise wrong(message, word.place)
+    if word.plain:
+        check_plain(word)
     return Exists(Path(word.text, place=word.place), word.place)

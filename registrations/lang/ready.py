@@ -7,7 +7,6 @@ words, of components and of types, stand in quotes, which OMG does not have: `$'
 """
 
 import re
-from functools import cache
 from typing import Any, NamedTuple, cast
 
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
@@ -37,7 +36,7 @@ from registrations.lang.bounds import bounded
 from registrations.lang.predicate import path_of, type_pattern
 from registrations.lang.printed import type_text
 from registrations.lang.ready_grammar import CLOSES, GRAMMAR, place_of, unfinished, unfit
-from registrations.lang.sexpr import number_in, wrong
+from registrations.lang.sexpr import end_of, number_in, wrong
 
 _HEADER = "header."
 _OMG_ONLY = frozenset(("_length", "_d", "_type_id", "_repos_id"))
@@ -59,17 +58,22 @@ def parse_ready(text: str) -> Simple:
 
     Raises FilterSyntax with its place, FilterTooLarge, InvalidUtf8.
     """
-    if len(text) > limits.FILTER_CHARS_MAX:
-        raise FilterTooLarge(chars_max=limits.FILTER_CHARS_MAX)
-    if not text.strip():
-        raise wrong("The filter is empty.", Place(1, 1))
-    simple = _read(text, _grammar().parse_interactive(text))
+    simple = read_ready(text)
     bounded(simple.node)
     return simple
 
 
+def read_ready(text: str) -> Simple:
+    """The same for who sees to the bounds of the tree."""
+    if len(text) > limits.FILTER_CHARS_MAX:
+        raise FilterTooLarge(place=end_of(text), chars_max=limits.FILTER_CHARS_MAX)
+    if not text.strip():
+        raise wrong("The filter is empty.", Place(1, 1))
+    return _read(text, _GRAMMAR.parse_interactive(text))
+
+
 def print_ready(simple: Simple) -> str:
-    """The text that `parse_ready` reads into the same, in braces and on one line.
+    """The text that `parse_ready` reads into the same, in braces and on one line (RDY-16).
 
     Raises ValueError if READY cannot say it, or not within the bounds of a filter.
     """
@@ -91,11 +95,6 @@ def print_ready(simple: Simple) -> str:
     raise ValueError(f"READY cannot say it: {text}")
 
 
-@cache
-def _grammar() -> Lark:
-    return Lark(GRAMMAR, parser="lalr", transformer=_Tree())
-
-
 def _read(text: str, state: InteractiveParser) -> Simple:
     """Feeds token after token: what nests too deep or goes on for too long is left early."""
     opened: list[Token] = []
@@ -107,9 +106,9 @@ def _read(text: str, state: InteractiveParser) -> Simple:
             elif opened and token.type == CLOSES[opened[-1].type]:
                 opened.pop()
             if len(opened) > limits.FILTER_DEPTH_MAX + 1:  # a brace is one
-                raise FilterTooLarge(depth_max=limits.FILTER_DEPTH_MAX)
+                raise FilterTooLarge(place=place_of(token), depth_max=limits.FILTER_DEPTH_MAX)
             if number > tokens_max:
-                raise FilterTooLarge(parts_max=limits.FILTER_PARTS_MAX)
+                raise FilterTooLarge(place=place_of(token), parts_max=limits.FILTER_PARTS_MAX)
     except UnexpectedInput as error:
         message = unfit(text, error.pos_in_stream or 0, state, opened)
         raise wrong(message, Place(error.line, error.column)) from None
@@ -200,6 +199,10 @@ class _Tree(Transformer[Token, Any]):
             raise wrong(error.message.replace("@", f"${_HEADER}"), place) from error
 
 
+# made when a process starts: whoever reads the first filter would wait for it
+_GRAMMAR = Lark(GRAMMAR, parser="lalr", transformer=_Tree())
+
+
 def _quoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1])
 
@@ -248,7 +251,7 @@ def _said(part: Node | Operand) -> tuple[str, int]:  # noqa: C901 - one case for
         case Compare(op, left, right):
             sign = "==" if op == "=" else op
             return f"{_text(left, _SUM)} {sign} {_text(right, _SUM)}", _TEST
-        case Arithmetic("-", Const(0, kind="number"), Path() | Arithmetic() as right):
+        case Arithmetic("-", Const(0, kind="integer"), Path() | Arithmetic() as right):
             return f"-{_text(right, _ATOM)}", _FACTOR
         case Arithmetic(op, left, right):
             strength = _SUM if op in "+-" else _TERM

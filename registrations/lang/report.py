@@ -63,7 +63,8 @@ def parse_report(given: Any) -> Report:
     the field, such as `report.1` or `report.host`.
     """
     if isinstance(given, list | dict) and len(given) > limits.REPORT_FIELDS_MAX:
-        raise FieldTooLong(field="report", fields_max=limits.REPORT_FIELDS_MAX)
+        message = f"A report has at most {limits.REPORT_FIELDS_MAX} fields; leave some out."
+        raise FieldTooLong(message, field="report", fields_max=limits.REPORT_FIELDS_MAX)
     found: dict[str, Path | Const]
     if isinstance(given, list):
         found = dict(_named(item, f"report.{at}") for at, item in enumerate(given))
@@ -73,7 +74,8 @@ def parse_report(given: Any) -> Report:
         message = 'A report is a list of paths, as in ["user", "env.host"], or an object of names.'
         raise InvalidField(message, field="report")
     if len(orjson.dumps(given)) > limits.REPORT_BYTES_MAX:
-        raise FieldTooLong(field="report", bytes_max=limits.REPORT_BYTES_MAX)
+        message = f"A report has at most {limits.REPORT_BYTES_MAX:,} bytes; leave some of it out."
+        raise FieldTooLong(message, field="report", bytes_max=limits.REPORT_BYTES_MAX)
     return Report(tuple(found.items()))
 
 

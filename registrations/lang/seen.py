@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from eventhub import limits
 from eventhub.event.envelope import Event
-from registrations.lang.ast import Arithmetic, Const, Operand, Path, kind_of
+from registrations.lang.ast import Arithmetic, Path, kind_of
+from registrations.lang.event_values import EventValues
 from registrations.lang.printed import printed_operand
-from registrations.lang.values import MISSING, members, operands_of, value_of
+from registrations.lang.values import MISSING, members, value_of
 
 
 class Seen(NamedTuple):
@@ -51,20 +52,9 @@ def seen_at(path: Path, event: Event) -> Seen:
     return Seen(name, kind, some, len(found) - len(some))
 
 
-def paths_of(operand: Operand) -> list[Path]:
-    """The paths in an operand, each once, as they stand."""
-    match operand:
-        case Path():
-            return [operand]
-        case Arithmetic(_, left, right):
-            return list(dict.fromkeys((*paths_of(left), *paths_of(right))))
-        case Const():
-            return []
-
-
 def comes_to(operand: Arithmetic, event: Event) -> str:
     """What a calculation comes to, in words."""
-    found = list(operands_of(operand, event))
+    found = EventValues(event).of(operand)
     text = printed_operand(operand)
     if not found:
         return f"{text} comes to nothing"

@@ -11,14 +11,14 @@ from eventhub import limits
 from registrations.errors import FilterSyntax, FilterTooLarge
 from registrations.lang.ast import Place, Scalar
 
-_INTEGER_MAX = 1 << 63
 _TOKENS = re.compile(
-    r"""(?P<blank>\s+)
-      | (?P<open>\() | (?P<close>\))
+    r"""(\s*)(?:
+        (?P<open>\() | (?P<close>\))
       | "(?P<text>(?:[^"\\\x00-\x1f]|\\.)*)"
       | `(?P<path>(?:[^`\\\x00-\x1f]|\\.)*)`
       | '(?P<quoted>[^\s()"'`]+)
-      | (?P<word>[^\s()"'`]+)""",
+      | (?P<word>[^\s()"'`]+)
+      | (?P<unreadable>\S))""",
     re.VERBOSE,
 )
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][+-]?[0-9]+)?")
@@ -57,19 +57,25 @@ def wrong(message: str, place: Place) -> FilterSyntax:
     return FilterSyntax(message, line=place.line, column=place.column)
 
 
+def end_of(text: str) -> Place:
+    """The place of the first character that a filter has no more."""
+    most = limits.FILTER_CHARS_MAX
+    return Place(text.count("\n", 0, most) + 1, most - text.rfind("\n", 0, most))
+
+
 def read(text: str) -> Item:
     """The one form, word or constant of a text.
 
     Raises FilterSyntax with its place, FilterTooLarge.
     """
     if len(text) > limits.FILTER_CHARS_MAX:
-        raise FilterTooLarge(chars_max=limits.FILTER_CHARS_MAX)
+        raise FilterTooLarge(place=end_of(text), chars_max=limits.FILTER_CHARS_MAX)
     outer: list[tuple[Place, list[Item]]] = []
     items: list[Item] = []
     for found, place in _tokens(text):
         if found.lastgroup == "open":
             if len(outer) == limits.FILTER_DEPTH_MAX:
-                raise FilterTooLarge(depth_max=limits.FILTER_DEPTH_MAX)
+                raise FilterTooLarge(place=place, depth_max=limits.FILTER_DEPTH_MAX)
             outer.append((place, items))
             items = []
         elif found.lastgroup == "close":
@@ -97,23 +103,20 @@ def _second(first: Item, second: Item) -> FilterSyntax:
 
 def _tokens(text: str) -> "list[tuple[re.Match[str], Place]]":
     found: list[tuple[re.Match[str], Place]] = []
-    line, begin, at = 1, 0, 0
-    while at < len(text):
-        place = Place(line, at - begin + 1)
-        token = _TOKENS.match(text, at)
-        if token is None:
-            raise wrong(_unreadable(text[at]), place)
-        if token.lastgroup != "blank":
-            found.append((token, place))
-        elif "\n" in token[0]:
-            line += token[0].count("\n")
-            begin = at + token[0].rindex("\n") + 1
-        at = token.end()
-    if (
-        sum(token.lastgroup not in ("open", "close") for token, _ in found)
-        > limits.FILTER_PARTS_MAX
-    ):
-        raise FilterTooLarge(parts_max=limits.FILTER_PARTS_MAX)
+    line, begin = 1, 0
+    for token in _TOKENS.finditer(text):
+        blank = token[1]
+        if "\n" in blank:
+            line += blank.count("\n")
+            begin = token.start() + blank.rindex("\n") + 1
+        place = Place(line, token.end(1) - begin + 1)
+        if token.lastgroup == "unreadable":
+            raise wrong(_unreadable(token[0][-1]), place)
+        found.append((token, place))
+    words = [place for token, place in found if token.lastgroup not in ("open", "close")]
+    if len(words) > limits.FILTER_PARTS_MAX:
+        place = words[limits.FILTER_PARTS_MAX]
+        raise FilterTooLarge(place=place, parts_max=limits.FILTER_PARTS_MAX)
     return found
 
 
@@ -121,7 +124,7 @@ def _unreadable(char: str) -> str:
     if char == '"':
         return "This text does not end, or has a control character in it."
     if char == "`":
-        return "This path does not end, or is empty."
+        return "This path does not end, or has a control character in it."
     return "A quote stands before a word, as in 'error; a text with blanks stands in double quotes."
 
 
@@ -135,8 +138,7 @@ def _item(found: re.Match[str], place: Place) -> Item:
         return Word(_unescaped(text, place), place, plain=False)
     if text in _CONSTANTS:
         return Literal(_CONSTANTS[text], place)
-    number = _NUMBER.fullmatch(text)
-    if number is not None:
+    if text[0] in "-0123456789" and _NUMBER.fullmatch(text) is not None:
         return Literal(number_in(text, place), place)
     return Word(text, place)
 
@@ -144,8 +146,8 @@ def _item(found: re.Match[str], place: Place) -> Item:
 def number_in(text: str, place: Place) -> int | float:
     """A number as it is written. Raises FilterSyntax if 64 bits do not hold it."""
     if text.lstrip("-").isdigit():
-        found = int(text) if len(text) <= 20 else _INTEGER_MAX
-        if not -_INTEGER_MAX <= found < _INTEGER_MAX:
+        found = int(text) if len(text) <= 20 else None
+        if found is None or not limits.INTEGER_MIN <= found <= limits.INTEGER_MAX:
             raise wrong("An integer has at most 64 bits.", place)
         return found
     value = float(text)
@@ -155,6 +157,9 @@ def number_in(text: str, place: Place) -> int | float:
 
 
 def _unescaped(text: str, place: Place) -> str:
+    if "\\" not in text and text.isascii():
+        return text
+
     def char(found: re.Match[str]) -> str:
         if found[1]:
             return chr(int(found[1], 16))

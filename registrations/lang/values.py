@@ -8,7 +8,7 @@ One set of rules for all languages (decisions 3, 4 and 27 of the requirements; d
 * Of a list each member counts: a comparison holds if it holds for one of them. A list in a list and
   an object equal nothing.
 * What is missing makes every comparison false.
-* Arithmetic of lists is of each member with each, and nothing where that is more than 1,000 times.
+* Arithmetic of lists is of each member with each (event_values.py).
 """
 
 import re
@@ -18,12 +18,11 @@ from typing import Any
 
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import time_text
-from registrations.lang.ast import Arithmetic, Comparison, Const, Operand, Path
+from registrations.lang.ast import Comparison, Path
 
 MISSING = object()
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER_CHARS_MAX = 64
-_RESULTS_MAX = 1_000  # of one arithmetic: lists with lists would come to any number
 _TEXTS = ("domain", "type", "source", "name", "version", "node", "key", "bundle", "correlation",
           "cause", "summary")  # fmt: skip
 _TIMES = {"time": "time_us", "expires_at": "expires_at_us"}
@@ -68,34 +67,34 @@ def members(value: Any) -> Iterator[Any]:
             yield one
 
 
-def operands_of(operand: Operand, event: Event) -> Iterator[Any]:
-    """The values that an operand stands for in an event; none if it is missing."""
-    if isinstance(operand, Const):
-        yield operand.value
-    elif isinstance(operand, Path):
-        yield from members(value_of(operand, event))
-    else:
-        yield from _results(operand, event)
-
-
 def same(one: Any, other: Any) -> bool:
     """Equality of JSON values: numbers by value, and true is not 1."""
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
-def meet(some: Iterable[Any], others: Iterable[Any]) -> bool:
-    """True if one of each are the same; in a time that grows with both, not with their product."""
-    wanted = {(isinstance(one, bool), one) for one in others}
-    return any((isinstance(one, bool), one) in wanted for one in some)
+def key_of(value: Any) -> Any:
+    """A value as a hashable: two are equal if and only if the values are. 1 equals 1.0 and -0.0
+    equals 0.0, integers of any size are exact, true is not 1, null equals null only. An array, an
+    object or a NaN becomes a key that equals nothing.
+    """
+    if isinstance(value, bool):
+        return (value,)  # (True,) != 1
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float) and value == value:
+        return value
+    return object()
 
 
-def outermost(values: list[Any], *, least: bool) -> list[Any]:
+def outermost(values: Iterable[Any], *, least: bool) -> list[Any]:
     """Of values those that decide whether an order holds for any: the least, or the greatest, text,
     number, and text that is a number.
     """
     choose: Callable[..., Any] = min if least else max
-    texts = [value for value in values if isinstance(value, str)]
-    rest = [value for value in values if not isinstance(value, str)]
+    texts: list[Any] = []
+    rest: list[Any] = []
+    for value in values:
+        (texts if isinstance(value, str) else rest).append(value)
     numeric = [[one for one in group if number_of(one) is not None] for group in (texts, rest)]
     found = [choose(group, key=number_of) for group in numeric if group]
     if texts:
@@ -129,53 +128,8 @@ def number_of(value: Any) -> int | float | None:
     return found if isfinite(found) else None
 
 
-def fits(parts: list[str], text: str) -> bool:
-    """True if a text has the parts of a wildcard in their order: the first at its beginning, the
-    last at its end. Linear: each is looked for once.
-    """
-    first, *middle = parts
-    if not middle:
-        return text == first
-    last = middle.pop()
-    at, end = len(first), len(text) - len(last)
-    if at > end or not text.startswith(first) or not text.endswith(last):
-        return False
-    for part in middle:
-        at = text.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
-
-
-def wildcard_parts(pattern: str) -> list[str]:
-    """The texts between the stars, without the escapes. Raises ValueError for a lone backslash."""
-    parts = [""]
-    chars = iter(pattern)
-    for char in chars:
-        if char == "*":
-            parts.append("")
-            continue
-        if char == "\\":
-            char = next(chars, "")
-            if char not in ("*", "\\"):
-                raise ValueError("In a wildcard a backslash stands before `*` or another one.")
-        parts[-1] += char
-    return parts
-
-
-def _results(operand: Arithmetic, event: Event) -> Iterator[Any]:
-    lefts, rights = list(operands_of(operand.left, event)), list(operands_of(operand.right, event))
-    if len(lefts) * len(rights) > _RESULTS_MAX:
-        return
-    for one in lefts:
-        for other in rights:
-            left, right = number_of(one), number_of(other)
-            if left is not None and right is not None:
-                yield from _result(operand.op, left, right)
-
-
-def _result(op: str, left: float, right: float) -> Iterator[float]:
+def result(op: str, left: float, right: float) -> Iterator[float]:
+    """What comes of two numbers: one, or nothing."""
     try:
         if op == "+":
             found = left + right

@@ -18,11 +18,12 @@ has tests and no pairs hangs on an attribute that it needs, or is tried for ever
 """
 
 from bisect import bisect_left, insort
-from typing import Any
+from typing import Any, NamedTuple
 
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin, only_itself
-from registrations.match.atoms import Key, atoms_of, canonical, keys_of, nested_pairs
+from registrations.lang.values import key_of
+from registrations.match.atoms import Key, atoms_of, keys_of, nested_pairs
 from registrations.match.conditions import NO_TRIAL, Conditions, Trial
 from registrations.match.conjunctions import (
     Atom,
@@ -84,22 +85,22 @@ class AccessMatcher:
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
         trial = Trial(self._tests, event) if self._tests.known else NO_TRIAL
+        seen = Seen(event.attributes, {})
         for key in gates_of(event):
             if (gate := self._gates.get(key)) is not None:
-                self._match_gate(gate, event.attributes, trial, due)
+                self._match_gate(gate, seen, trial, due)
         if trial is not NO_TRIAL:
             self.counters.evaluated += trial.evaluated
         return due
 
-    def _match_gate(
-        self, gate: Gate, attributes: dict[str, Any], trial: Trial, due: list[int]
-    ) -> None:
-        present = known_atoms(gate.names, attributes)
+    def _match_gate(self, gate: Gate, seen: "Seen", trial: Trial, due: list[int]) -> None:
+        attributes, lists = seen
+        present = known_atoms(gate.names, attributes, lists)
         lookups = len(attributes)
         inside: dict[str, Any] | None = None
         if gate.prefixes:
             inside = dict(nested_pairs(attributes, gate.prefixes))
-            present |= known_atoms(gate.names, inside)
+            present |= known_atoms(gate.names, inside, lists)
             lookups += len(inside)
         if gate.everything is not None:
             due += gate.everything
@@ -123,10 +124,19 @@ class AccessMatcher:
         return len(gates), atoms, sum(len(gate.conjunctions) for gate in gates)
 
 
+class Seen(NamedTuple):
+    """What all gates see of an event."""
+
+    attributes: dict[str, Any]
+    lists: dict[str, dict[Key, None]]  # by path the keys of lists, which may be long: made once
+
+
 # --- the hot loops ---
 
 
-def known_atoms(names: dict[str, dict[Key, Atom]], pairs: dict[str, Any]) -> set[Atom]:
+def known_atoms(
+    names: dict[str, dict[Key, Atom]], pairs: dict[str, Any], lists: dict[str, dict[Key, None]]
+) -> set[Atom]:
     """The atoms among an event's pairs: one look-up by path and, if that is asked for, by value."""
     present: set[Atom] = set()
     values_of = names.get
@@ -136,9 +146,11 @@ def known_atoms(names: dict[str, dict[Key, Atom]], pairs: dict[str, Any]) -> set
         if value.__class__ is str:
             if value in values:
                 present.add(values[value])
-        elif isinstance(value, list):
-            present.update(values[key] for key in keys_of(value) if key in values)
-        elif (key := canonical(value)) in values:
+        elif isinstance(value, list | tuple):
+            if (keys := lists.get(path)) is None:
+                keys = lists[path] = dict.fromkeys(keys_of(value))
+            present.update(values[key] for key in values.keys() & keys.keys())
+        elif (key := key_of(value)) in values:
             present.add(values[key])
     return present
 

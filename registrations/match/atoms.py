@@ -7,35 +7,23 @@ is in a part (SUN-06).
 from collections.abc import Container, Iterable
 from typing import Any
 
+from registrations.lang.values import key_of
 from registrations.match.spec import Spec
 
 Key = Any  # a hashable; two are equal if and only if the values are equal as JSON
 Pair = tuple[str, Key]
 
 
-def canonical(value: Any) -> Key:
-    """A value as a key: 1 equals 1.0 and -0.0 equals 0.0, integers of any size are exact, true is
-    not 1, null equals null only. An array, an object or a NaN becomes a key that equals nothing.
-    """
-    if isinstance(value, bool):
-        return (value,)  # (True,) != 1
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float) and value == value:
-        return value
-    return object()
-
-
 def atoms_of(spec: Spec) -> tuple[Pair, ...]:
     """The atoms of a spec in their order; a pair given twice counts once (SUN-08)."""
-    return tuple(dict.fromkeys((path, canonical(value)) for path, value in spec.pairs))
+    return tuple(dict.fromkeys((path, key_of(value)) for path, value in spec.pairs))
 
 
 def keys_of(value: Any) -> Iterable[Key]:
     """The keys of an event's value, each once: of a list those of its members."""
-    if isinstance(value, list):
-        return dict.fromkeys(map(canonical, value))
-    return (canonical(value),)
+    if isinstance(value, list | tuple):
+        return dict.fromkeys(map(key_of, value))
+    return (key_of(value),)
 
 
 def prefixes_of(path: str) -> list[str]:

@@ -6,14 +6,14 @@ other. All equalities of a path are one switch. A step that stands in several bl
 once an event, and a threshold may answer for others (shadows.py).
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from eventhub.event.envelope import Event
 from registrations.lang.ast import Compare, Const, Path
 from registrations.lang.evaluate import Kin, holds, only_itself
-from registrations.lang.values import MISSING, value_at
-from registrations.match.atoms import Key, Pair, canonical, keys_of
+from registrations.lang.event_values import EventValues
+from registrations.lang.values import MISSING, key_of, value_at
+from registrations.match.atoms import Key, Pair, keys_of
 from registrations.match.conditions import Condition, Conditions
 from registrations.match.gates import GateKey, gate_of, gates_of
 from registrations.match.matcher import Counters
@@ -109,19 +109,21 @@ class Findings:
 
     def __init__(self, event: Event, kin: Kin, shadows: Shadows, counters: Counters) -> None:
         self._event = event
+        self._values = EventValues(event)
         self._kin = kin
         self._shadows = shadows
         self._counters = counters
-        self._keys: dict[str, Iterable[Key]] = {}
+        self._keys: dict[str, dict[Key, None]] = {}
         self._verdicts: dict[Condition, bool] = {}
         self._passed: dict[object, Strength] = {}  # the strongest of a side that holds ...
         self._failed: dict[object, Strength] = {}  # ... and the weakest that does not
 
-    def keys_at(self, path: str) -> Iterable[Key]:
+    def keys_at(self, path: str) -> dict[Key, None]:
         keys = self._keys.get(path)
         if keys is None:
             value = value_at(self._event.attributes, path)
-            keys = self._keys[path] = () if value is MISSING else keys_of(value)
+            found = () if value is MISSING else keys_of(value)
+            keys = self._keys[path] = dict.fromkeys(found)
             self._counters.lookups += 1
         return keys
 
@@ -155,7 +157,7 @@ class Findings:
 
     def _tried(self, test: Condition) -> bool:
         self._counters.evaluated += 1
-        return holds(test.node, self._event, self._kin)
+        return holds(test.node, self._values, self._kin)
 
 
 def run(program: Block, findings: Findings, due: list[int]) -> int:
@@ -166,7 +168,9 @@ def run(program: Block, findings: Findings, due: list[int]) -> int:
         reached += 1
         due += block.ids
         for path, cases in block.cases.items():
-            waiting += [cases[key] for key in findings.keys_at(path) if key in cases]
+            keys = findings.keys_at(path)
+            few, many = (cases, keys) if len(cases) < len(keys) else (keys, cases)
+            waiting += [cases[key] for key in few if key in many]
         waiting += [inner for test, inner in block.tests.items() if findings.holds(test)]
     return reached
 
@@ -207,5 +211,5 @@ def pair_of(step: Condition) -> Pair | None:
     """The path and value of an equality, which is a case of a switch."""
     match step.node:
         case Compare("=", Path(path, "attributes"), Const(value)) if value == value:  # no NaN
-            return path, canonical(value)
+            return path, key_of(value)
     return None

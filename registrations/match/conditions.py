@@ -2,22 +2,15 @@
 conjunctions have it. Plain.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from eventhub.event.envelope import Event
 from registrations.lang.ast import (
-    Arithmetic,
-    Compare,
-    Const,
-    Exists,
-    In,
     Node,
-    Not,
-    Operand,
-    Path,
-    Text,
 )
 from registrations.lang.evaluate import Kin, holds, only_itself
+from registrations.lang.event_values import EventValues
+from registrations.lang.paths import attributes_of
 
 
 class Condition:
@@ -68,11 +61,11 @@ class Conditions:
 class Trial:
     """The tests tried for one event."""
 
-    __slots__ = ("_event", "_kin", "_verdicts", "evaluated")
+    __slots__ = ("_kin", "_values", "_verdicts", "evaluated")
 
     def __init__(self, tests: Conditions, event: Event) -> None:
         self.evaluated = 0
-        self._event = event
+        self._values = EventValues(event)
         self._kin = tests.kin
         self._verdicts: dict[Condition, bool] = {}
 
@@ -82,7 +75,7 @@ class Trial:
             verdict = self._verdicts.get(test)
             if verdict is None:
                 self.evaluated += 1
-                verdict = self._verdicts[test] = holds(test.node, self._event, self._kin)
+                verdict = self._verdicts[test] = holds(test.node, self._values, self._kin)
             if not verdict:
                 return False
         return True
@@ -93,26 +86,4 @@ NO_TRIAL = Trial(Conditions(only_itself), Event("", "", {}))
 
 def anchor_of(nodes: Iterable[Node]) -> str | None:
     """An attribute without which one of the tests cannot hold; None if there is none."""
-    return next((path for node in nodes for path in _needed(node)), None)
-
-
-def _needed(node: Node) -> Iterator[str]:
-    match node:
-        case Compare(_, left, right):
-            yield from _paths(left)
-            yield from _paths(right)
-        case In(path) | Text(_, path) | Exists(path):
-            yield from _paths(path)
-        case Not():
-            return
-
-
-def _paths(operand: Operand) -> Iterator[str]:
-    match operand:
-        case Path(name, "attributes"):
-            yield name
-        case Arithmetic(_, left, right):
-            yield from _paths(left)
-            yield from _paths(right)
-        case Const():
-            return
+    return next((name for node in nodes for name in attributes_of(node)), None)

@@ -27,10 +27,15 @@ def event_of(fields: Mapping[str, Any]) -> Event:
         str(fields.get("domain", "")),
         str(fields.get("type", "")),
         dict(fields.get("attributes") or {}),
-        application=tuple(fields.get("application") or ()),
+        application=_texts(fields.get("application")),
         environment=fields.get("environment"),
         **found,
     )
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    """One text is that, not its letters."""
+    return (given,) if isinstance(given, str) else tuple(given or ())
 
 
 def _microseconds(text: str) -> int:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin, only_itself
+from registrations.lang.event_values import EventValues
 from registrations.match.matcher import Counters
 from registrations.match.scan import matches
 from registrations.match.signatures import Signatures, Signed
@@ -62,7 +63,8 @@ class LatticeMatcher:
         candidates, compared = walk(self._path, given)
         self.counters.compared += compared
         self.counters.touched += len(candidates)
-        return [each.id for each in candidates if matches(each.spec, event, self)]
+        values = EventValues(event)
+        return [each.id for each in candidates if matches(each.spec, values, self)]
 
     def __len__(self) -> int:
         return len(self._signatures.specs)

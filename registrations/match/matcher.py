@@ -2,6 +2,7 @@
 match. Plain.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -19,6 +20,18 @@ class Counters:
     compared: int = 0  # signatures that were compared with an event's fields (OIF-25)
     shadowed: int = 0  # tests whose answer followed from that of another (OIF-28)
     rebuilds: int = 0  # parts of the structure that were made anew; see each strategy
+
+
+def summed(parts: Sequence[Counters]) -> Counters:
+    """The work of several together."""
+    return Counters(
+        sum(part.lookups for part in parts),
+        sum(part.touched for part in parts),
+        sum(part.evaluated for part in parts),
+        sum(part.compared for part in parts),
+        sum(part.shadowed for part in parts),
+        sum(part.rebuilds for part in parts),
+    )
 
 
 class Matcher(Protocol):

@@ -6,24 +6,12 @@ at any moment.
 
 from typing import NamedTuple
 
-from eventhub import limits
 from registrations.lang.evaluate import Kin, only_itself
 from registrations.match.alternatives import FilterMatcher
-from registrations.match.index import IndexMatcher, Options
 from registrations.match.strategies import new_matcher
 
 AUTO = "auto"
-_BESIDE = {  # strategies whose index their owner builds, beside what is matched meanwhile
-    AUTO: Options(inline=False, first=limits.INDEX_AUTO_MIN),
-    "index": Options(inline=False),
-}
-
-
-class Made(NamedTuple):
-    """A matcher; with an index that its owner is to build whenever it is due, if it has one."""
-
-    matcher: FilterMatcher
-    indexed: IndexMatcher | None = None
+INDEXED = frozenset({AUTO, "index"})  # of these a stream's index is built on the disk
 
 
 class Matching(NamedTuple):
@@ -32,16 +20,14 @@ class Matching(NamedTuple):
     strategy: str = AUTO
     kin: Kin = only_itself
 
-    def new(self) -> FilterMatcher:
-        """An empty matcher, for few registrations. Raises ValueError if there is no such
-        strategy.
-        """
-        return FilterMatcher(new_matcher(self.strategy, self.kin))
+    @property
+    def is_indexed(self) -> bool:
+        """Whether a stream's index stands for most registrations, if it has one."""
+        return self.strategy in INDEXED
 
-    def owned(self) -> Made:
-        """The same for many: whoever has it does not wait while an index is built."""
-        options = _BESIDE.get(self.strategy)
-        if options is None:
-            return Made(self.new())
-        index = IndexMatcher(self.kin, options)
-        return Made(FilterMatcher(index), index)
+    def new(self) -> FilterMatcher:
+        """An empty matcher, for all that a stream's index does not stand for: nobody waits while it
+        builds one. Raises ValueError if there is no such strategy.
+        """
+        strategy = "access" if self.is_indexed else self.strategy
+        return FilterMatcher(new_matcher(strategy, self.kin))

@@ -4,6 +4,7 @@
 
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin, only_itself
+from registrations.lang.event_values import EventValues
 from registrations.match.matcher import Counters
 from registrations.match.scan import matches
 from registrations.match.signatures import Signatures, Signed
@@ -38,7 +39,8 @@ class MemoMatcher:
         if candidates is None:
             candidates = self._learn(given)
         self.counters.touched += len(candidates)
-        return [each.id for each in candidates if matches(each.spec, event, self)]
+        values = EventValues(event)
+        return [each.id for each in candidates if matches(each.spec, values, self)]
 
     def _learn(self, given: int) -> list[Signed]:
         if len(self._candidates) >= FIELD_SETS_MAX:

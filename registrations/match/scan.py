@@ -6,6 +6,7 @@ from typing import Protocol
 
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin, holds, only_itself
+from registrations.lang.event_values import EventValues
 from registrations.lang.pairs import Pairs
 from registrations.match.matcher import Counters
 from registrations.match.spec import Spec
@@ -27,7 +28,8 @@ class ScanMatcher:
 
     def match(self, event: Event) -> list[int]:
         self.counters.touched += len(self._specs)
-        return [id for id, spec in self._specs.items() if matches(spec, event, self)]
+        values = EventValues(event)
+        return [id for id, spec in self._specs.items() if matches(spec, values, self)]
 
     def __len__(self) -> int:
         return len(self._specs)
@@ -40,12 +42,12 @@ class Evaluating(Protocol):
     kin: Kin
 
 
-def matches(spec: Spec, event: Event, by: Evaluating) -> bool:
+def matches(spec: Spec, values: EventValues, by: Evaluating) -> bool:
     """What a spec says of an event, its tests one by one until one does not hold."""
-    if not Pairs(*spec[:4]).matches(event):
+    if not Pairs(*spec[:4]).matches(values.event):
         return False
     for test in spec.tests:
         by.counters.evaluated += 1
-        if not holds(test, event, by.kin):
+        if not holds(test, values, by.kin):
             return False
     return True

@@ -8,10 +8,9 @@ threshold passes all that are lower.
 from bisect import bisect_left, insort
 from typing import NamedTuple
 
-from registrations.lang.ast import Compare, Comparison, Const, Node, Operand
+from registrations.lang.ast import FLIPPED, Compare, Const, Node, Operand
 from registrations.match.conditions import Condition
 
-FLIPPED: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Side = tuple[Operand, bool]  # what is compared, and whether it is to be large
 Strength = tuple[float, bool]  # the greater, the fewer values pass
 
@@ -26,7 +25,7 @@ class Threshold(NamedTuple):
 def threshold_of(node: Node) -> Threshold | None:
     """None if the test is another one."""
     match node:
-        case Compare(op, Const() as left, right) if op in FLIPPED:
+        case Compare(op, Const() as left, right):
             node = Compare(FLIPPED[op], right, left)
     match node:
         case Compare(_, _, Const(bool())):

@@ -4,6 +4,7 @@ fields (OIF-25). Plain.
 
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin, only_itself
+from registrations.lang.event_values import EventValues
 from registrations.match.matcher import Counters
 from registrations.match.scan import matches
 from registrations.match.signatures import Signatures
@@ -33,7 +34,8 @@ class SigMatcher:
         candidates = [each for each in signed if each.may_match(given)]
         self.counters.compared += len(signed)
         self.counters.touched += len(candidates)
-        return [each.id for each in candidates if matches(each.spec, event, self)]
+        values = EventValues(event)
+        return [each.id for each in candidates if matches(each.spec, values, self)]
 
     def __len__(self) -> int:
         return len(self._signatures.specs)

@@ -8,16 +8,14 @@ from typing import Any, NamedTuple
 
 from registrations.lang.ast import (
     And,
-    Arithmetic,
     Compare,
     Exists,
     In,
     Node,
-    Operand,
     Or,
-    Path,
     Text,
 )
+from registrations.lang.paths import attributes_of
 from registrations.match.spec import Spec
 
 NOTHING: frozenset[str] = frozenset()
@@ -33,10 +31,8 @@ def demanded(node: Node) -> frozenset[str]:
         case Or(items):
             demands = [demanded(item) for item in items]
             return demands[0].intersection(*demands) if demands else NOTHING
-        case Compare(_, left, right):
-            return _properties(left) | _properties(right)
-        case In(path) | Text(_, path) | Exists(path):
-            return _properties(path)
+        case Compare() | In() | Text() | Exists():
+            return frozenset(map(property_of, attributes_of(node)))
         case _:
             return NOTHING
 
@@ -103,13 +99,3 @@ class Signatures:
             self._bits[name] = self._free.pop() if self._free else 1 << len(self._bits)
         self._users[name] = self._users.get(name, 0) + 1
         return self._bits[name]
-
-
-def _properties(operand: Operand) -> frozenset[str]:
-    match operand:
-        case Path(name, "attributes"):
-            return frozenset((property_of(name),))
-        case Arithmetic(_, left, right):
-            return _properties(left) | _properties(right)
-        case _:
-            return NOTHING

@@ -7,9 +7,8 @@ It knows nothing of tickets, streams or clients: a matcher gives each spec a num
 from typing import NamedTuple
 
 from registrations.lang.ast import Compare, Const, Node, OfType, Path, Scalar
-from registrations.lang.normal import Alternative, Form, normal
+from registrations.lang.normal import Form, in_order, normal
 from registrations.lang.pairs import Pairs
-from registrations.lang.printed import printed
 
 _GATE = ("domain", "type", "application")
 
@@ -44,28 +43,48 @@ def specs_of(node: Node) -> Specs:
 
 def specs_of_form(form: Form) -> Specs:
     """Of a filter whose normal form is known."""
-    return tuple(_spec(alternative) for alternative in form)
+    roles: dict[int, _Role] = {}  # alternatives have their parts in common
+    return tuple(_spec(alternative, roles) for alternative in in_order(form))
 
 
-def _spec(alternative: Alternative) -> Spec:
+class _Role(NamedTuple):
+    """What a part of a conjunction becomes: a pair, or a piece of the gate, or a test."""
+
+    pair: tuple[str, Scalar] | None = None
+    gate: tuple[str, str] | None = None
+    tested: bool = False  # beside the gate too
+
+
+def _role_of(part: Node) -> _Role:
     """What is no equality of an attribute and no part of the gate becomes a test; so does an empty
     text of the envelope, which is missing to a filter and a domain to a gate.
     """
+    match part:
+        case Compare("=", Path(name, "attributes"), Const(value)):
+            return _Role(pair=(name, value))
+        case Compare("=", Path(name, "envelope"), Const(str(value))) if value and name in _GATE:
+            return _Role(gate=(name, value))
+        case OfType(str(domain), type):
+            return _Role(gate=("domain", domain), tested=type is not None)
+    return _Role(tested=True)
+
+
+def _spec(alternative: list[tuple[str, Node]], roles: dict[int, _Role]) -> Spec:
     gate: dict[str, str] = {}
     pairs: list[tuple[str, Scalar]] = []
     tests: list[Node] = []
-    for part in sorted(alternative, key=printed):
-        match part:
-            case Compare("=", Path(name, "attributes"), Const(value)):
-                pairs.append((name, value))
-            case Compare("=", Path(name, "envelope"), Const(str(value))) if value and name in _GATE:
-                if gate.setdefault(name, value) != value:
-                    tests.append(part)  # two applications
-            case OfType(str(domain), type):
-                if gate.setdefault("domain", domain) != domain or type is not None:
-                    tests.append(part)
-            case _:
-                tests.append(part)
+    for _, part in alternative:
+        role = roles.get(id(part))
+        if role is None:
+            role = roles[id(part)] = _role_of(part)
+        if role.pair is not None:
+            pairs.append(role.pair)
+            continue
+        name, value = role.gate or ("", "")
+        if role.tested or gate.get(name, value) != value:
+            tests.append(part)  # of two applications the second
+        if name:
+            gate.setdefault(name, value)
     return Spec(
         gate.get("domain"), gate.get("type"), tuple(pairs), gate.get("application"), tuple(tests)
     )

@@ -24,12 +24,12 @@ class Labels:
 
 class Work:
     """What of one matcher's work was told; the counters of metrics are added to seldom, because
-    that costs more than to match an event.
+    that costs more than to match an event. `told`: what was told already, of an earlier strategy.
     """
 
-    def __init__(self, strategy: str) -> None:
+    def __init__(self, strategy: str, told: Counters | None = None) -> None:
         self.strategy = strategy
-        self._told = Counters()
+        self._told = told or Counters()
 
     def tell(self, stream: str, counters: Counters) -> None:
         """Add what is new since the last time."""

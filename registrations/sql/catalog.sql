@@ -5,30 +5,81 @@
 SET LOCAL work_mem = '64MB'
 
 -- name: versions
--- Of one stream, and where a value is given: those that begin or end at a barrier, those of some registrations; without
--- `registrations`, those with an endpoint that are not suspended by themselves; with `after`, those that can hold for an
--- event after that sequence. A barrier is opened once, however many versions it bounds; a transient stream has no place in
--- it. The zone's name is given if the stream is `system` (number 1).
+-- Of one stream, and where `registrations` are given, of those; else those with an endpoint that are not suspended by
+-- themselves; with `after`, those that can hold for an event after that sequence. A barrier is opened once, however many
+-- versions it bounds; a transient stream has no place in it. The zone's name is given if the stream is `system` (number 1).
 WITH chosen AS NOT MATERIALIZED (
     SELECT id, registration_id, endpoint_id, language, filter, suspended, group_id, report, from_barrier, until_barrier
       FROM registration_versions
      WHERE streams @> ARRAY[%(stream_id)s]::bigint[]
        AND (endpoint_id IS NOT NULL AND NOT suspended OR %(registrations)s::bigint[] IS NOT NULL)
        AND (%(registrations)s::bigint[] IS NULL OR registration_id = ANY (%(registrations)s::bigint[]))
-       AND (%(barrier)s::bigint IS NULL OR from_barrier = %(barrier)s OR until_barrier = %(barrier)s)
 ), bounds AS MATERIALIZED (
     SELECT id, sequences[array_position(streams, %(stream_id)s)] AS sequence FROM barriers
      WHERE id IN (SELECT from_barrier FROM chosen UNION SELECT until_barrier FROM chosen)
 )
 SELECT v.id, v.registration_id, c.name, v.endpoint_id, COALESCE(f.sequence, 0), u.sequence, v.language, v.filter::text,
        CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END,
-       v.suspended, v.group_id, v.report::text
+       v.suspended, v.group_id, v.report::text, c.id
   FROM chosen v
   JOIN registrations r ON r.id = v.registration_id
   JOIN clients c ON c.id = r.client_id
   JOIN bounds f ON f.id = v.from_barrier
   LEFT JOIN bounds u ON u.id = v.until_barrier
  WHERE %(after)s::bigint IS NULL OR u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence)
+
+-- name: versions_changed
+-- The same columns of such versions of a stream that begin or end at some barriers: at those given, or without
+-- these at all that a snapshot may not have seen whose oldest open transaction was `xmin`. Of transactions beyond the
+-- present ones nothing is: such barriers were brought in with a dump. `others` are versions asked for besides. Written so that
+-- no table and no index over all of a stream's registrations is read for a few of them, whatever the planner expects.
+WITH moved AS MATERIALIZED (
+    SELECT id FROM barriers
+     WHERE (%(barriers)s::bigint[] IS NULL OR id = ANY (%(barriers)s::bigint[]))
+       AND (%(xmin)s::text IS NULL
+            OR xid >= %(xmin)s::text::xid8 AND xid < pg_snapshot_xmax(pg_current_snapshot())
+               AND streams @> ARRAY[%(stream_id)s]::bigint[])
+), chosen AS MATERIALIZED (
+    SELECT v.id FROM moved m JOIN registration_versions v ON v.from_barrier = m.id
+    UNION
+    SELECT v.id FROM moved m JOIN registration_versions v ON v.until_barrier = m.id
+    UNION
+    SELECT unnest(%(others)s::bigint[])
+)
+SELECT v.id, v.registration_id, c.name, v.endpoint_id,
+       COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0),
+       u.sequences[array_position(u.streams, %(stream_id)s)], v.language, v.filter::text,
+       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END,
+       v.suspended, v.group_id, v.report::text, c.id
+  FROM chosen
+ CROSS JOIN LATERAL (SELECT * FROM registration_versions w WHERE w.id = chosen.id OFFSET 0) AS v
+  JOIN registrations r ON r.id = v.registration_id
+  JOIN clients c ON c.id = r.client_id
+  JOIN barriers f ON f.id = v.from_barrier
+  LEFT JOIN barriers u ON u.id = v.until_barrier
+ WHERE %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
+
+-- name: ended_since
+-- The same of versions that ended, and where, without the rest.
+SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)]
+  FROM barriers b
+  JOIN registration_versions v ON v.until_barrier = b.id
+ WHERE b.xid >= %(xmin)s::text::xid8 AND b.xid < pg_snapshot_xmax(pg_current_snapshot())
+   AND b.streams @> ARRAY[%(stream_id)s]::bigint[]
+   AND %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
+
+-- name: moment
+-- A stream in this snapshot: see registrations/index/facts.py. Its place in `forwarding` is that of the callbacks.
+SELECT system.sequence, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, s.matching, s.durability,
+       COALESCE(f.sequence, 0), COALESCE(h.sequence, 0)
+  FROM log_state l
+  JOIN heads system ON system.stream_id = 1
+  JOIN streams s ON s.id = %s
+  LEFT JOIN heads h ON h.stream_id = s.id
+  LEFT JOIN forwarding f ON f.stream_id = s.id
+
+-- name: client_names
+SELECT id, name FROM clients WHERE id = ANY (%s::bigint[])
 
 -- name: suspensions
 -- When some groups are suspended, as one stream sees it, and can cover an event after a sequence: the latest first. A stream
@@ -47,7 +98,8 @@ SELECT s.group_id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)
 SELECT matching FROM streams WHERE id = %s
 
 -- name: streams_with_callbacks
--- Streams beside the known ones, each with the lowest place from which a version with an endpoint holds.
+-- Streams beside the known ones, each with the lowest place from which a version with an endpoint holds. With `xmin`: as far
+-- as they got one that a snapshot may not have seen whose oldest open transaction that was.
 SELECT s.id, first.segment::text, first.sequence
   FROM streams s
  CROSS JOIN LATERAL (
@@ -60,7 +112,15 @@ SELECT s.id, first.segment::text, first.sequence
      LIMIT 1
  ) AS first
  WHERE s.id <> ALL (%(known)s) AND s.durability <> 'transient'
+   AND (%(xmin)s::text IS NULL
+        OR s.id IN (SELECT unnest(v.streams)
+                      FROM barriers b
+                      JOIN registration_versions v ON v.from_barrier = b.id AND v.endpoint_id IS NOT NULL
+                     WHERE b.xid >= %(xmin)s::text::xid8 AND b.xid < pg_snapshot_xmax(pg_current_snapshot())))
  ORDER BY s.id
+
+-- name: xmin
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text
 
 -- name: live_registrations
 -- The current versions of some registrations of a client.

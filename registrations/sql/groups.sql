@@ -22,16 +22,12 @@ SELECT id FROM registration_groups
    AND (%(client_id)s::bigint IS NULL OR client_id = %(client_id)s)
    FOR UPDATE
 
--- name: is_named
-SELECT EXISTS (SELECT 1 FROM registration_versions WHERE group_id = %s AND until_barrier IS NULL)
-
 -- name: streams_ever
 -- The streams on which versions of the group are or ever were; the last column says of each whether any is there now.
-SELECT s.id, t.name, bool_or(s.current)
-  FROM (SELECT unnest(streams) AS id, until_barrier IS NULL AS current FROM registration_versions WHERE group_id = %s) AS s
-  JOIN streams t ON t.id = s.id
- GROUP BY s.id, t.name
- ORDER BY s.id
+SELECT t.id, t.name, s.registrations > 0
+  FROM group_streams s JOIN streams t ON t.id = s.stream_id
+ WHERE s.group_id = %s
+ ORDER BY t.id
 
 -- name: suspend
 INSERT INTO suspensions (group_id, from_barrier) VALUES (%s, %s)
@@ -48,7 +44,7 @@ UPDATE registration_groups SET deleted_at = now() WHERE client_id = %s AND delet
 -- name: list_groups
 SELECT g.id, c.name, g.name,
        EXISTS (SELECT FROM suspensions s WHERE s.group_id = g.id AND s.until_barrier IS NULL),
-       (SELECT count(*) FROM registration_versions v WHERE v.group_id = g.id AND v.until_barrier IS NULL),
+       g.registrations,
        (extract(epoch FROM g.created_at) * 1000000)::bigint
   FROM registration_groups g JOIN clients c ON c.id = g.client_id
  WHERE g.zone_id = %(zone_id)s AND g.deleted_at IS NULL AND g.id > %(after)s

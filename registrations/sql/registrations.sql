@@ -25,6 +25,24 @@ SELECT id, name FROM streams WHERE id = ANY (%s)
 -- name: new_barrier
 INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}') RETURNING id
 
+-- name: count_groups_at
+-- What groups know of their live registrations: how many, and of each stream on which one is or ever was how many. Of those
+-- that begin and end at a barrier, once. The client's session is locked, so nobody else counts them.
+WITH moved AS MATERIALIZED (
+    SELECT group_id, streams, 1 AS more FROM registration_versions
+     WHERE from_barrier = %(barrier)s AND group_id IS NOT NULL
+    UNION ALL
+    SELECT group_id, streams, -1 FROM registration_versions
+     WHERE until_barrier = %(barrier)s AND group_id IS NOT NULL
+), counted AS (
+    UPDATE registration_groups g SET registrations = g.registrations + n.more
+      FROM (SELECT group_id, sum(more) AS more FROM moved GROUP BY group_id HAVING sum(more) <> 0) AS n
+     WHERE g.id = n.group_id
+)
+INSERT INTO group_streams AS g (group_id, stream_id, registrations)
+SELECT m.group_id, s.id, sum(m.more) FROM moved m, unnest(m.streams) AS s (id) GROUP BY m.group_id, s.id
+    ON CONFLICT (group_id, stream_id) DO UPDATE SET registrations = g.registrations + excluded.registrations
+
 -- name: raise_barrier
 -- The heads in the one order of locks; a transient stream has none here, and no place in the vector. A head that moved while this waited is read as it is then.
 WITH locked AS MATERIALIZED (
@@ -111,8 +129,19 @@ WITH ended AS (
 )
 SELECT COALESCE(array_agg(DISTINCT s.id), '{}') FROM ended, unnest(ended.streams) AS s (id)
 
+-- name: few_streams
+-- The streams of a zone that an actor may listen to; null if they are more than so many.
+WITH found AS (
+    SELECT id FROM streams
+     WHERE (zone_id = %(zone_id)s OR zone_id IS NULL)
+       AND CASE WHEN name = 'system' THEN %(system)s ELSE name LIKE ANY (%(patterns)s::text[]) END
+     LIMIT %(most)s + 1
+)
+SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FROM found
+
 -- name: list_registrations
--- Those all of whose streams the actor may listen to: by patterns (null: all), and to `system`.
+-- Those all of whose streams the actor may listen to: by patterns (null: all), and to `system`. `few`, if it is not null, has
+-- all these streams: their registrations are found without a look at the others.
 SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_id, e.url, v.number,
        (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier, r.key, v.suspended, v.group_id, g.name,
        v.report::text, same.id
@@ -135,6 +164,7 @@ SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_i
    AND (%(suspended)s::boolean IS NULL OR v.suspended = %(suspended)s)
    AND (%(key)s::text IS NULL OR r.key = %(key)s)
    AND (%(stream_id)s::bigint IS NULL OR v.streams @> ARRAY[%(stream_id)s]::bigint[])
+   AND (%(few)s::bigint[] IS NULL OR v.streams && %(few)s::bigint[])
    AND NOT EXISTS (SELECT FROM streams x
                     WHERE x.id = ANY (v.streams)
                       AND NOT CASE WHEN x.name = 'system' THEN %(system)s

@@ -37,8 +37,10 @@ CREATE TABLE barriers (
     streams    bigint[] NOT NULL,             -- ascending, and in the same places ...
     segments   uuid[] NOT NULL,
     sequences  bigint[] NOT NULL,             -- ... the last sequence given
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    xid        xid8 NOT NULL DEFAULT pg_current_xact_id() -- what a snapshot did not see is found by its oldest transaction
 );
+CREATE INDEX barriers_by_xid ON barriers (xid);
 
 -- Registrations that are suspended and resumed in one act; the row is locked by whoever does that, and shared by whoever
 -- makes or changes a registration of the group.
@@ -47,11 +49,20 @@ CREATE TABLE registration_groups (
     zone_id    bigint NOT NULL REFERENCES zones,
     client_id  bigint NOT NULL REFERENCES clients,
     name       text NOT NULL,
+    registrations integer NOT NULL DEFAULT 0, -- live ones that name it; with each barrier of these
     created_at timestamptz NOT NULL DEFAULT now(),
     deleted_at timestamptz
 );
 CREATE UNIQUE INDEX groups_by_name ON registration_groups (client_id, name) WHERE deleted_at IS NULL;
 CREATE INDEX groups_by_zone ON registration_groups (zone_id, id) WHERE deleted_at IS NULL;
+
+-- The streams on which a group's registrations are or ever were.
+CREATE TABLE group_streams (
+    group_id      bigint NOT NULL REFERENCES registration_groups,
+    stream_id     bigint NOT NULL,
+    registrations integer NOT NULL,           -- live ones that are on it now
+    PRIMARY KEY (group_id, stream_id)
+);
 
 -- When a group's registrations match nothing: from one barrier (exclusive) to another (inclusive). A barrier of these has
 -- every stream on which a version of the group ever was, so a stream without a place in it had none by then.
@@ -115,4 +126,20 @@ CREATE TABLE listen_interests (
     filter     text NOT NULL,                 -- in predicate form
     expires_at timestamptz NOT NULL,
     PRIMARY KEY (stream_id, client_id, digest)
+);
+
+-- Builds of match indexes: of each stream the last one, and whether somebody waits for one. What an index is says its own
+-- manifest in the data folder.
+CREATE TABLE index_builds (
+    stream_id bigint PRIMARY KEY,
+    asked_at  timestamptz,                    -- somebody waits for one that begins after this
+    tries     integer NOT NULL DEFAULT 0,     -- begun since one ended well; one that is killed has had its try
+    begun_at  timestamptz,
+    heard_at  timestamptz,                    -- the builder's last word
+    ended_at  timestamptz,                    -- null: it is at work, or has gone without a word
+    stage     text NOT NULL DEFAULT '',       -- what the builder is at
+    done      bigint NOT NULL DEFAULT 0,      -- registrations taken in ...
+    expected  bigint,                         -- ... of about so many
+    reason    text NOT NULL DEFAULT '',       -- why it failed, an error's code ...
+    detail    text NOT NULL DEFAULT ''        -- ... and in words
 );

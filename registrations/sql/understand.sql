@@ -1,9 +1,22 @@
 -- Registrations as they stand to one event: who matched it, who nearly did, and why.
 
+-- name: naming
+-- Live registrations of a zone of which a version names a stream, after one and so many; where it is given, of one client.
+-- However the tables are read for it, whole at worst, that is done once for all their pages.
+SELECT DISTINCT v.registration_id
+  FROM registration_versions v
+  JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL AND r.zone_id = %(zone_id)s
+ WHERE v.streams @> ARRAY[%(stream_id)s]::bigint[]
+   AND v.registration_id > %(after)s
+   AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
+ ORDER BY v.registration_id
+ LIMIT %(count)s
+
 -- name: standing
--- Versions of live registrations of a zone that name a stream, after a registration and so many: those that held for an
--- event of it, and the current ones. Where a value is given, of one client, or one registration. A group is suspended for
--- the event if one of its suspensions was under way; a stream that is not in its barriers had none of its registrations.
+-- Versions of some live registrations of a zone that name a stream: those that held for an event of it, and the current
+-- ones. Where it is given, of one client. A group is suspended for the event if one of its suspensions was under way; a
+-- stream that is not in its barriers had none of its registrations. OFFSET: each is found by its ticket, whatever is
+-- believed of how many name the stream; after much was brought in at once that is wrong.
 SELECT r.id, c.name, c.groups::text, v.number, v.endpoint_id, v.language, v.filter::text,
        COALESCE(f.sequence, 0), u.sequence, v.until_barrier IS NULL, v.suspended, g.name,
        EXISTS (SELECT FROM suspensions s
@@ -13,8 +26,9 @@ SELECT r.id, c.name, c.groups::text, v.number, v.endpoint_id, v.language, v.filt
                   AND COALESCE(b.sequences[array_position(b.streams, %(stream_id)s)], 0) < %(sequence)s
                   AND (e.id IS NULL OR e.sequences[array_position(e.streams, %(stream_id)s)] >= %(sequence)s)),
        ARRAY(SELECT x.name FROM streams x WHERE x.id = ANY (v.streams))
-  FROM registration_versions v
-  JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL AND r.zone_id = %(zone_id)s
+  FROM unnest(%(registrations)s::bigint[]) AS wanted (id)
+ CROSS JOIN LATERAL (SELECT * FROM registration_versions WHERE registration_id = wanted.id OFFSET 0) AS v
+  JOIN registrations r ON r.id = wanted.id AND r.deleted_at IS NULL AND r.zone_id = %(zone_id)s
   JOIN clients c ON c.id = r.client_id
   LEFT JOIN registration_groups g ON g.id = v.group_id
  CROSS JOIN LATERAL (
@@ -24,12 +38,9 @@ SELECT r.id, c.name, c.groups::text, v.number, v.endpoint_id, v.language, v.filt
     SELECT sequences[array_position(streams, %(stream_id)s)] AS sequence FROM barriers WHERE id = v.until_barrier
  ) AS u ON true
  WHERE v.streams @> ARRAY[%(stream_id)s]::bigint[]
-   AND v.registration_id > %(after)s
    AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
-   AND (%(registration)s::bigint IS NULL OR v.registration_id = %(registration)s)
    AND (v.until_barrier IS NULL OR (COALESCE(f.sequence, 0) < %(sequence)s AND %(sequence)s <= u.sequence))
  ORDER BY v.registration_id, v.number
- LIMIT %(versions_max)s
 
 -- name: equal
 -- A live registration that asks for the same: the digest holds the client, the streams and the filter's normal form.

@@ -101,8 +101,8 @@ class UnderstandDoors:
             await kin.learn([stored.event])
             search = Search(principal, moment, kin)
             client = None if _manages_zone(principal) else principal.client_id
-            asked = Asked(principal.zone_id, client, stream.id, stored.sequence, after)
-            await search.run(call.log, asked, peer_of(call.scope))
+            asked = Asked(principal.zone_id, client, stream.id, stored.sequence)
+            await search.run(call.log, asked, after, peer_of(call.scope))
         return _answer({"stream": name, **stored.cursor._asdict(), **search.json()})
 
 

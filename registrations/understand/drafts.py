@@ -4,13 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from eventhub.errors import EventHubError, UnknownField
-from registrations.filters import FILTER_FIELDS, PAIRS, Filter, parse_filter, warnings_of
+from registrations.filters import FILTER_FIELDS, PAIRS, Filter, parse_filter
 from registrations.lang.ast import Node
-from registrations.lang.languages import parse
-from registrations.lang.normal import normal
-from registrations.lang.printed import printed
-from registrations.match.cost import cost_of
-from registrations.match.spec import specs_of_form
 
 
 class Draft(NamedTuple):
@@ -31,27 +26,26 @@ def parse_draft(fields: Mapping[str, Any]) -> Draft:
 
 def draft_of(filter: Filter) -> Draft:
     """Of a filter that was read before."""
-    found = parse(filter.language, filter.source)
-    return Draft(filter, found.node, found.variable)
+    parsed = filter.read().parsed
+    return Draft(filter, parsed.node, parsed.variable)
 
 
-def checked(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What registering would answer of the filter, or the mistake in it as a problem document; a
-    mistake is an answer here, no refusal.
-    """
-    try:
-        draft = parse_draft(fields)
-    except EventHubError as error:
-        return {**_NOTHING, "language": _named(fields), "mistake": error.problem()}
-    form = normal(draft.node)
+def checked(draft: Draft) -> dict[str, Any]:
+    """What registering would answer of the filter."""
+    predicate, warnings, cost = draft.filter.reading()
     return {
         "language": draft.filter.language,
-        "predicate": printed(draft.node),
+        "predicate": predicate,
         "variable": draft.variable,
-        "warnings": warnings_of(form),
-        "cost": cost_of(specs_of_form(form)).json(),
+        "warnings": warnings,
+        "cost": cost.json(),
         "mistake": None,
     }
+
+
+def mistaken(fields: Mapping[str, Any], error: EventHubError) -> dict[str, Any]:
+    """The mistake in a filter as a problem document: an answer of a check, no refusal."""
+    return {**_NOTHING, "language": _named(fields), "mistake": error.problem()}
 
 
 def require_known(fields: Mapping[str, Any], known: frozenset[str]) -> None:

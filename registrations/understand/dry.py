@@ -12,6 +12,7 @@ from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Peer
 from eventhub.errors import Gone
+from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import Page
 from eventhub.eventlog.stored import Stored, StreamInfo
@@ -56,6 +57,7 @@ class DryRun:
         self._caller = caller
         self._course = course
         self._cursor = course.range.after
+        self._passed = 0  # events, those for others too
         self._clock = asyncio.get_running_loop().time
         self._began_s = self._clock()
 
@@ -69,7 +71,7 @@ class DryRun:
         read = log.transient.reader(stream.id) if transient else log.reader(stream.id)
         while self._cursor.sequence < last and not self._over():
             principal = await self._confirmed()
-            most = limits.DRY_RUN_EVENTS_MAX - self.tally.looked_at
+            most = limits.DRY_RUN_EVENTS_MAX - self._passed
             count = min(limits.READ_EVENTS_MAX, last - self._cursor.sequence, most)
             try:
                 page = await read(self._cursor, Page(count, limits.READ_BYTES_MAX))
@@ -106,7 +108,9 @@ class DryRun:
             if at % _CHUNK_EVENTS == 0:
                 chunk = page[at : at + _CHUNK_EVENTS]
                 await course.kin.learn([one.event for one in chunk if one.mask & course.mask])
-            self.tally.add(stored, matched=self._matches(stored, principal))
+            self._passed += 1
+            if self._is_shown(stored.event, principal):
+                self.tally.add(stored, matched=self._matches(stored))
             self._cursor = stored.cursor
             if turns.over:
                 yield
@@ -116,20 +120,22 @@ class DryRun:
         yield
         await turns.rest()
 
-    def _matches(self, stored: Stored, principal: Principal) -> bool:
+    def _is_shown(self, event: Event, principal: Principal) -> bool:
+        """Of others not even when they happened is counted."""
+        own = self._course.stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
+        return own and is_shown(event, principal)
+
+    def _matches(self, stored: Stored) -> bool:
         course = self._course
         if not stored.mask & course.mask:
             return False
-        event = stored.event
-        if course.stream.id == SYSTEM_STREAM_ID and not shown_to(event, principal.zone):
-            return False
-        return is_shown(event, principal) and holds(course.wanted.draft.node, event, course.kin)
+        return holds(course.wanted.draft.node, stored.event, course.kin)
 
     def _over(self) -> bool:
         """True when the run has to stop, which is noted."""
         if self._caller.peer.over:
             self.stopped = "closed"
-        elif self.tally.looked_at >= limits.DRY_RUN_EVENTS_MAX:
+        elif self._passed >= limits.DRY_RUN_EVENTS_MAX:
             self.stopped = "events"
         elif self._clock() - self._began_s >= limits.DRY_RUN_S_MAX:
             self.stopped = "time"

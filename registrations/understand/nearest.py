@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from eventhub.event.envelope import Event
 from registrations.lang.ast import Compare, Const, Node, Path
 from registrations.lang.evaluate import Kin, holds
+from registrations.lang.event_values import EventValues
 from registrations.lang.explain import explain
 from registrations.match.spec import Spec, Specs
 
@@ -35,8 +36,9 @@ def alternatives_of(specs: Specs) -> Alternatives:
 def miss_of(alternatives: Alternatives, event: Event, kin: Kin) -> Miss | None:
     """How far an event is from matching; None if the filter never matches."""
     best: Miss | None = None
+    values = EventValues(event)
     for tests in alternatives:
-        failed = tuple(test for test in tests if not holds(test, event, kin))
+        failed = tuple(test for test in tests if not holds(test, values, kin))
         miss = Miss(failed, len(tests) - len(failed))
         if best is None or _distance(miss) < _distance(best):
             best = miss

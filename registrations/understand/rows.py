@@ -19,32 +19,40 @@ from registrations.understand.standing import Standing
 
 SQL = queries.load("understand.sql", Path(__file__).parent.parent / "sql")
 
-_VERSIONS_MAX = 1 << 31
-
 
 class Asked(NamedTuple):
-    """Whose registrations stand to which event: at most so many versions, of registrations after
-    `after`; None: of the whole zone, any registration.
-    """
+    """Whose registrations stand to which event; a client that is None: of the whole zone."""
 
     zone_id: int
     client_id: int | None
     stream_id: int
     sequence: int
-    after: int = 0
-    versions_max: int = _VERSIONS_MAX
-    registration: int | None = None
 
 
-async def standing(connection: psycopg.AsyncConnection[Any], asked: Asked) -> list[Standing]:
+async def naming(
+    connection: psycopg.AsyncConnection[Any], asked: Asked, after: int, count: int
+) -> list[int]:
+    """At most so many live registrations after one that name the stream, or did."""
+    values = {**asked._asdict(), "after": after, "count": count}
+    cursor = await connection.execute(SQL["naming"], values)
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def standing(
+    connection: psycopg.AsyncConnection[Any], asked: Asked, registrations: list[int]
+) -> list[Standing]:
     """By registration and version."""
-    cursor = await connection.execute(SQL["standing"], asked._asdict())
+    values = {**asked._asdict(), "registrations": registrations}
+    cursor = await connection.execute(SQL["standing"], values)
     return _found(await cursor.fetchall())
 
 
-def standing_now(connection: psycopg.Connection[Any], asked: Asked) -> list[Standing]:
+def standing_now(
+    connection: psycopg.Connection[Any], asked: Asked, registrations: list[int]
+) -> list[Standing]:
     """The same on a connection that waits."""
-    return _found(connection.execute(SQL["standing"], asked._asdict()).fetchall())
+    values = {**asked._asdict(), "registrations": registrations}
+    return _found(connection.execute(SQL["standing"], values).fetchall())
 
 
 async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:

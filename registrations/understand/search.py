@@ -21,7 +21,7 @@ from registrations.understand.nearest import (
     failed_json,
     miss_of,
 )
-from registrations.understand.rows import Asked, standing
+from registrations.understand.rows import Asked, naming, standing
 from registrations.understand.slots import Turns
 from registrations.understand.standing import (
     Circumstance,
@@ -55,27 +55,25 @@ class Search:
         self._near: Nearest[Near] = Nearest(limits.NEAREST_SHOWN_MAX)
         self._compiled: dict[tuple[str, str], Alternatives] = {}
 
-    async def run(self, log: Log, asked: Asked, peer: Peer) -> None:
-        """Look at all, or as many as a bound allows: then `next` is set."""
+    async def run(self, log: Log, asked: Asked, after: int, peer: Peer) -> None:
+        """Look at all after one, or as many as a bound allows: then `next` is set."""
         clock = asyncio.get_running_loop().time
         until_s, turns = clock() + limits.MATCHES_S_MAX, Turns()
-        count = limits.MATCHES_PAGE_VERSIONS
-        while True:
+        async with reading(log.pool) as connection:
+            ids = await naming(connection, asked, after, limits.MATCHES_LOOKS_MAX)
+        for at in range(0, len(ids), limits.MATCHES_PAGE):
+            piece = ids[at : at + limits.MATCHES_PAGE]
             async with reading(log.pool) as connection:
-                page = await standing(connection, asked._replace(versions_max=count))
-            whole = len(page) < count
-            if not whole:  # the last one may have another version behind the page
-                page = [one for one in page if one.registration != page[-1].registration] or page
+                page = await standing(connection, asked, piece)
             for version in chosen(page, self._moment.sequence):
                 self._look(version, asked)
                 if turns.over:
                     await turns.rest()
-            if whole:
+            if piece[-1] != ids[-1] and (clock() > until_s or peer.over):
+                self.next = piece[-1]
                 return
-            asked = asked._replace(after=page[-1].registration)
-            if self.looked_at >= limits.MATCHES_LOOKS_MAX or clock() > until_s or peer.over:
-                self.next = asked.after
-                return
+        if len(ids) == limits.MATCHES_LOOKS_MAX:
+            self.next = ids[-1]
 
     def json(self) -> dict[str, Any]:
         """What was found."""

@@ -31,12 +31,14 @@ from registrations.digest import digest_of
 from registrations.filters import FILTER_FIELDS, stored_filter
 from registrations.lang.evaluate import Kin
 from registrations.lang.explain import explain
-from registrations.owners import scope
+from registrations.owners import owner, scope
+from registrations.requests import name_of
 from registrations.selectors import find_registration
 from registrations.understand.drafts import (
     Draft,
     checked,
     draft_of,
+    mistaken,
     parse_draft,
     require_known,
 )
@@ -54,7 +56,7 @@ from registrations.understand.standing import (
 )
 from registrations.understand.wanted import mask_of, stream_of
 
-_CHECKED = frozenset((*FILTER_FIELDS, "streams"))
+_CHECKED = frozenset((*FILTER_FIELDS, "streams", "client"))
 _EXPLAINED = frozenset((*FILTER_FIELDS, "event", "stream", "sequence", "mask", "channels"))
 
 
@@ -78,15 +80,18 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     part of a filter.
     """
     require_known(body, _CHECKED)
-    found = {**checked(body), "equal_to": None}
-    if found["mistake"] is not None or body.get("streams") is None:
-        return found
     try:
-        ids = _stream_ids(actor, body["streams"])
+        draft = parse_draft(body)
+    except EventHubError as error:
+        return {**mistaken(body, error), "equal_to": None}
+    found = {**checked(draft), "equal_to": None}
+    try:
+        client_id = _client_id(actor, body.get("client"))
+        ids = None if body.get("streams") is None else _stream_ids(actor, body["streams"])
     except EventHubError as error:
         return {**found, "mistake": error.problem()}
-    if actor.principal is not None:
-        digest = digest_of(actor.principal.client_id, ids, parse_draft(body).filter.form())
+    if client_id is not None and ids is not None:
+        digest = digest_of(client_id, ids, draft.filter.form())
         row = raw_connection().execute(SQL["equal"], (digest,)).fetchone()
         if row is not None:
             found["equal_to"] = row[0]
@@ -125,8 +130,8 @@ def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -
     find_registration(actor=actor, id=id)
     seen = _stored(actor, stream, sequence)
     ids = rows.streams_by_name(raw_connection(), actor.zone_id, [stream])
-    asked = Asked(actor.zone_id, scope(actor=actor), ids[stream], sequence, registration=id)
-    found = next(chosen(standing_now(raw_connection(), asked), sequence), None)
+    asked = Asked(actor.zone_id, scope(actor=actor), ids[stream], sequence)
+    found = next(chosen(standing_now(raw_connection(), asked, [id]), sequence), None)
     if found is None:
         message = "The registration does not name this stream, so nothing of it is matched."
         raise InvalidField(message, field="stream")
@@ -157,6 +162,13 @@ def _explained(
         "event": seen.stored,
     }
     return Explanation(body, seen.place)
+
+
+def _client_id(actor: Actor, name: Any) -> int | None:
+    """Whose it would be; None for an operator who does not say."""
+    if name is None and actor.principal is None:
+        return None
+    return owner(actor=actor, name=name_of(name, "client")).id
 
 
 def _stream_ids(actor: Actor, streams: Any) -> list[int]:

@@ -24,6 +24,9 @@ class CheckRequestSerializer(DraftSerializer):
     streams = serializers.ListField(
         child=NameField(), required=False, help_text="Are they there, and may you listen to them?"
     )
+    client = NameField(
+        required=False, help_text="Whose it would be, for `equal_to`; a key's own if not given."
+    )
 
 
 class CheckSerializer(serializers.Serializer):
@@ -37,7 +40,8 @@ class CheckSerializer(serializers.Serializer):
     )
     cost = CostSerializer(allow_null=True)
     equal_to = serializers.IntegerField(
-        allow_null=True, help_text="Your registration that asks for the same of these `streams`."
+        allow_null=True,
+        help_text="The client's registration that asks for the same of these `streams`.",
     )
     mistake = ObjectField(
         allow_null=True,

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.acceptance.bad_inputs import World
-from tests.live import LiveHub
+from tests.live import live_hub
 
 
 @pytest.fixture(scope="session")
-def world(hub: LiveHub) -> World:
-    """What bad input is tried on."""
-    return World(hub)
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """What bad input is tried on: a hub of its own, in which nothing else goes on."""
+    with live_hub(tmp_path_factory.mktemp("untouched")) as hub:
+        yield World(hub)
 
 
 @pytest.fixture(scope="module")

@@ -119,6 +119,7 @@ WHAT = (
     field("attributes", "too_deep", {"a": nested(limits.JSON_DEPTH_MAX)}),
     field("attributes", "field_too_long", {"a": "x" * limits.ATTRIBUTES_BYTES_MAX}),
     field("attributes", "field_too_long", {f"n{n}": 1 for n in range(300)}),
+    field("attributes", "field_too_long", {"a": {"b": [0] * limits.ATTRIBUTES_VALUES_MAX}}),
     field("attributes", "number_out_of_range", {"n": 1 << 64}),
     field("attributes", "number_out_of_range", {"n": -(1 << 63) - 1}),
     field("body", "number_out_of_range", [1 << 70]),

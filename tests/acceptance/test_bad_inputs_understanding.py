@@ -46,7 +46,7 @@ def of_event(name: str, outcome: str, at: str, path: str, *, key: str = "admin")
 RUNS = (
     raw("no JSON", "400 malformed_json", "", b"{"),
     raw("an array", "400 invalid_field", "", []),
-    raw("deep", "400 too_deep", "", b'{"a": ' + b"[" * 100_000),
+    raw("deep", "400 too_deep", "a", b'{"a": ' + b"[" * 100_000),
     raw("too large", "413 body_too_large", "", b" " * (limits.MANAGE_BODY_BYTES_MAX + 1)),
     raw("a form", "415 unsupported_media_type", "", b"a=1", headers={"Content-Type": "text/plain"}),
     raw("no key", "401 unauthenticated", "", {}, key=""),

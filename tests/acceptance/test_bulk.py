@@ -102,7 +102,7 @@ def test_lines_are_stored_and_told_while_more_are_sent(hub: LiveHub, zone: LiveZ
     told = bulk.rest()
     codes = {one["line"]: one["error"]["code"] for one in told if "line" in one}
     assert codes == {8: "invalid_field", 9: "invalid_field", 10: "unknown_registration",
-                     11: "key_taken", 12: "unknown_endpoint", 13: "batch_too_large",
+                     11: "key_taken", 12: "unknown_endpoint", 13: "body_too_large",
                      14: "unknown_field", 15: "filter_syntax"}  # fmt: skip
     assert told[-1] == {"done": True, "through": 15, "created": 2, "changed": 2, "ended": 1,
                         "repeated": 0, "refused": 9}  # fmt: skip

@@ -5,12 +5,14 @@ the registration that was answered before the emit.
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
-from eventhub.client.errors import NotAllowed
+from eventhub.client.errors import InvalidRequest, NotAllowed
 from eventhub.client.remote import HubClient
 from eventhub.client.sync import SyncHubClient
 from registrations.closure.quench import Quench
+from tests.acceptance.shell import Shell
 from tests.acceptance.test_closure import put
 from tests.acceptance.wire import Session, session
 from tests.live import LiveHub, LiveZone
@@ -175,3 +177,26 @@ async def _told(producer: Session) -> dict[str, Any]:
     message = await producer.hear_op("interest", "error")
     assert message["op"] == "interest", message
     return message
+
+
+async def test_a_refusal_counts_the_events_that_were_given(log: LiveZone) -> None:
+    async with log.client() as hub, Quench(hub, "log") as quench:
+        wrong = {**ERROR, "attributes": []}
+        with pytest.raises(InvalidRequest) as refused:
+            await hub.emit("log", [DEBUG, ERROR, DEBUG, wrong], suppress=quench)
+        assert refused.value.position["index"] == 3
+        assert stored(log) == 0
+
+
+def test_the_command_line_leaves_out_what_nobody_wants(log: LiveZone) -> None:
+    shell = Shell(log)
+    lines = "".join(orjson.dumps(one).decode() + "\n" for one in (DEBUG, ERROR, DEBUG))
+    told = shell.ok("emit", "log", "--suppress", stdin=lines).json
+    assert (told["suppressed"], stored(log)) == (2, 1)
+    assert [(one["first"], one["last"]) for one in told["ranges"]] == [(1, 1)]
+    nothing = shell.ok("emit", "log", "--suppress", orjson.dumps(DEBUG).decode()).json
+    assert (nothing["ranges"], nothing["suppressed"], stored(log)) == ([], 1, 1)
+    assert "suppressed" not in shell.ok("emit", "log", orjson.dumps(DEBUG).decode()).json
+    for other in (("--outbox", "till.outbox"), ("--format", "oif")):
+        done = shell.run("emit", "log", "--suppress", *other, stdin=lines)
+        assert (done.status, "--suppress" in done.err) == (2, True), done

@@ -62,7 +62,8 @@ async def indexed(hub: LiveHub, zone: LiveZone) -> tuple[object, object]:
     )
     counting, access = CountingMatcher(), AccessMatcher()
     async with await psycopg.AsyncConnection.connect(hub.database_url) as connection:
-        for version in await catalog.versions_of_stream(connection, stream_id, 0):
+        written = await catalog.versions_of_stream(connection, stream_id, 0)
+        for version in await catalog.compiled(written):
             counting.add(version.id, *version.specs)
             access.add(version.id, *version.specs)
     return counting.dump(), access.size()

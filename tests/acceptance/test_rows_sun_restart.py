@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from registrations.catalog import Version, versions_of_barrier, versions_of_stream
+from registrations.catalog import Version, compiled, versions_of_barriers, versions_of_stream
 from registrations.match.counting import CountingMatcher
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
@@ -54,8 +54,9 @@ async def test_the_index_built_from_postgresql_is_dump_identical_to_the_one_that
         hub.database_url, autocommit=True
     ) as connection:
         for (barrier,) in barriers:
-            take(grown, await versions_of_barrier(connection, barrier, stream_id))
-        take(built, await versions_of_stream(connection, stream_id, 0))
+            changed = await versions_of_barriers(connection, [barrier], stream_id)
+            take(grown, await compiled(changed))
+        take(built, await compiled(await versions_of_stream(connection, stream_id, 0)))
     assert len(built) == 8
     assert sorted(built.totals().values()) == [0, 1, 1, 2, 2, 2, 3, 3]
     assert built.dump() == grown.dump()

@@ -22,6 +22,11 @@ def post(zone: LiveZone, what: str, key: str = "", /, **body: Any) -> Answer:
     return zone.hub.call("POST", f"/v1/filters/{what}", body, key=key or zone.admin)
 
 
+def operator_checks(zone: LiveZone, **body: Any) -> Any:
+    path = f"/v1/filters/check?zone={zone.name}"
+    return zone.hub.operate("POST", path, body).json
+
+
 def explained(zone: LiveZone, id: int, stream: str, sequence: int, key: str = "") -> Answer:
     path = f"/v1/registrations/{id}/explain?stream={stream}&sequence={sequence}"
     return zone.hub.call("GET", path, key=key or zone.admin)
@@ -69,6 +74,11 @@ def test_a_draft_is_checked_as_registering_would(orders: LiveZone) -> None:
     other = "(and (= user 'Joe) (or (= type 'warning) (= type 'error)))"
     same = post(orders, "check", language="predicate", filter=other, streams=["orders"]).json
     assert (same["warnings"], same["equal_to"]) == (["equal_to"], made["id"])
+    asked = {"language": "predicate", "filter": other, "streams": ["orders"]}
+    assert operator_checks(orders, **asked)["equal_to"] is None
+    assert operator_checks(orders, **asked, client=made["client"])["equal_to"] == made["id"]
+    nobody = operator_checks(orders, **asked, client="nobody")["mistake"]
+    assert (nobody["code"], nobody["position"]) == ("not_found", {"field": "client"})
 
     ready = post(orders, "check", language="ready", filter="Ev1: * | not ($a > 5)").json
     assert (ready["variable"], ready["cost"]["every_event"]) == ("Ev1", True)
@@ -212,7 +222,7 @@ def test_an_event_says_whom_it_matched_and_whom_nearly_to_those_who_may_see_it(
     explained(orders, theirs["id"], "orders", 2, other).refused(404, "unknown_event")
     for key, matched in ((other, 1), (orders.admin, 2)):
         found = post(orders, "dry-run", key, stream="orders", attributes={"user": "Joe"})
-        assert (found.json["looked_at"], found.json["matched"]) == (2, matched)
+        assert (found.json["looked_at"], found.json["matched"]) == (matched, matched)
 
 
 def test_a_draft_is_run_over_the_log_and_the_archive(orders: LiveZone) -> None:

@@ -19,10 +19,9 @@ from registrations.match.base.base import open_base
 from registrations.match.base.builder import Entry, Plan, build
 from registrations.match.base.engines import AUTO
 from registrations.match.base.manifest import read_manifest
-from registrations.match.index import IndexMatcher, Options
 from registrations.match.spec import specs_of
 from tests.benchmarks import interest, predicates
-from tests.benchmarks.matching import event_of
+from tests.benchmarks.matching import answering, event_of
 
 OPENED = 20  # times
 EVENTS = 2_000  # matched by each of two processes
@@ -67,7 +66,7 @@ def opened(root: Path) -> dict[str, float]:
     took = []
     for _ in range(OPENED):
         began = perf_counter()
-        IndexMatcher(options=Options(inline=False)).swap(open_base(root))
+        answering(open_base(root), AUTO)
         took.append((perf_counter() - began) * 1e3)
     return {"open_ms": median(took), "bytes": read_manifest(root).bytes}
 
@@ -86,11 +85,10 @@ def shared(root: Path) -> dict[str, float]:
 
 def mapped(root: Path) -> dict[str, float]:
     """One of the two: it has matched and read everything, and waits until the other one has."""
-    matcher = IndexMatcher(options=Options(AUTO, inline=False))
     base = open_base(root)
-    matcher.swap(base)
+    engine = answering(base, AUTO)
     for event in interest.coming(EVENTS):
-        matcher.match_ids(event_of(orjson.dumps(event)))
+        engine.match(event_of(orjson.dumps(event)))
     base.verify()
     gc.collect()
     print("mapped", flush=True)

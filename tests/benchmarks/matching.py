@@ -19,8 +19,9 @@ import orjson
 from eventhub.event.envelope import Event
 from registrations.lang.predicate import parse_predicate
 from registrations.match.alternatives import FilterMatcher
-from registrations.match.base.base import open_base
-from registrations.match.index import IndexMatcher, Options
+from registrations.match.base.base import Base, open_base
+from registrations.match.base.engine import Engine
+from registrations.match.base.engines import new_engine
 from registrations.match.matcher import Matcher
 from registrations.match.spec import Spec, specs_of
 from registrations.match.strategies import STRATEGIES
@@ -85,9 +86,7 @@ class Side(NamedTuple):
 
 def sided(work: Work) -> Side:
     if work.side.startswith(INDEX):
-        indexed = IndexMatcher(options=Options(work.side.removeprefix(INDEX), inline=False))
-        indexed.swap(open_base(Path(work.root)))
-        return Side(indexed.match_ids)
+        return Side(answering(open_base(Path(work.root)), work.side.removeprefix(INDEX)).match)
     if work.side == EVALUATE_ALL:
         return Side(EvaluateAll(predicates.filters(work.registrations)).match)
     if work.data == "predicates":
@@ -100,6 +99,12 @@ def sided(work: Work) -> Side:
     began = process_time()
     fill(matcher, specs)
     return Side(matcher.match, matcher, specs, process_time() - began)
+
+
+def answering(base: Base, engine: str) -> Engine:
+    """An engine over an index of one shard, as all are that are measured."""
+    [shard] = base.shards
+    return new_engine(engine, shard)
 
 
 def fill(matcher: Matcher, specs: list[Spec]) -> None:

@@ -25,6 +25,7 @@ class Pace(NamedTuple):
     streams: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)  # events in each
     # registrations in the indexes whose cost is drawn
     matched: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+    own_hubs: bool = True  # one for each benchmark that needs a whole one, or one for all
 
 
 # a smoke run: its figures mean nothing
@@ -39,6 +40,7 @@ QUICK = Pace(
     replayed=2_000,
     streams=(10, 2_000),
     matched=(10, 1_000),
+    own_hubs=False,
 )
 
 Measure = Callable[[], Reading]

@@ -25,8 +25,10 @@ from eventhub.up.embedded import embedded
 from eventhub.up.guarded import Command, Guarded, Identity
 from eventhub.up.hub import HOME
 from tests.benchmarks import sampler
+from tests.benchmarks.hub import Hub, copied, migrated
 from tests.benchmarks.load.jobs import Job, Target
 from tests.benchmarks.load.start import run_load
+from tests.benchmarks.shape import Pace
 
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
 STREAMS = (
@@ -113,6 +115,8 @@ class World:
         self.profile = profile
         self._env = {**os.environ, **env, "PROMETHEUS_MULTIPROC_DIR": str(data / "bench-metrics")}
         self._servers: dict[str, Server] = {}
+        self._hubs: dict[str, Hub] = {}
+        self._template = ""  # the database that those of hubs are copies of
         (data / "bench-metrics").mkdir()
         made = json.loads(self._run("-m", "tests.benchmarks.people", *STREAMS))
         self.key: str = made["key"]
@@ -133,6 +137,16 @@ class World:
         """The next one is a fresh process."""
         if "product" in self._servers:
             self._servers.pop("product").end()
+
+    def hub(self, name: str, pace: Pace) -> Hub:
+        """A hub with a forwarder and a worker, its own for each benchmark if the pace says so."""
+        name = name if pace.own_hubs else "all"
+        if name not in self._hubs:
+            self._template = self._template or migrated(self._env)
+            url = copied(self.url, self._template, name)
+            self._hubs[name] = made = Hub(name, self._env, url, self.data / f"hub-{name}")
+            made.start()
+        return self._hubs[name]
 
     def baseline(self, app: str) -> Server:
         """`module:app` of tests.benchmarks.baselines."""
@@ -168,6 +182,8 @@ class World:
         return found
 
     def close(self) -> None:
+        for hub in self._hubs.values():
+            hub.stop()
         for server in self._servers.values():
             server.end()
 

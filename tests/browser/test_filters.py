@@ -104,7 +104,7 @@ def test_a_dry_run_is_stopped_and_a_refused_one_says_why(desk: Desk) -> None:
     for _ in range(4):
         events = [{**order(text="a1b2" * 50), "mask": "1"}] * 1_000
         assert desk.zone.emit("logs", events).status == 200
-    query = f"language=predicate&stream=logs&filter=(and {SLOW} (exists none))"
+    query = f"language=predicate&stream=logs&filter=(and {SLOW} (exists nothing))"
     page = desk.open(f"filters?{query}", "Filters")
     desk.button("Run").click()
     ran = page.get_by_role("status", name="Dry run")
@@ -116,7 +116,14 @@ def test_a_dry_run_is_stopped_and_a_refused_one_says_why(desk: Desk) -> None:
     page.get_by_text("Since", exact=True).click()
     page.get_by_label("Since when").fill("2030-01-01T00:00:00")
     desk.button("Run").click()
-    expect(ran).to_contain_text("There is no event in that range.")
+    expect(ran).to_contain_text("There is no event in that range. Begin earlier, or take")
+    page.get_by_label("Until when").fill("2029-01-01T00:00:00")
+    expect(page.get_by_text("That is not after the beginning.")).to_be_visible()
+    expect(desk.button("Run")).to_be_disabled()
+    page.get_by_label("Since when").fill("2020-01-01T00:00:00")
+    page.get_by_label("Until when").fill("2021-01-01T00:00:00")
+    page.get_by_label("Until when").press("Enter")
+    expect(ran).to_contain_text("There is no event in that range. Begin earlier, or end later.")
     page.get_by_text("All", exact=True).click()
     write(page.get_by_role("textbox", name="Filter"), "(nonsense)")
     desk.button("Run").click()

@@ -22,6 +22,7 @@ PAGES = {
     "streams/orders/events": "orders",
     "streams/orders/live?from=oldest": "orders",
     "streams/orders/interest": "orders",
+    "streams/orders/match-index": "orders",
     "streams/orders/segments": "orders",
     "streams/orders/policy": "orders",
     "streams/stock/state": "stock",
@@ -77,7 +78,7 @@ def violations(page: Page, *more: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 380)])
 def test_every_page_is_accessible_and_fits(
     chromium: Browser, hub: LiveHub, zone: LiveZone, scheme: Any, width: int
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client as HttpClient
 
+import eventhub.urls  # noqa: F401 - not in a test's transaction: it takes seconds where all is busy
 from eventhub.access import key_services, selectors, services
 from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant

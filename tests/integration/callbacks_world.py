@@ -6,20 +6,14 @@ Deliveries are inserted as a forwarder writes them, so that these tests need non
 
 import asyncio
 import itertools
-import os
-import secrets
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from datetime import date
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from delivery.callbacks.drain import Drain, Terms
 from delivery.forward.partitions import attempts_of, deliveries_of
@@ -32,8 +26,8 @@ from eventhub.eventlog.streams import StreamPolicy
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.rows import disable
 from registrations.endpoints.secrets import seal
+from tests.databases import migrated_database
 
-HOME = Path(__file__).resolve().parents[2]
 SECRET_KEY = "key-of-the-tests"
 SECRET = bytes(range(32))
 LOOPBACK = ("127.0.0.0/8",)
@@ -170,7 +164,7 @@ class CallbacksWorld:
         """Wait until so many deliveries of the endpoint are finished."""
         self.until(lambda: len([s for s in self.states(endpoint_id) if s != "pending"]) >= count)
 
-    def until(self, holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    def until(self, holds: Callable[[], bool], seconds: float = 40.0) -> None:
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, "it never came to be"
@@ -181,37 +175,9 @@ class CallbacksWorld:
 
 
 @contextmanager
-def template_database() -> Iterator[str]:
-    """The name of a migrated database that others are copied from."""
-    name = f"callbacks_{secrets.token_hex(4)}"
-    server = os.environ["DATABASE_URL"]
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        env = {**os.environ, "DATABASE_URL": make_conninfo(server, dbname=name)}
-        command = [sys.executable, str(HOME / "manage.py"), "migrate", "--no-input", "-v", "0"]
-        subprocess.run(command, env=env, check=True, capture_output=True)
-        try:
-            yield name
-        finally:
-            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
-
-
-@contextmanager
-def callbacks_world(template: str) -> Iterator[CallbacksWorld]:
-    """A copy of the template."""
-    name = f"callbacks_{secrets.token_hex(4)}"
-    server = os.environ["DATABASE_URL"]
-    copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(copy.format(sql.Identifier(name), sql.Identifier(template)))
-        try:
-            world = CallbacksWorld(make_conninfo(server, dbname=name))
-            try:
-                yield world
-            finally:
-                world.close()
-        finally:
-            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+def callbacks_world() -> Iterator[CallbacksWorld]:
+    with migrated_database("callbacks") as url, closing(CallbacksWorld(url)) as world:
+        yield world
 
 
 class Posted(NamedTuple):
@@ -309,7 +275,7 @@ async def draining(
         await running
 
 
-async def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 40.0) -> None:
     """Wait for something that happens beside the test."""
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - it is in a database or in another process

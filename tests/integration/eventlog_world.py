@@ -1,15 +1,11 @@
 """A database with the tables of the log alone, and streams in it, for the tests of the log."""
 
 import itertools
-import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from eventhub import eventlog
 from eventhub.event.envelope import Event
@@ -18,6 +14,7 @@ from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.streams import StreamPolicy
+from tests.databases import new_database
 
 _SQL = Path(next(iter(eventlog.__path__))) / "sql"
 _names = (f"stream-{number}" for number in itertools.count(1))
@@ -26,17 +23,10 @@ Connection = psycopg.Connection[Any]
 
 def log_database() -> Iterator[str]:
     """A fixture: the URL of a new database with the log's tables and its function."""
-    server = os.environ["DATABASE_URL"]
-    name = f"log_{secrets.token_hex(4)}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        url = make_conninfo(server, dbname=name)
-        try:
-            with psycopg.connect(url, autocommit=True) as connection:
-                log_tables(connection)
-            yield url
-        finally:
-            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with new_database("log") as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            log_tables(connection)
+        yield url
 
 
 def log_tables(connection: Connection) -> None:

@@ -7,18 +7,16 @@ heads of the streams, the barrier, and the event last.
 
 import itertools
 import os
-import secrets
-import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 import psycopg
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
@@ -30,9 +28,10 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.up.guarded import Command, Guarded
 from eventhub.up.guardian import descendants
 from eventhub.up.identity import ordinary
+from tests.databases import migrated_database
 
 HOME = Path(__file__).resolve().parents[2]
-POLL_S = 0.01
+POLL_S = 0.02
 TIMEOUT_S = 20.0
 _names = (f"stream-{number}" for number in itertools.count(1))
 Row = tuple[Any, ...]
@@ -43,6 +42,8 @@ class World:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._own = threading.local()
+        self._open: list[psycopg.Connection[Any]] = []
         [[self.zone]] = self.sql("INSERT INTO zones (name) VALUES ('forward') RETURNING id")
         [[self.client]] = self.sql(
             "INSERT INTO clients (zone_id, name, created_at) VALUES (%s, 'c', now()) RETURNING id",
@@ -55,12 +56,11 @@ class World:
 
     def sql(self, query: str, *args: Any) -> list[Row]:
         """The rows of a statement, committed."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(query.encode(), args)
-            return cursor.fetchall() if cursor.description else []
+        cursor = self._connection().execute(query.encode(), args)
+        return cursor.fetchall() if cursor.description else []
 
     def stream(self, **policy: Any) -> int:
-        with psycopg.connect(self.url) as connection:
+        with self._transaction() as connection:
             made = streams.create_stream(
                 connection, self.zone, next(_names), StreamPolicy(**policy)
             )
@@ -82,7 +82,7 @@ class World:
             Draft(stream_id, DEFAULT_MASK, encode(Event("d", type, {"n": at}, **fields)))
             for at, type in enumerate(types)
         ]
-        with psycopg.connect(self.url) as connection, connection.transaction():
+        with self._transaction() as connection:
             return append_in(connection, drafts)
 
     def group(self) -> int:
@@ -95,7 +95,7 @@ class World:
 
     def suspend(self, group: int, on: list[int], *, resume: bool = False) -> None:
         """Suspend or resume a group whose registrations are, or were, on some streams."""
-        with psycopg.connect(self.url) as connection, connection.transaction():
+        with self._transaction() as connection:
             barrier = self._barrier(connection, on)
             connection.execute(
                 "UPDATE suspensions SET until_barrier = %s WHERE group_id = %s"
@@ -115,7 +115,7 @@ class World:
         """A registration for each endpoint, in one change; their tickets."""
         ids = [on] if isinstance(on, int) else on
         filter = orjson.dumps({"type": type} if type else {}).decode()
-        with psycopg.connect(self.url) as connection, connection.transaction():
+        with self._transaction() as connection:
             barrier = self._barrier(connection, ids)
             made = connection.execute(
                 "WITH made AS (INSERT INTO registrations (zone_id, client_id, session_id)"
@@ -134,9 +134,13 @@ class World:
             self._announce(connection, "registration.created", tickets[:1], barrier)
             return tickets
 
+    def begin(self) -> "LateChange":
+        """A change that has begun, and nothing more."""
+        return LateChange(self)
+
     def change(self, ticket: int, on: int, type: str | None) -> None:
         """A new version with another type; None ends the registration."""
-        with psycopg.connect(self.url) as connection, connection.transaction():
+        with self._transaction() as connection:
             barrier = self._barrier(connection, [on])
             [[endpoint, number]] = connection.execute(
                 "UPDATE registration_versions SET until_barrier = %s"
@@ -167,6 +171,24 @@ class World:
         rows = self.sql("SELECT sequence FROM forwarding WHERE stream_id = %s", stream_id)
         return int(rows[0][0]) if rows else -1
 
+    def close(self) -> None:
+        for connection in self._open:
+            connection.close()
+
+    def _connection(self) -> psycopg.Connection[Any]:
+        """The calling thread's: to make one costs more than most statements."""
+        if not hasattr(self._own, "connection"):
+            self._own.connection = psycopg.connect(self.url, autocommit=True)
+            self._open.append(self._own.connection)
+        made: psycopg.Connection[Any] = self._own.connection
+        return made
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        connection = self._connection()
+        with connection.transaction():
+            yield connection
+
     def _barrier(self, connection: psycopg.Connection[Any], ids: list[int]) -> int:
         streams.lock_system(connection)
         rows = connection.execute(
@@ -195,13 +217,54 @@ class World:
         append_in(connection, [Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, encode(told))])
 
 
+class LateChange:
+    """A registration whose transaction has its number, and is to be committed much later."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._connection = psycopg.connect(world.url)
+        made = "INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}')"
+        row = self._connection.execute(f"{made} RETURNING id").fetchone()
+        assert row is not None
+        self._barrier = int(row[0])
+
+    def register(self, on: int, endpoint: int) -> int:
+        """Made and committed now; the ticket."""
+        world, connection = self._world, self._connection
+        streams.lock_system(connection)
+        connection.execute(
+            "UPDATE barriers b SET streams = ARRAY[h.stream_id], segments = ARRAY[h.segment],"
+            " sequences = ARRAY[h.sequence] FROM heads h WHERE h.stream_id = %s AND b.id = %s",
+            (on, self._barrier),
+        )
+        row = connection.execute(
+            "WITH made AS (INSERT INTO registrations (zone_id, client_id, session_id)"
+            "  VALUES (%s, %s, %s) RETURNING id)"
+            " INSERT INTO registration_versions (registration_id, number, streams, language,"
+            "  filter, endpoint_id, from_barrier)"
+            " SELECT id, 1, ARRAY[%s]::bigint[], 'pairs', '{}', %s, %s FROM made"
+            " RETURNING registration_id",
+            (world.zone, world.client, world.session, on, endpoint, self._barrier),
+        ).fetchone()
+        assert row is not None
+        world._announce(connection, "registration.created", [row[0]], self._barrier)
+        connection.commit()
+        connection.close()
+        return int(row[0])
+
+
 class ForwardProcess:
-    """One `manage.py forward`."""
+    """One `manage.py forward`; its data folder is that of its log."""
 
     def __init__(self, world: World, log: Path) -> None:
         self.world = world
         self._log = log
-        env = {**os.environ, "DATABASE_URL": world.url, "DATABASE_DIRECT_URL": world.url}
+        env = {
+            **os.environ,
+            "DATABASE_URL": world.url,
+            "DATABASE_DIRECT_URL": world.url,
+            "EVENTHUB_DATA": str(log.parent),
+        }
         argv = (sys.executable, str(HOME / "manage.py"), "forward")
         with log.open("ab") as output:
             command = Command("forward", argv, env, grace_s=5.0)
@@ -236,17 +299,15 @@ def eventually(true: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S)
 
 def world_database() -> Iterator[World]:
     """A fixture: a migrated database."""
-    server = os.environ["DATABASE_URL"]
-    name = f"forward_{secrets.token_hex(4)}"
-    identifier = sql.Identifier(name)
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
-        url = make_conninfo(server, dbname=name)
-        try:
-            argv = [sys.executable, str(HOME / "manage.py"), "migrate", "--no-input", "-v", "0"]
-            env = {**os.environ, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
-            done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
-            yield World(url)
-        finally:
-            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
+    with migrated_database("forward") as url, closing(World(url)) as world:
+        yield world
+
+
+def place(world: World, stream_id: int, sequence: int) -> None:
+    """The stream is matched up to here, as its forwarder wrote it."""
+    world.sql(
+        "INSERT INTO forwarding (stream_id, segment, sequence)"
+        " SELECT stream_id, segment, %s FROM heads WHERE stream_id = %s"
+        " ON CONFLICT (stream_id) DO UPDATE SET sequence = excluded.sequence",
+        *(sequence, stream_id),
+    )

@@ -240,6 +240,20 @@ async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused
     assert [one["level"] for one in announced(url, "storage.disk_full")] == ["warning"]
 
 
+async def test_what_went_since_the_last_measuring_is_not_dropped_for_again(url: str) -> None:
+    """As when a partition goes between measuring and deciding: events were dropped down to nothing
+    of what may always stay.
+    """
+    stream = new_stream(url, segment_events_max=100)
+    async with running(url, None) as world:
+        await emit(world.log, stream, 2_000)
+    upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=QUOTA, disk=None)
+    upkeep.room = Room(QUOTA, QUOTA)  # measured before
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await upkeep._make_room(connection, SystemClock().now_us())
+    assert ask(url, GONE) == [(0,)]
+
+
 async def test_what_was_not_measured_yet_is_bounded_however_late_that_comes(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

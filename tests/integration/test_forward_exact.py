@@ -57,9 +57,10 @@ def owed(world: World, stream_id: int) -> Owed:
     )
     found: dict[tuple[int, int], list[int]] = {}
     for sequence, payload in events:
+        its_type = decode(payload).type
         for ticket, endpoint, type, since, until in versions:
             inside = since < sequence and (until is None or sequence <= until)
-            if inside and type in (None, decode(payload).type):
+            if inside and type in (None, its_type):
                 found.setdefault((sequence, endpoint), []).append(ticket)
     return [(*key, sorted(tickets)) for key, tickets in sorted(found.items())]
 

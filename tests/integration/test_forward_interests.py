@@ -2,31 +2,38 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
 from delivery.forward.zone import Zones
+from delivery.sessions.interest import Interest as Listened
 from eventhub.access.groups import Groups
-from eventhub.event.envelope import Event
+from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.protobuf_codec import encode
+from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Stored
 from eventhub.types.book import Book
 from registrations.feed import Feed
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)
 EVENT = Event("d", "a", {})
+FILTERS = 100
+COMPILED_S = 1.6  # so long they take at least
 
 
 @pytest.fixture
-async def interests(world: World) -> AsyncIterator[Interests]:
+async def interests(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
     """Nothing applies changes by itself here: what is in must have come through `current`."""
     async with Log.open(database_url=world.url) as log:
         feed = Feed(log)
         task = asyncio.create_task(feed.run())
         await feed.confirm()
-        yield Interests(log, feed, Zones(Book(log), Groups(log)), lambda: None)
+        yield Interests(log, feed, Zones(Book(log), Groups(log)), tmp_path, lambda: None)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -38,12 +45,12 @@ async def test_a_change_counts_although_nobody_has_told_of_it(
     [endpoint] = world.endpoints()
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
-    assert (await interests.current(lease)).owed(EVENT, 1) == {}
+    assert (await interests.current(lease)).owed(EVENT, 1).endpoints == {}
     for _ in range(10):  # no NOTIFY is sent, and the look at the heads comes four times a second
         [ticket] = world.register(stream_id, [endpoint], "a")
-        assert (await interests.current(lease)).owed(EVENT, 1) == {endpoint: [ticket]}
+        assert (await interests.current(lease)).owed(EVENT, 1).endpoints == {endpoint: [ticket]}
         world.change(ticket, stream_id, None)
-        assert (await interests.current(lease)).owed(EVENT, 1) == {}
+        assert (await interests.current(lease)).owed(EVENT, 1).endpoints == {}
 
 
 async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
@@ -58,7 +65,7 @@ async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     interest = await interests.current(lease)
-    owed = [interest.owed(EVENT, sequence) for sequence in (1, 2, 3)]
+    owed = [interest.owed(EVENT, sequence).endpoints for sequence in (1, 2, 3)]
     assert owed == [{endpoint: [ticket]}, {endpoint: [ticket]}, {}]
     interest.advance(1)
     assert len(interest) == 1
@@ -78,7 +85,7 @@ async def test_a_gap_in_system_makes_it_read_the_tables_again(
     interests._told(None)
     after = await interests.current(lease)
     assert after is not before
-    assert after.owed(EVENT, 1) == {endpoint: [ticket]}
+    assert after.owed(EVENT, 1).endpoints == {endpoint: [ticket]}
     assert await interests.current(lease) is after
 
 
@@ -94,10 +101,50 @@ async def test_changes_while_the_tables_are_read_are_not_lost(
     tickets: list[int] = []
     while not opening.done():
         tickets += await asyncio.to_thread(world.register, stream_id, [endpoint], "a")
-    owed = (await interests.current(lease)).owed(EVENT, 1)
+    owed = (await interests.current(lease)).owed(EVENT, 1).endpoints
     assert tickets
     assert owed[endpoint] == tickets
     assert len(owed) == 3_001
+
+
+def long_filters(world: World, on: int, endpoints: list[int], name: str) -> list[int]:
+    """Registrations of a group whose filters take at least COMPILED_S."""
+    tickets = world.register(on, endpoints, "a", world.group())
+    for ticket in tickets:
+        tests = " ".join(f"(> {name}_{at:03} {ticket})" for at in range(320))
+        world.sql(
+            "UPDATE registration_versions SET language = 'predicate', filter = %s"
+            " WHERE registration_id = %s",
+            *(f'"(or (= @type \\"a\\") (and {tests}))"', ticket),
+        )
+    return tickets
+
+
+async def test_filters_that_take_long_are_compiled_in_nobodys_time(
+    world: World, interests: Interests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """400 filters of 10 KB took longer than the database may: every stream of the process stood
+    still, for ever; and a listen that names so many never began.
+    """
+    monkeypatch.setitem(reading.__wrapped__.__kwdefaults__, "seconds", COMPILED_S / 4)
+    slow, quick = Lease(world.stream(), 1), Lease(world.stream(), 1)
+    for lease in (slow, quick):
+        await interests.open(lease, 0)
+    endpoints = world.endpoints(FILTERS + 1)
+    tickets = long_filters(world, slow.stream_id, endpoints[:-1], "number")
+    world.register(quick.stream_id, endpoints[-1:], "a")
+    applying = asyncio.create_task(interests.current(slow))
+    owed = (await interests.current(quick)).owed(EVENT, 1).endpoints
+    assert list(owed) == endpoints[-1:]
+    assert interests._kept[slow].changes, "who has nothing to do with it does not wait"
+    assert sorted((await applying).owed(EVENT, 1).endpoints) == endpoints[:-1]
+
+    tickets = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
+    log, feed = interests._log, interests._feed
+    async with Listened.open(log, feed, tickets, slow.stream_id) as listened:
+        await listened.catch_up(0)
+        event = Stored("", 1, DEFAULT_MASK, 0, encode(EVENT))
+        assert listened.matching(event) == tickets
 
 
 async def test_a_group_is_known_with_the_first_of_its_registrations(
@@ -111,7 +158,7 @@ async def test_a_group_is_known_with_the_first_of_its_registrations(
         await interests.open(lease, 0)
 
     async def owed(lease: Lease, sequence: int) -> list[int]:
-        return (await interests.current(lease)).owed(EVENT, sequence).get(endpoint, [])
+        return (await interests.current(lease)).owed(EVENT, sequence).endpoints.get(endpoint, [])
 
     world.suspend(group, [])
     [one] = world.register(here, [endpoint], group=group)

@@ -1,20 +1,30 @@
 """The write statement of a forwarder, and leases: fencing, pieces, fan-outs."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from delivery.forward.holder import Holder
+from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease, Leases, Place, add_streams, place_of
 from delivery.forward.partitions import make_partitions
 from delivery.forward.plan import Due, Where, pieces
+from delivery.forward.stream import Parts
 from delivery.forward.write import expand, places_of_segments, write, writing_pool
+from delivery.forward.zone import Zones
 from eventhub import limits
+from eventhub.access.groups import Groups
 from eventhub.clock import ManualClock
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Cursor
+from eventhub.types.book import Book
 from registrations.catalog import CallbackStream
+from registrations.feed import Feed
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)
@@ -228,3 +238,41 @@ async def test_a_write_renews_its_lease(world: World, connection: Connection) ->
         assert await write(connection, lease, place, piece)
         held = "SELECT expires_at > now() FROM forwarding WHERE stream_id = %s"
         assert world.sql(held, lease.stream_id) == [(True,)]
+
+
+async def test_a_lease_forgotten_while_it_is_renewed_stays_forgotten(
+    world: World, connection: Connection
+) -> None:
+    """Else it was renewed for ever, by a process in which nothing forwards its stream."""
+    async with forwarder(connection) as leases:
+        gone, _, _ = await leased(world, connection, leases)
+        other, _, _ = await leased(world, connection, leases)
+        renewal = asyncio.create_task(leases.renew(connection))
+        await asyncio.sleep(0)  # the statement is under way
+        leases.forget([gone])
+        assert await renewal == []
+        assert leases.held == [other]
+
+
+async def test_streams_that_were_given_up_are_not_held_when_the_database_fails(
+    world: World, connection: Connection, tmp_path: Path
+) -> None:
+    leases = Leases(ManualClock())
+    for _ in range(4):
+        await leased(world, connection, leases)
+    async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
+        interests = Interests(log, Feed(log), Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        parts = Parts(log, pool, leases, interests, ManualClock(), lambda piece: None)
+        holder = Holder(parts, world.url)
+        for lease in leases.held:
+            holder._start(lease)
+        async with forwarder(connection):
+            await leases.renew(connection)
+            away = await psycopg.AsyncConnection.connect(world.url)
+            await away.close()
+            with pytest.raises(psycopg.OperationalError):
+                await holder._share(away)
+            assert len(holder.streams) == 2
+            assert set(leases.held) == set(holder.streams)
+            await holder.stop()
+    assert leases.held == []

@@ -1,6 +1,6 @@
 """The catalogue: versions of a stream with their bounds, as matchers load and follow them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import psycopg
@@ -23,6 +23,10 @@ async def connection(hub: LiveHub) -> AsyncIterator[Connection]:
     found = await psycopg.AsyncConnection.connect(hub.database_url, autocommit=True)
     async with found:
         yield found
+
+
+async def versions(written: Awaitable[list[catalog.Written]]) -> list[catalog.Version]:
+    return await catalog.compiled(await written)
 
 
 def call(zone: LiveZone, method: str, path: str, body: Any = None) -> Any:
@@ -69,24 +73,27 @@ async def test_versions_have_the_bounds_of_the_stream(
     changed_at = last_barrier(zone)
     emit(zone, "orders", 2)
 
-    first, second = sorted(await catalog.versions_of_stream(connection, orders, 0))
+    first, second = sorted(await versions(catalog.versions_of_stream(connection, orders, 0)))
     assert (first.registration, first.since, first.until) == (made["id"], 3, 5)
     assert first.specs == (Spec("shop", None, (("n", 1),)),)
     assert (second.since, second.until, second.specs) == (5, None, (Spec("shop"),))
     assert (first.endpoint_id, first.client) == (made["endpoint"], made["client"])
     assert [first.holds(sequence) for sequence in (3, 4, 5, 6)] == [False, True, True, False]
-    assert await catalog.versions_of_stream(connection, orders, 5) == [second]
-    assert await catalog.versions_of_stream(connection, returns, 0) == []  # it never held there
-    changed = await catalog.versions_of_barrier(connection, changed_at, orders)
+    assert await versions(catalog.versions_of_stream(connection, orders, 5)) == [second]
+    assert (
+        await versions(catalog.versions_of_stream(connection, returns, 0)) == []
+    )  # it never held there
+    changed = await versions(catalog.versions_of_barriers(connection, [changed_at], orders))
     assert sorted(changed) == [first, second]
-    [there] = await catalog.versions_of_barrier(connection, changed_at, returns)
+    [there] = await versions(catalog.versions_of_barriers(connection, [changed_at], returns))
     assert (there.id, there.since, there.until) == (first.id, 0, 0)
 
     call(zone, "DELETE", path)
     ended = second._replace(until=7)
-    assert await catalog.versions_of_stream(connection, orders, 6) == [ended]
-    assert await catalog.versions_of_stream(connection, orders, 7) == []
-    assert await catalog.versions_of_barrier(connection, last_barrier(zone), orders) == [ended]
+    assert await versions(catalog.versions_of_stream(connection, orders, 6)) == [ended]
+    assert await versions(catalog.versions_of_stream(connection, orders, 7)) == []
+    deleted_at = last_barrier(zone)
+    assert await versions(catalog.versions_of_barriers(connection, [deleted_at], orders)) == [ended]
 
 
 async def test_versions_of_registrations_need_no_callback(
@@ -96,7 +103,7 @@ async def test_versions_of_registrations_need_no_callback(
     one, two, other = register(zone, [{"streams": ["orders"]}, NEW, NEW])["items"]
     orders = stream_id(zone, "orders")
     ids = [two["id"], one["id"], 999_999_999]
-    found = sorted(await catalog.versions_of_registrations(connection, ids, orders, 0))
+    found = sorted(await versions(catalog.versions_of_registrations(connection, ids, orders, 0)))
     assert [version.registration for version in found] == [one["id"], two["id"]]
     assert found[0].endpoint_id is None
     assert found[0].specs == (Spec(),)
@@ -112,7 +119,7 @@ async def test_of_system_the_zones_own_events_and_the_whole_hubs_are_wanted(
     zone: LiveZone, connection: Connection
 ) -> None:
     made = register(zone, {"streams": ["system"], "type": "key.revoked"})
-    [version] = await catalog.versions_of_registrations(connection, [made["id"]], 1, 0)
+    [version] = await versions(catalog.versions_of_registrations(connection, [made["id"]], 1, 0))
     assert version.specs == (Spec(None, "key.revoked"),)
     of: list[dict[str, str]] = [{"zone": zone.name}, {"zone": "another"}, {}]  # {}: the hub's
     told = [
@@ -171,8 +178,8 @@ async def test_five_thousand_versions_share_their_filters_and_end_with_their_cli
     for start in range(0, 5_000, 1_000):
         items = [{**NEW, "attributes": {"n": n % 100}} for n in range(start, start + 1_000)]
         assert hub.call("POST", "/v1/registrations", items, key=key).status == 201
-    found = await catalog.versions_of_stream(connection, orders, 0)
+    found = await versions(catalog.versions_of_stream(connection, orders, 0))
     assert len({version.id for version in found}) == 5_000
     assert len({id(version.specs) for version in found}) == 100
     assert call(zone, "DELETE", "/v1/clients/large") is None
-    assert await catalog.versions_of_stream(connection, orders, 0) == []
+    assert await versions(catalog.versions_of_stream(connection, orders, 0)) == []

@@ -41,6 +41,7 @@ def test_the_banner_names_what_commands_beside_the_hub_need(tmp_path: Path) -> N
     with running(data) as hub:
         assert re.search(r"export DATABASE_URL='postgresql://\S+run'\n", hub.text)
         assert f"export EVENTHUB_ARCHIVE_URL={data / 'archive'}\n" in hub.text
+        assert f"export EVENTHUB_DATA={data}\n" in hub.text
     with running(data, EVENTHUB_ARCHIVE_URL="s3://name:secret@bucket") as hub:
         assert "secret" not in hub.text
 

@@ -7,12 +7,14 @@ told for as long again that the database was away.
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
+import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tests.live import Answer, LiveHub, LiveZone
+from tests.live import Answer, LiveHub, live_hub
 from tests.live_processes import WebProcess
 
 AWAY_CALLS = 4  # one after the other; each waits for a connection until it is refused
@@ -34,9 +36,15 @@ def away(hub: LiveHub) -> Iterator[None]:
             admin.execute(allow.format(sql.Identifier(str(name)), sql.SQL("true")))
 
 
-def test_the_first_management_call_after_the_database_is_back_is_answered(
-    hub: LiveHub, zone: LiveZone
-) -> None:
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[LiveHub]:
+    """One of its own: whose database was away refuses for a moment longer."""
+    with live_hub(tmp_path) as hub:
+        yield hub
+
+
+def test_the_first_management_call_after_the_database_is_back_is_answered(hub: LiveHub) -> None:
+    zone = hub.new_zone()
     zone.create_stream("orders")
 
     def ask(web: WebProcess) -> Answer:

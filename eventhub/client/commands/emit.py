@@ -20,6 +20,7 @@ from eventhub.client.http import Request, stream_path
 from eventhub.client.outbox import Outbox
 from eventhub.client.remote import HubClient
 from eventhub.client.types import Receipt
+from registrations.closure.quench import Quench
 
 _TYPES = {
     "native": "application/x-ndjson",
@@ -74,6 +75,11 @@ class Batch(NamedTuple):
     show_default=True,
     help="With --outbox: seconds to wait until the hub has stored it.",
 )
+@click.option(
+    "--suppress",
+    is_flag=True,
+    help="Leave out what nobody wants, on a stream that may be quenched.",
+)
 @click.pass_obj  # fmt: skip
 def emit(settings: Settings, /, stream: str, event: str | None, **options: Any) -> None:
     """Store events in STREAM; they are durable when the command ends with status 0.
@@ -87,12 +93,18 @@ def emit(settings: Settings, /, stream: str, event: str | None, **options: Any) 
     eventhub emit orders < events.ndjson
     eventhub emit orders --format cloudevents --file ce.ndjson
     eventhub emit orders --outbox till.outbox --domain shop --type order.placed
+    eventhub emit debug --suppress < events.ndjson
     """
     lines = _lines(event, options)
+    for name in ("outbox", "suppress"):
+        if options[name] and options["form"] != "native":
+            raise click.UsageError(f"--{name} takes the native format alone.")
     if options["outbox"]:
-        if options["form"] != "native":
-            raise click.UsageError("--outbox takes the native format alone.")
+        if options["suppress"]:
+            raise click.UsageError("What is queued is sent: give --outbox or --suppress.")
         run(_queue(settings, stream, lines, options))
+    elif options["suppress"]:
+        run(_send_wanted(settings, stream, lines))
     else:
         run(_send(settings, stream, lines, options["form"]))
 
@@ -146,6 +158,13 @@ async def _send(settings: Settings, stream: str, lines: Iterator[bytes], form: s
                 show_line(await _post(hub, stream, body, _TYPES[form]))
 
 
+async def _send_wanted(settings: Settings, stream: str, lines: Iterator[bytes]) -> None:
+    async with settings.hub() as hub, Quench(hub, stream) as quench:
+        for batch in _batches(lines):
+            receipt = await hub.emit(stream, _objects(batch), suppress=quench)
+            show_line(receipt, suppressed=len(receipt.suppressed))
+
+
 def _bodies(batch: Batch, form: str) -> list[bytes]:
     return batch.lines if form == "cloudevents" else [b"\n".join(batch.lines)]
 
@@ -156,10 +175,11 @@ async def _post(hub: HubClient, stream: str, body: bytes, content_type: str) -> 
     return Receipt.of((await hub.http.ask(request)).json)
 
 
-def show_line(receipt: Receipt) -> None:
+def show_line(receipt: Receipt, **more: int) -> None:
     """Where the events are."""
     ranges = [place._asdict() for place in receipt.ranges]
     found = {"stream": receipt.stream, "ranges": ranges, "duplicates": len(receipt.duplicates)}
+    found.update(more)
     click.echo(orjson.dumps(found).decode())
 
 
@@ -169,7 +189,7 @@ async def _queue(
     count = 0
     async with Outbox(options["outbox"], settings.url, settings.require_key()) as outbox:
         for batch in _batches(lines):
-            await outbox.emit(stream, [_object(batch, at) for at in range(len(batch.lines))])
+            await outbox.emit(stream, _objects(batch))
             count += len(batch.lines)
         status = await outbox.flush(options["wait_s"])
     show({"queued": count, "waiting": status.waiting, "dead": status.dead})
@@ -183,6 +203,10 @@ async def _queue(
             f" with: eventhub outbox send {options['outbox']}"
         )
         raise Failed(message, QUEUED)
+
+
+def _objects(batch: Batch) -> list[dict[str, Any]]:
+    return [_object(batch, at) for at in range(len(batch.lines))]
 
 
 def _object(batch: Batch, at: int) -> dict[str, Any]:

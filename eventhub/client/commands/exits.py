@@ -101,7 +101,8 @@ def _gone(error: GapError | SegmentMismatchError) -> str:
 
 
 def _refused(error: HubProblem) -> str:
-    position = ", ".join(f"{name} {value}" for name, value in error.position.items())
+    place = {name: error.problem[name] for name in ("line", "column") if name in error.problem}
+    position = ", ".join(f"{name} {value}" for name, value in (error.position | place).items())
     return f"{error}" + (f" ({position})" if position else "")
 
 

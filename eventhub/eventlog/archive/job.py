@@ -3,16 +3,14 @@ turns from what else the worker does. Sql module.
 """
 
 import json
-import os
-import subprocess
-import sys
-import threading
 from typing import IO, Any, NamedTuple
 
 from eventhub import metrics
+from eventhub.child import Child
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.archive import ledger
 from eventhub.eventlog.archive.ledger import Choice, Status
+from eventhub.eventlog.database import blocking
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -34,46 +32,31 @@ class ArchiveJob:
     """Runs the archiver's process when something is due. One run at a time in this process."""
 
     def __init__(self) -> None:
-        self._running = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
-        self._stopped = False
+        self._child = Child()
 
     def run(self, database_url: str, archive_url: str) -> None:
         """Archive what is due, and keep the metrics. Returns at once if a run is under way."""
-        if self._stopped or not self._running.acquire(blocking=False):
-            return
-        try:
-            with ledger.connected(database_url) as connection:
-                busy = _measure(connection, archive_url).busy
-                if archive_url and not busy and ledger.due(connection, Choice()):
-                    self._archive()
-                    _measure(connection, archive_url)
-        except DatabaseUnavailable as error:
-            log.info("archiving_postponed", reason=error.code)
-        finally:
-            self._running.release()
+        with self._child.turn() as ours:
+            if not ours:
+                return
+            try:
+                with blocking(database_url, name="archiver") as connection:
+                    busy = _measure(connection, archive_url).busy
+                    if archive_url and not busy and ledger.due(connection, Choice()):
+                        self._archive()
+                        _measure(connection, archive_url)
+            except DatabaseUnavailable as error:
+                log.info("archiving_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the process, if there is one; what it has begun is done anew by the next."""
-        self._stopped = True
-        process = self._process
-        if process is not None:
-            process.terminate()
+        self._child.stop()
 
     def _archive(self) -> None:
-        # its own metrics would leave a file for every run; this process counts for it
-        env = {
-            name: text for name, text in os.environ.items() if name != "PROMETHEUS_MULTIPROC_DIR"
-        }
-        command = [sys.executable, "-m", "eventhub.eventlog.archive"]
-        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
-            self._process = process
-            if self._stopped:
-                process.terminate()
+        with self._child.started("eventhub.eventlog.archive") as process:
             if process.stdout is not None:
                 _count(process.stdout)
-        self._process = None
-        if process.returncode and not self._stopped:
+        if process.returncode and not self._child.is_stopped:
             metrics.ARCHIVE_FAILURES.labels(reason="process").inc()
             log.warning("archiver_failed", status=process.returncode)
 

@@ -6,8 +6,6 @@ stopped and wakes late does no harm: files are named by their content, and `comp
 it.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -15,7 +13,6 @@ from uuid import UUID
 import psycopg
 
 from eventhub import limits
-from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog import queries
 
 SQL = queries.load("archive.sql", Path(__file__).parent)
@@ -83,21 +80,6 @@ class Status(NamedTuple):
     archived: Tally
     busy: bool  # an archiver is at work
     failures: list[Failure]
-
-
-@contextmanager
-def connected(url: str) -> Iterator[Connection]:
-    """A connection in autocommit mode. Raises DatabaseUnavailable, also when it breaks."""
-    try:
-        with psycopg.connect(
-            url,
-            autocommit=True,
-            connect_timeout=limits.CONNECT_TIMEOUT_S,
-            application_name="eventhub archiver",
-        ) as connection:
-            yield connection
-    except psycopg.OperationalError as error:
-        raise DatabaseUnavailable() from error
 
 
 def due(connection: Connection, choice: Choice) -> list[DueSegment]:

@@ -21,6 +21,7 @@ from eventhub.eventlog.archive.manifest import Manifest
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.rows import Rows
 from eventhub.eventlog.archive.write import remove_leftovers, stem_of, write_segment
+from eventhub.eventlog.database import blocking
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -168,5 +169,5 @@ class Archiver:
 def open_archiver(archive_url: str, database_url: str, clock: Clock) -> Iterator[Archiver]:
     """Raises ArchiveUnavailable, DatabaseUnavailable."""
     place = Place(archive_url)
-    with ledger.connected(database_url) as connection, Rows(database_url) as rows:
+    with blocking(database_url, name="archiver") as connection, Rows(database_url) as rows:
         yield Archiver(place, connection, rows, clock)

@@ -21,5 +21,9 @@ SELECT reason, array_agg(stream) FROM prove_continuity() GROUP BY reason
 -- Another one after every crash recovery and every restore, the same after an orderly stop.
 SELECT since::text FROM incarnation
 
+-- name: new_history
+-- What was made of the database before, and is kept elsewhere, may be of a future that is lost.
+UPDATE log_state SET history = gen_random_uuid()
+
 -- name: roll_all
 SELECT count(*) FROM roll_segments((SELECT array_agg(stream_id) FROM heads), true)

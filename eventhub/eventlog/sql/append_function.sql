@@ -377,6 +377,7 @@ BEGIN
     ELSIF (state.system_identifier, state.timeline) IS DISTINCT FROM (identifier, line) THEN
         RETURN QUERY SELECT r.stream, 'restored'
                        FROM roll_segments((SELECT array_agg(stream_id) FROM heads), true) r;
+        UPDATE log_state SET history = gen_random_uuid();
     ELSE
         RETURN QUERY SELECT r.stream, 'crashed'
                        FROM roll_segments((SELECT array_agg(id) FROM streams WHERE durability = 'async'), true) r;

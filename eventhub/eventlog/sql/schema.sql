@@ -73,6 +73,7 @@ CREATE TABLE log_state (
     booted_at     timestamptz,                -- the hub's last start
     system_identifier bigint,                 -- of the server that wrote last, and its timeline: others mean a restore
     timeline          integer,
+    history           uuid NOT NULL DEFAULT gen_random_uuid(), -- another one after every restore: numbers are given again
     disk_full_until   timestamptz             -- the end of the last time without disk space that was announced
 );
 

@@ -13,6 +13,7 @@ from eventhub.eventlog.archive.ledger import Choice, Status, Tally
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.run import Done, LeaseLost, open_archiver
 from eventhub.eventlog.archive.verify import verify
+from eventhub.eventlog.database import blocking
 from eventhub.up.beside import NoArchiveUrl, NoDatabaseUrl, require_archive, require_database
 
 _HELP = {
@@ -58,7 +59,7 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
 
     def _run(self, env: Env, choice: Choice) -> None:
-        with ledger.connected(env.database_direct_url) as connection:
+        with blocking(env.database_direct_url, name="archiver") as connection:
             waiting = ledger.status(connection, choice.stream).waiting
         self._say(f"{_tally(waiting)} wait" + (" in all" if choice.segment else ""))
         archived = failed = 0
@@ -72,14 +73,14 @@ class Command(BaseCommand):
             raise CommandError("Not everything is archived.")
 
     def _status(self, env: Env, choice: Choice) -> None:
-        with ledger.connected(env.database_direct_url) as connection:
+        with blocking(env.database_direct_url, name="archiver") as connection:
             found = ledger.status(connection, choice.stream)
         for line in _lines(env, found):
             self._say(line)
 
     def _verify(self, env: Env, choice: Choice) -> None:
         place = Place(env.archive_url)
-        with ledger.connected(env.database_direct_url) as connection:
+        with blocking(env.database_direct_url, name="archiver") as connection:
             rows = ledger.archived_segments(connection, choice)
         size = problems = 0
         for number, verdict in enumerate(verify(place, rows), 1):

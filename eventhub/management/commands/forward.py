@@ -2,12 +2,13 @@
 
 import asyncio
 import signal
+from pathlib import Path
 from typing import Any
 
 import uvloop
 from django.core.management.base import BaseCommand, CommandError
 
-from delivery.forward.process import forward
+from delivery.forward.process import Where, forward
 from eventhub.celery import open_waker
 from eventhub.env import Env, read_env
 from eventhub.eventlog.archive.reader import archive_of
@@ -34,12 +35,8 @@ async def _until_told(env: Env) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     waker = open_waker()
     try:
-        await forward(
-            database_url=env.database_url,
-            direct_url=env.database_direct_url,
-            archive=archive_of(env.archive_url),
-            woken=waker.wake,
-            stop=stop,
-        )
+        archive = archive_of(env.archive_url)
+        where = Where(env.database_url, env.database_direct_url, archive, Path(env.data))
+        await forward(where, woken=waker.wake, stop=stop)
     finally:
         waker.close()

@@ -30,14 +30,17 @@ export function DryRun({ zone, draft, streams, stream, onStream, onRun }: Props)
   const [kind, setKind] = useState<"last" | "since" | "all">("last");
   const [last, setLast] = useState<number | string>(LAST);
   const [since, setSince] = useState(() => localTime(new Date(Date.now() - DAY_MS)));
+  const [until, setUntil] = useState(""); // none: as far as there are events
   const asked = readable(draft);
-  const ready = asked !== undefined && stream !== undefined && (kind !== "last" || Number(last) > 0);
+  const early = kind === "since" && until !== "" && until <= since;
+  const ready = asked !== undefined && stream !== undefined && (kind !== "last" || Number(last) > 0) && !early;
 
   const submit = () => {
     if (asked === undefined || stream === undefined) return;
     const range: Range = { stream };
     if (kind === "last") range.last = Number(last);
     else range.from = kind === "since" ? rfc3339(since) : "oldest";
+    if (kind === "since" && until !== "") range.to = rfc3339(until);
     onRun?.(asked);
     start(asked, range);
   };
@@ -74,7 +77,18 @@ export function DryRun({ zone, draft, streams, stream, onStream, onRun }: Props)
           <NumberInput label="How many" min={1} max={LAST_MAX} thousandSeparator=" " hideControls w={110} value={last} onChange={setLast} />
         )}
         {kind === "since" && (
-          <TextInput type="datetime-local" step={1} label="Since when" value={since} onChange={(event) => setSince(event.currentTarget.value)} />
+          <>
+            <TextInput type="datetime-local" step={1} label="Since when" value={since} onChange={(event) => setSince(event.currentTarget.value)} />
+            <TextInput
+              type="datetime-local"
+              step={1}
+              label="Until when"
+              description="Empty: until now."
+              value={until}
+              onChange={(event) => setUntil(event.currentTarget.value)}
+              error={early && "That is not after the beginning."}
+            />
+          </>
         )}
         {busy ? (
           <Button variant="default" leftSection={<IconPlayerStop size={16} />} onClick={stop}>
@@ -135,11 +149,17 @@ const STOPPED = {
   closed: "The hub was told to stop.",
 };
 
-function sayings({ counts, outcome, stopped, error }: Run, busy: boolean): string {
+const NOTHING = {
+  last: "The stream has no events yet.",
+  from: "There is no event in that range. Begin earlier, or take the last ones.",
+  to: "There is no event in that range. Begin earlier, or end later.",
+};
+
+function sayings({ range, counts, outcome, stopped, error }: Run, busy: boolean): string {
   if (error !== undefined) return "";
   if (busy) return counts === undefined ? "It begins." : "It is running.";
   if (outcome === undefined) return stopped ? "Stopped. What is shown is of the events up to there." : "";
-  if (outcome.looked_at === 0) return "There is no event in that range.";
+  if (outcome.looked_at === 0) return NOTHING[range.last !== undefined ? "last" : range.to !== undefined ? "to" : "from"];
   return STOPPED[outcome.stopped];
 }
 

@@ -6,7 +6,7 @@ import { errorAt, Problem } from "../api/problem";
 import { complaint, type Pair } from "../pairs/pairs";
 import { PairsInput } from "../pairs/PairsInput";
 import { Loading } from "../parts/Loading";
-import { mistakeIn, useCheck } from "./check";
+import { mistakeIn, useCheck, type Whose } from "./check";
 import { type FilterDraft, isEmpty, languages, PAIRS } from "./draft";
 import { useNames } from "./names";
 import { Verdict } from "./Verdict";
@@ -22,15 +22,16 @@ interface Props {
   checked: boolean; // is it time to say what is missing?
   error: unknown;
   verdict?: boolean; // with what the hub reads in it?
+  whose?: Whose; // of a new registration
 }
 
 /** Which events, in a language of choice, with what the hub reads in it: fields for pairs, an editor for any other. */
-export function FilterInput({ zone, stream, draft, onChange, checked, error, verdict = true }: Props) {
+export function FilterInput({ zone, stream, draft, onChange, checked, error, verdict = true, whose }: Props) {
   const known = useQuery(languages).data ?? [];
   const chosen = known.find(({ name }) => name === draft.language);
   const example = chosen === undefined ? "" : typeof chosen.example === "string" ? chosen.example : JSON.stringify(chosen.example, null, 2);
   const names = useNames(zone, stream);
-  const found = useCheck(zone, draft);
+  const found = useCheck(zone, draft, whose);
   const before = found.said === undefined ? error : undefined; // what was refused is mended, once the draft is good
   const fault = found.said?.mistake == null ? before : new Problem(400, found.said.mistake);
   return (

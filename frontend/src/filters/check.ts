@@ -23,12 +23,19 @@ export interface Checked {
   error: unknown; // why it could not be checked
 }
 
+/** The client that would register it, and for which streams: then it is told which of its registrations asks for the same. */
+export interface Whose {
+  client: string;
+  streams: string[];
+}
+
 const PAUSE_MS = 250; // in typing
 
 /** What the hub says of a draft while it is written. An earlier question is given up when another comes. */
-export function useCheck(zone: string, draft: FilterDraft): Checked {
+export function useCheck(zone: string, draft: FilterDraft, whose?: Whose): Checked {
   const [asked, mistake] = readable(draft);
-  const now = asked === undefined ? "" : JSON.stringify(asked);
+  const of = whose === undefined || whose.client === "" || whose.streams.length === 0 ? {} : whose;
+  const now = asked === undefined ? "" : JSON.stringify({ ...asked, ...of });
   const [settled] = useDebouncedValue(now, PAUSE_MS);
   const check = useQuery({
     queryKey: ["check", zone, settled],

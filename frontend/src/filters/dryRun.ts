@@ -10,11 +10,12 @@ import type { AskedFilter } from "./draft";
 export type Outcome = components["schemas"]["DryRun"];
 export type Series = Outcome["series"];
 
-/** Which events: the last so many, or those appended since a time. */
+/** Which events: the last so many, or those appended since a time, up to another one if there is one. */
 export interface Range {
   stream: string;
   last?: number;
   from?: string; // RFC 3339, or `oldest`
+  to?: string; // RFC 3339
 }
 
 type Counts = Pick<Outcome, "cursor" | "to" | "looked_at" | "matched" | "series">;

@@ -3,6 +3,7 @@
 import type { Language } from "./draft";
 
 const WORD = /^[\p{L}_][\p{L}\p{N}_.-]*$/u;
+const CONSTANT = /^(true|false|null|nan|infinity)$/i; // or what may be meant for one
 const COMPONENT = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}\p{N}_]+)*$/u;
 
 /** Undefined where such a name cannot be put into a text. */
@@ -20,6 +21,6 @@ export function written(language: Language["name"], path: string): string | unde
 }
 
 function prefixed(path: string): string {
-  const plain = WORD.test(path) && !path.startsWith("env.") && !["true", "false", "null"].includes(path);
+  const plain = WORD.test(path) && !path.startsWith("env.") && !CONSTANT.test(path);
   return plain ? path : `\`${JSON.stringify(path).slice(1, -1).replaceAll('\\"', '"').replaceAll("`", "\\`")}\``;
 }

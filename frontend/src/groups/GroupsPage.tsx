@@ -20,9 +20,9 @@ import { NewGroup } from "./NewGroup";
 
 const COLUMNS: Column<RegistrationGroup>[] = [
   { title: "Group", cell: ({ name }) => name },
+  { title: "State", cell: ({ suspended }) => <GroupState suspended={suspended} /> },
   { title: "Client", cell: ({ client }) => client },
   { title: "Registrations", cell: ({ registrations }) => whole(registrations), right: true },
-  { title: "State", cell: ({ suspended }) => <GroupState suspended={suspended} /> },
   { title: "Created", cell: ({ created_at: at }) => <Moment at={at} /> },
 ];
 

@@ -11,6 +11,7 @@ import { FilterInput } from "../filters/FilterInput";
 import { attributesOf, complaint } from "../pairs/pairs";
 import { localTime, rfc3339 } from "../parts/time";
 import type { Wish } from "./frames";
+import classes from "./WishForm.module.css";
 
 interface Props {
   wish: Wish | undefined;
@@ -65,9 +66,11 @@ export function WishForm({ wish, faults, streams, newest, action, onWish }: Prop
               error={checked && stream === null ? "Choose a stream." : undefined}
             />
           )}
-          <div>
+          <div className={classes.starts}>
             <SegmentedControl
               aria-label="Start from"
+              className={classes.starts}
+              classNames={{ label: classes.start }}
               data={[
                 { value: "now", label: newest },
                 { value: "oldest", label: "Oldest held" },

@@ -2,7 +2,7 @@ import { ActionIcon, Button, Group, Input, NativeSelect, Stack, TextInput } from
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useId } from "react";
 
-import { KINDS, NEW_PAIR, type Pair } from "./pairs";
+import { KINDS, NEW_PAIR, type Pair, PLACEHOLDERS } from "./pairs";
 import classes from "./PairsInput.module.css";
 
 interface Props {
@@ -48,7 +48,7 @@ export function PairsInput({ pairs, names = [], onChange, errorOf }: Props) {
           <TextInput
             className={classes.value}
             aria-label={`Value of attribute ${index + 1}`}
-            placeholder={pair.kind === "number" ? "42" : "Basel"}
+            placeholder={PLACEHOLDERS[pair.kind]}
             inputMode={pair.kind === "number" ? "decimal" : undefined}
             disabled={pair.kind !== "text" && pair.kind !== "number"}
             value={pair.kind === "text" || pair.kind === "number" ? pair.text : ""}

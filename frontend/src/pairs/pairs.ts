@@ -7,6 +7,9 @@ const NUMBER = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/; // of JSON
 export const KINDS = ["text", "number", "true", "false", "null"] as const;
 export type Kind = (typeof KINDS)[number];
 
+/** What a value may look like; nothing where none is typed in. */
+export const PLACEHOLDERS: Record<Kind, string> = { text: "Basel", number: "42", true: "", false: "", null: "" };
+
 export interface Pair {
   name: string;
   kind: Kind;

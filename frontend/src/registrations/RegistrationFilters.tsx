@@ -1,4 +1,4 @@
-import { Group, Select } from "@mantine/core";
+import { Group, Select, TextInput } from "@mantine/core";
 
 import type { Faults } from "../api/address";
 import { useClientNames } from "../clients/clients";
@@ -17,9 +17,10 @@ interface Props {
   filter: RegistrationFilter;
   faults: Faults;
   onChange: (filter: RegistrationFilter) => void;
+  onTicket: (id: number) => void;
 }
 
-export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
+export function RegistrationFilters({ zone, filter, faults, onChange, onTicket }: Props) {
   const clients = useClientNames(zone);
   const streams = useStreamNames(zone);
   const groups = useGroupsOfZone(zone);
@@ -74,6 +75,36 @@ export function RegistrationFilters({ zone, filter, faults, onChange }: Props) {
         clearable
         w={{ base: "100%", xs: 150 }}
       />
+      <Written name="Of the key" placeholder="Every key" value={filter.key ?? ""} onWritten={(key) => onChange({ ...filter, key: key || undefined })} />
+      <Written name="Of the ticket" placeholder="Ticket" pattern="[0-9]{1,15}" value="" onWritten={(ticket) => Number(ticket) > 0 && onTicket(Number(ticket))} />
     </Group>
+  );
+}
+
+interface WrittenProps {
+  name: string;
+  placeholder: string;
+  pattern?: string;
+  value: string;
+  onWritten: (text: string) => void;
+}
+
+/** What is looked for when it is written to the end: with Enter, or by leaving the field. */
+function Written({ name, placeholder, pattern, value, onWritten }: WrittenProps) {
+  const settle = (input: HTMLInputElement) => {
+    const text = input.value.trim();
+    if (text !== value && input.checkValidity()) onWritten(text);
+  };
+  return (
+    <TextInput
+      key={value}
+      aria-label={name}
+      placeholder={placeholder}
+      pattern={pattern}
+      defaultValue={value}
+      onBlur={(event) => settle(event.currentTarget)}
+      onKeyDown={(event) => event.key === "Enter" && settle(event.currentTarget)}
+      w={{ base: "100%", xs: 130 }}
+    />
   );
 }

@@ -85,7 +85,15 @@ export function RegistrationForm({ zone, client, first, registration, error, onS
         searchable
         error={errorAt(error, "streams")}
       />
-      <FilterInput zone={zone} stream={chosen[0]} draft={draft} onChange={setDraft} checked={checked} error={shown} />
+      <FilterInput
+        zone={zone}
+        stream={chosen[0]}
+        draft={draft}
+        onChange={setDraft}
+        checked={checked}
+        error={shown}
+        whose={registration === undefined ? { client, streams: chosen } : undefined}
+      />
       <Tried zone={zone} draft={draft} streams={streams} chosen={chosen[0]} />
       <GroupSelect zone={zone} client={client} value={group} onChange={setGroup} error={errorAt(error, "group")} />
       <ReportInput rows={report} names={names} checked={checked} onChange={setReport} error={errorAt(error, "report")} />

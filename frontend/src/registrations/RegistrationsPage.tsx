@@ -28,7 +28,7 @@ export function RegistrationsPage() {
           {(made) => <NewRegistration zone={zone} onMade={made} />}
         </New>
       </PageHeader>
-      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
+      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} onTicket={show} />
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : (
@@ -48,6 +48,7 @@ function filterOf(search: URLSearchParams, faults: Faults): RegistrationFilter {
     endpoint: numberAt(search, "endpoint", faults),
     group: search.get("group") ?? undefined,
     suspended: flagAt(search, "suspended", faults),
+    key: search.get("key") ?? undefined,
   };
 }
 

@@ -2,6 +2,7 @@ import { ActionIcon, Button, Group, Input, NativeSelect, SegmentedControl, Stack
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useId } from "react";
 
+import { PLACEHOLDERS } from "../pairs/pairs";
 import classes from "../pairs/PairsInput.module.css";
 import { NEW_ROW, type ReportRow, rowComplaint, SOURCES } from "./report";
 
@@ -50,7 +51,7 @@ export function ReportInput({ rows, names, checked, onChange, error }: Props) {
           <TextInput
             className={classes.value}
             aria-label={`Path or value of field ${index + 1}`}
-            placeholder={row.source === "field" ? "user" : row.source === "number" ? "42" : "Basel"}
+            placeholder={row.source === "field" ? "user" : PLACEHOLDERS[row.source]}
             list={row.source === "field" ? list : undefined}
             disabled={!["field", "text", "number"].includes(row.source)}
             value={["field", "text", "number"].includes(row.source) ? row.text : ""}

@@ -15,6 +15,7 @@ export interface RegistrationFilter {
   endpoint?: number;
   group?: string;
   suspended?: boolean;
+  key?: string; // as its client named it
 }
 
 export function useRegistrations(zone: string, filter: RegistrationFilter) {

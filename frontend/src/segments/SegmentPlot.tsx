@@ -3,7 +3,7 @@ import { Group, Text, Tooltip, UnstyledButton } from "@mantine/core";
 import { Moment } from "../parts/Moment";
 import { bytes, whole } from "../parts/text";
 import classes from "./SegmentPlot.module.css";
-import { countOf, placeOf, type Segment } from "./segments";
+import { countOf, placeOf, type Segment, sizeOf } from "./segments";
 
 const PLACES = [
   ["open", "being written"],
@@ -22,7 +22,7 @@ interface Props {
 
 /** A bar for each segment in the stream's order: as high as it has bytes, coloured by where it is read from. */
 export function SegmentPlot({ segments, chosen, onChoose }: Props) {
-  const most = Math.max(1, ...segments.map((segment) => segment.bytes));
+  const most = Math.max(1, ...segments.map(sizeOf));
   const [first, last] = [segments[0], segments.at(-1)];
   return (
     <div className={classes.frame}>
@@ -33,10 +33,10 @@ export function SegmentPlot({ segments, chosen, onChoose }: Props) {
               <UnstyledButton
                 className={classes.bar}
                 data-chosen={segment.uuid === chosen}
-                aria-label={`Segment ${whole(segment.first)} to ${whole(segment.last)}, ${placeOf(segment)}, ${bytes(segment.bytes)}`}
+                aria-label={`Segment ${whole(segment.first)} to ${whole(segment.last)}, ${placeOf(segment)}, ${bytes(sizeOf(segment))}`}
                 onClick={() => onChoose(segment.uuid)}
               >
-                <span className={classes.fill} data-place={placeOf(segment)} style={{ height: `${(segment.bytes / most) * 100}%` }} />
+                <span className={classes.fill} data-place={placeOf(segment)} style={{ height: `${(sizeOf(segment) / most) * 100}%` }} />
               </UnstyledButton>
             </Tooltip>
           ))}
@@ -61,7 +61,7 @@ function About({ segment }: { segment: Segment }) {
         {countOf(segment) === 0 ? "empty" : `${whole(segment.first)} to ${whole(segment.last)}`}
       </Text>
       <Text size="xs" className="number">
-        {whole(countOf(segment))} events, {bytes(segment.bytes)}, {placeOf(segment)}
+        {whole(countOf(segment))} events, {bytes(sizeOf(segment))}, {placeOf(segment)}
         {segment.left_why !== null && ` (${segment.left_why})`}
       </Text>
     </>

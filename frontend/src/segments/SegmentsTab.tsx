@@ -15,7 +15,7 @@ import { State } from "../parts/State";
 import { bytes, whole } from "../parts/text";
 import type { Stream } from "../streams/streams";
 import { Legend, SegmentPlot } from "./SegmentPlot";
-import { canDownload, countOf, download, placeOf, type Segment, useSegments } from "./segments";
+import { canDownload, countOf, download, placeOf, type Segment, sizeOf, useSegments } from "./segments";
 
 const LEFT: Record<string, string> = {
   age: "older than the policy keeps",
@@ -72,7 +72,7 @@ function columnsOf(onDownload: (segment: Segment) => void): Column<Segment>[] {
     { title: "First", right: true, cell: ({ first }) => whole(first) },
     { title: "Last", right: true, cell: ({ last, first }) => (last < first ? "–" : whole(last)) },
     { title: "Events", right: true, cell: (segment) => whole(countOf(segment)) },
-    { title: "Bytes", right: true, cell: (segment) => bytes(segment.bytes) },
+    { title: "Bytes", right: true, cell: (segment) => bytes(sizeOf(segment)) },
     { title: "Opened", cell: ({ opened_at: at }) => <Moment at={at} /> },
     { title: "Sealed", cell: ({ sealed_at: at }) => (at === null ? "–" : <Moment at={at} />) },
     { title: "Raw", right: true, cell: (segment) => <Download segment={segment} onDownload={onDownload} /> },

@@ -35,6 +35,11 @@ export function countOf({ first, last }: Segment): number {
   return last - first + 1;
 }
 
+/** Nothing for whom the hub does not tell it; operators are told. */
+export function sizeOf({ bytes }: Segment): number {
+  return bytes ?? 0;
+}
+
 export function canDownload({ state, tier }: Segment): boolean {
   return state === "sealed" && tier !== "dropped";
 }

@@ -9,6 +9,7 @@ import { Missing } from "../app/Missing";
 import { EventsTab } from "../events/EventsTab";
 import { InterestTab } from "../interest/InterestTab";
 import { Listening } from "../live/Listening";
+import { MatchIndexTab } from "../matchIndex/MatchIndexTab";
 import { Loading } from "../parts/Loading";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -21,9 +22,17 @@ import { PolicyBadges } from "./PolicyBadges";
 import { StreamPolicy } from "./StreamPolicy";
 import { oneStream, type Stream } from "./streams";
 
-const TABS = ["events", "live", "interest", "segments", "state", "policy"] as const;
+const TABS = ["events", "live", "interest", "match-index", "segments", "state", "policy"] as const;
 type Tab = (typeof TABS)[number];
-const LABELS: Record<Tab, string> = { events: "Events", live: "Live", interest: "Interest", segments: "Segments", state: "State", policy: "Policy" };
+const LABELS: Record<Tab, string> = {
+  events: "Events",
+  live: "Live",
+  interest: "Interest",
+  "match-index": "Match index",
+  segments: "Segments",
+  state: "State",
+  policy: "Policy",
+};
 const INTERVAL_MS = 3_000;
 
 /** One stream; the tab is in the path, so that it can be kept and shared. */
@@ -64,9 +73,10 @@ export function StreamPage() {
   );
 }
 
-/** Only a keyed stream has a state; only the hub writes to `system`. */
+/** Only a keyed stream has a state; only the hub writes to `system`, and matches it in memory. */
 function hasTab(tab: Tab, stream: Stream | undefined): boolean {
   if (tab === "state") return stream?.keyed === true;
+  if (tab === "match-index") return stream !== undefined && stream.name !== "system" && stream.durability !== "transient";
   return tab !== "interest" || stream?.name !== "system";
 }
 
@@ -79,6 +89,8 @@ function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, reload: () => Pr
       return <Listening key={name} stream={name} />;
     case "interest":
       return <InterestTab key={name} zone={zone} stream={found.value} />;
+    case "match-index":
+      return <MatchIndexTab key={name} zone={zone} stream={name} />;
     case "segments":
       return <SegmentsTab zone={zone} stream={found.value} />;
     case "state":

@@ -1,20 +1,32 @@
 -- What is wanted of a stream now, for producers: filters of live registrations, and of listens.
 
 -- name: filters
--- Of live registrations that are not suspended, each different one once; with an audience, of clients in one of its groups.
--- Of more registrations than are looked at, one more tells that there are.
-SELECT language, filter, count(*) FROM (
-    SELECT v.language, v.filter::text AS filter
-      FROM registration_versions v
-      JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL
-      JOIN clients c ON c.id = r.client_id
-     WHERE v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.until_barrier IS NULL AND NOT v.suspended
-       AND (%(audience)s::text[] IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
-       AND NOT EXISTS (SELECT FROM suspensions s WHERE s.group_id = v.group_id AND s.until_barrier IS NULL)
-     LIMIT %(scan_max)s
-) AS scanned
- GROUP BY language, filter
- LIMIT %(filters_max)s
+-- Of live registrations that are not suspended, so many versions after one; with an audience, of clients in one of its groups.
+SELECT v.id, v.language, v.filter::text
+  FROM registration_versions v
+  JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL
+  JOIN clients c ON c.id = r.client_id
+ WHERE v.id > %(after)s
+   AND v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.until_barrier IS NULL AND NOT v.suspended
+   AND (%(audience)s::text[] IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
+   AND NOT EXISTS (SELECT FROM suspensions s WHERE s.group_id = v.group_id AND s.until_barrier IS NULL)
+ ORDER BY v.id
+ LIMIT %(count)s
+
+-- name: news
+-- The same of those that began at some barriers, or whose group was resumed there.
+SELECT v.language, v.filter::text
+  FROM registration_versions v
+  JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL
+  JOIN clients c ON c.id = r.client_id
+ WHERE v.id IN (SELECT n.id FROM registration_versions n WHERE n.from_barrier = ANY (%(barriers)s::bigint[])
+                 UNION
+                SELECT n.id FROM suspensions x JOIN registration_versions n ON n.group_id = x.group_id
+                 WHERE x.until_barrier = ANY (%(barriers)s::bigint[]))
+   AND v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.until_barrier IS NULL AND NOT v.suspended
+   AND (%(audience)s::text[] IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
+   AND NOT EXISTS (SELECT FROM suspensions s WHERE s.group_id = v.group_id AND s.until_barrier IS NULL)
+ LIMIT %(count)s
 
 -- name: listened
 -- Of listens that are, or were a short while ago; an operator's count for every audience.
@@ -43,8 +55,9 @@ SELECT t.domain, t.type, t.parent
  WHERE s.id = %s AND t.version = 1 AND t.parent IS NOT NULL
 
 -- name: touched
--- The streams that changes at some barriers were about.
-SELECT DISTINCT unnest(streams) FROM barriers WHERE id = ANY (%s::bigint[])
+-- The streams that changes at some barriers were about, and at which of these.
+SELECT stream, array_agg(id) FROM (SELECT unnest(streams) AS stream, id FROM barriers WHERE id = ANY (%s::bigint[])) AS b
+ GROUP BY stream
 
 -- name: quenched
 SELECT id FROM streams WHERE id = ANY (%s::bigint[]) AND quench

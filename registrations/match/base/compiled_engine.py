@@ -27,7 +27,7 @@ class CompiledEngine:
     def __init__(self, shard: Shard, kin: Kin = only_itself) -> None:
         self._shard = shard
         self._counters = Counters()
-        tests = Tests(shard, kin, self._counters)
+        self._tests = tests = Tests(shard, kin, self._counters)
         sections = {name: (at.offset, at.length) for name, at in shard.sections.items()}
         callables = (tests, kin, number_order, number_of)
         head = shard.head._asdict()
@@ -44,6 +44,8 @@ class CompiledEngine:
             return memoryview(self._kernel.match(event, places)).cast("q")
         except IndexError as error:
             raise IndexDamaged(f"{self._shard.path.name} leads outside of itself.") from error
+        finally:
+            self._tests.end()
 
     def bury(self, place: int) -> None:
         self._kernel.bury(place)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from registrations.lang.evaluate import Kin
+from registrations.lang.evaluate import Kin, only_itself
 from registrations.match.base.compiled_engine import IS_BUILT, CompiledEngine
 from registrations.match.base.engine import Engine
 from registrations.match.base.numpy_engine import NumpyEngine
@@ -17,8 +17,8 @@ ENGINES: dict[str, Callable[[Shard, Kin], Engine]] = {
 }
 
 
-def new_engine(name: str, shard: Shard, kin: Kin) -> Engine:
-    """Raises ValueError if there is no such engine."""
+def new_engine(name: str, shard: Shard, kin: Kin = only_itself) -> Engine:
+    """Over a shard of an index that is open. Raises ValueError if there is no such engine."""
     if name == AUTO:
         name = next(iter(ENGINES))
     if name not in ENGINES:

@@ -75,10 +75,13 @@ class Lookup:
 
     def road(self, path: str) -> Road | None:
         """None if nobody asks for the path."""
+        number = self.find(path_name(path))
+        found = self._road(path, number) if number else None
+        if len(path) > limits.INDEX_PATH_CACHED_CHARS_MAX:
+            return found
         if len(self.roads) >= limits.INDEX_PATHS_CACHED_MAX:
             self.roads.clear()
-        number = self.find(path_name(path))
-        found = self.roads[path] = self._road(path, number) if number else None
+        self.roads[path] = found
         return found
 
     def _road(self, path: str, number: int) -> Road:

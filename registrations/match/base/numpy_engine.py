@@ -50,6 +50,7 @@ class NumpyEngine:
                 found = self._found(event, seen)
             finally:
                 forget(self._look, seen)
+                self._tests.end()
             self.counters.lookups += len(event.attributes)
             if len(found) > COPIED_FEW:
                 return self._copied(np.asarray(found), places=places)

@@ -23,6 +23,7 @@ constexpr u32 SHARED = 1u << 31, PLACE = SHARED - 1;
 constexpr u32 HAS_VALUES = 1, IS_OPENED = 2, HAS_PREFIXES = 4, HAS_NUMBERS = 8, HAS_TEXTS = 16;
 constexpr u32 PATH_WORDS = 12, RUNS_FEW = 16;
 constexpr Py_ssize_t PATHS_CACHED_MAX = 10000;  // limits.INDEX_PATHS_CACHED_MAX
+constexpr Py_ssize_t PATH_CACHED_CHARS_MAX = 128;  // limits.INDEX_PATH_CACHED_CHARS_MAX
 constexpr std::int64_t EXACT = std::int64_t(1) << 53;  // integers below are doubles
 
 // The fields of Event that are looked at, by their place in the tuple.

@@ -40,6 +40,7 @@ class PythonEngine:
                 found = self._found(event, seen)
             finally:
                 forget(self._look, seen)
+                self._tests.end()
             self.counters.lookups += len(event.attributes)
             return copied(self._look.shard, self._graves, found, places=places)
         except (IndexError, ValueError) as error:

@@ -4,11 +4,14 @@ from eventhub.errors import EventHubError
 from eventhub.event.envelope import Event
 from registrations.lang.ast import Node
 from registrations.lang.evaluate import Kin, holds
+from registrations.lang.event_values import EventValues
 from registrations.lang.predicate import parse_predicate
 from registrations.match.base.errors import IndexDamaged
 from registrations.match.base.names import text_of
 from registrations.match.base.shard import Shard
 from registrations.match.matcher import Counters
+
+_NOTHING = EventValues(Event("", "", {}))
 
 
 class Tests:
@@ -19,6 +22,7 @@ class Tests:
         self._kin = kin
         self._counters = counters
         self._nodes: dict[int, Node] = {}
+        self._values = _NOTHING
 
     def __call__(self, number: int, event: Event) -> bool:
         """Raises IndexDamaged if the text is none that a builder wrote."""
@@ -26,7 +30,13 @@ class Tests:
         if node is None:
             node = self._nodes[number] = self._parsed(number)
         self._counters.evaluated += 1
-        return holds(node, event, self._kin)
+        if self._values.event is not event:
+            self._values = EventValues(event)
+        return holds(node, self._values, self._kin)
+
+    def end(self) -> None:
+        """The event was matched: it may change before it comes again."""
+        self._values = _NOTHING
 
     def _parsed(self, number: int) -> Node:
         try:

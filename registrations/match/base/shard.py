@@ -10,14 +10,7 @@ from typing import Any
 
 from registrations.match.base.assemble import Assembled
 from registrations.match.base.errors import IndexDamaged
-from registrations.match.base.layout import (
-    ALIGNMENT,
-    EXTRA,
-    SECTIONS,
-    Section,
-    head_bytes,
-    read_head,
-)
+from registrations.match.base.layout import ALIGNMENT, SECTIONS, Section, head_bytes, read_head
 from registrations.match.base.names import hash_of
 
 _FORMATS: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "q"}
@@ -64,11 +57,6 @@ class Shard:
         for name, section in self.sections.items():
             if hash_of(self._bytes(name)) != section.checksum:
                 raise IndexDamaged(f"The section {name} of {self.path.name} is altered.")
-
-    def extra(self, name: str) -> memoryview:
-        """A column of the caller's, by dense place. Raises KeyError."""
-        found: memoryview = self.views[EXTRA + name]
-        return found
 
     def text(self, at: str, name: str, place: int) -> bytes:
         """One of the texts of two sections. Raises IndexDamaged."""

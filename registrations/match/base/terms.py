@@ -9,8 +9,10 @@ from functools import lru_cache
 from math import isfinite
 from typing import NamedTuple
 
+from eventhub import limits
 from eventhub.errors import EventHubError
 from registrations.lang.ast import (
+    FLIPPED,
     Compare,
     Comparison,
     Const,
@@ -40,11 +42,6 @@ from registrations.match.conditions import anchor_of
 
 PREFIX_BYTES_MAX = 64  # a longer one is a test: an event's text is looked up for each length
 _TESTS_REMEMBERED = 4_096
-_INTEGER_MAX = 1 << 63
-FLIPPED: dict[Comparison, Comparison] = {
-    **{"=": "=", "!=": "!="},
-    **{"<": ">", "<=": ">=", ">": "<", ">=": "<="},
-}
 # Dataclasses: as tuples, keys of two classes could be equal.
 
 
@@ -204,7 +201,10 @@ def _threshold(op: str, path: str, value: Scalar) -> Key | None:
         return (AboveText if op[0] == ">" else BelowText)(path, raw(value), strict)
     if value is None or isinstance(value, bool):
         return None
-    if not (-_INTEGER_MAX <= value < _INTEGER_MAX if isinstance(value, int) else isfinite(value)):
+    if isinstance(value, int):
+        if not limits.INTEGER_MIN <= value <= limits.INTEGER_MAX:
+            return None
+    elif not isfinite(value):
         return None
     return (Above if op[0] == ">" else Below)(path, number_order(value), strict)
 

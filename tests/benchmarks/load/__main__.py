@@ -8,14 +8,28 @@ from collections.abc import Coroutine
 
 import uvloop
 
-from tests.benchmarks.load import cursors, doors, http, idle, library, replay, sockets
+from tests.benchmarks.load import (
+    churn,
+    cursors,
+    doors,
+    hostile,
+    http,
+    idle,
+    latency,
+    library,
+    replay,
+    sockets,
+)
 from tests.benchmarks.load.jobs import (
     KINDS,
+    ChurnJob,
     CursorJob,
     DoorJob,
+    HostileJob,
     HttpJob,
     IdleJob,
     Job,
+    LatencyJob,
     ReplayJob,
     Target,
 )
@@ -42,6 +56,12 @@ def run(job: Job) -> Coroutine[None, None, dict[str, float]]:
             return replay.run(job)
         case CursorJob():
             return cursors.run(job)
+        case ChurnJob():
+            return churn.run(job)
+        case LatencyJob():
+            return latency.run(job)
+        case HostileJob():
+            return hostile.run(job)
     return library.run(job) if job.library else sockets.run(job)
 
 

@@ -82,7 +82,80 @@ class CursorJob(NamedTuple):
     samples: int  # of each
 
 
-Job = HttpJob | SocketsJob | DoorJob | IdleJob | ReplayJob | CursorJob
-KINDS: dict[str, type[Job]] = {
-    kind.__name__: kind for kind in (HttpJob, SocketsJob, DoorJob, IdleJob, ReplayJob, CursorJob)
-}
+class ChurnJob(NamedTuple):
+    """Post these bodies in turn, `rate` events a second, while lines go through the bulk door,
+    `changes` a second; then wait until all is delivered. What happened is written to `file`.
+    """
+
+    target: Target
+    bodies: list[str]
+    batch: int  # events of each
+    rate: float
+    changes: float
+    seconds: float
+    warmup_s: float
+    stream: str
+    stream_id: int
+    endpoints: tuple[int, int]  # whom registrations name, in turn
+    port: int  # where these lead
+    hot: int  # devices that registrations ask for
+    prefix: str  # of the registrations' keys
+    database: str
+    file: str
+
+
+class LatencyJob(NamedTuple):
+    """Post these bodies in turn, one event each; each is owed to one callback and one websocket.
+
+    `rate` events a second, steadily; 0: as many as come back, at most `ahead` under way.
+    """
+
+    target: Target
+    bodies: list[str]
+    listen: str
+    port: int  # of the callbacks
+    rate: float
+    seconds: float
+    warmup_s: float
+    ahead: int = 200
+    connections: int = 16
+
+
+class Attack(NamedTuple):
+    """What is sent to a door, and of which codes one is to be the answer's."""
+
+    door: str  # register, check, dry-run or listen
+    name: str
+    body: str
+    codes: list[str]
+
+
+class HostileJob(NamedTuple):
+    """Send hostile requests at a steady rate, one after the other, while others' events are timed.
+    What was answered is written to `file`.
+    """
+
+    target: Target
+    key: str  # of who attacks
+    attacks: list[Attack]
+    per_s: float
+    others: LatencyJob
+    file: str
+
+
+Job = (
+    HttpJob
+    | SocketsJob
+    | DoorJob
+    | IdleJob
+    | ReplayJob
+    | CursorJob
+    | ChurnJob
+    | LatencyJob
+    | HostileJob
+)
+_ALL: tuple[type[Job], ...] = (
+    *(HttpJob, SocketsJob, DoorJob, IdleJob, ReplayJob, CursorJob),
+    *(ChurnJob, LatencyJob, HostileJob),
+)
+KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from eventhub import limits
 from eventhub.event.envelope import Event
-from registrations.closure import union
+from registrations.closure import covering, union, varying
 from registrations.closure.covering import Known
+from registrations.closure.implied import follows
+from registrations.closure.making import Maker
 from registrations.closure.shapes import Shape, parse_shape, wanted
-from registrations.closure.union import EVERYTHING, Bounds, Closure, closure_of
+from registrations.closure.union import EVERYTHING, Bounds, Closure, Union, closure_of
 from registrations.lang.ast import Node
 from registrations.lang.evaluate import holds
 from registrations.lang.languages import parse
@@ -62,29 +65,119 @@ def test_what_another_one_covers_is_left_out_in_whatever_order_it_comes() -> Non
     assert shown(closure("(> x 1)", "true")) == "true"
 
 
-TYPED = '(or (and (= @type "a") (exists n)) (and (= @type "b") (exists n)))'
+NUMBERS = [f"(and (= @type '{type}') (= n {n}))" for type in "ab" for n in range(20)]
+USERS = [f"(= user '{site}-{n:03}')" for site in ("basel", "bern") for n in range(200)]
+TYPES = [f"(and (= @type 'app.{n}') (> x {n}))" for n in range(20)]
 
 
 @pytest.mark.parametrize(
-    ("bounds", "expected"),
+    ("texts", "bounds", "expected", "widened"),
     [
-        ({}, 40),
-        ({"alternatives_max": 2}, TYPED),
-        ({"chars_max": 100}, TYPED),
-        ({"chars_max": 30}, '(or (= @type "a") (= @type "b"))'),
-        ({"alternatives_max": 1}, "true"),
-        ({"compared_max": 2}, TYPED),
+        (NUMBERS, {}, 40, False),
+        (NUMBERS, {"alternatives_max": 2}, 2, False),  # the values of each type, in one test
+        (NUMBERS, {"exact_max": 5}, 2, False),
+        (NUMBERS, {"tests_max": 5}, 2, False),
+        (NUMBERS, {"compared_max": 2}, 40, False),  # what is covered is not found, that is all
+        (TYPES, {"tests_max": 9}, 1, True),
+        (NUMBERS, {"alternatives_max": 1}, '(in @type "a" "b")', True),
+        (NUMBERS, {"chars_max": 100},
+         '(or (and (<= n 19) (= @type "a") (>= n 0))'
+         ' (and (<= n 19) (= @type "b") (>= n 0)))', True),
+        (NUMBERS, {"chars_max": 50},
+         '(or (and (= @type "a") (exists n)) (and (= @type "b") (exists n)))', True),
+        (NUMBERS, {"chars_max": 25}, '(in @type "a" "b")', True),
+        (NUMBERS, {"chars_max": 10}, "true", True),
+        (USERS, {}, 1, False),
+        (USERS, {"chars_max": 800, "alternatives_max": 5},
+         '(or (prefix user "basel-") (prefix user "bern-0") (prefix user "bern-1"))', True),
+        (USERS, {"chars_max": 20}, "(exists user)", True),
+        (TYPES, {"exact_max": 4, "alternatives_max": 3}, 1, True),
+        (TYPES, {"exact_max": 4, "alternatives_max": 3, "chars_max": 60},
+         '(and (exists x) (prefix @type "app."))', True),
     ],
-)
-def test_a_closure_that_is_too_large_is_widened_and_says_so(
-    bounds: dict[str, int], expected: int | str
+)  # fmt: skip
+def test_a_closure_that_is_too_large_is_gathered_then_widened_and_says_so(
+    texts: list[str], bounds: dict[str, int], expected: int | str, widened: bool
 ) -> None:
-    texts = [f"(and (= @type '{type}') (= n {n}))" for type in "ab" for n in range(20)]
     found = closure(*texts, **bounds)
+    assert found.widened == widened
     if isinstance(expected, int):
-        assert (len(found.form), found.widened) == (expected, False)
+        assert len(found.form) == expected
     else:
-        assert (shown(found), found.widened) == (expected, True)
+        assert shown(found) == expected
+
+
+def test_many_tests_are_not_compared_each_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test is compared with those of its path, and what is left over of the work is not done."""
+    calls = []
+
+    def counted(test: Node, fact: Node) -> bool:
+        calls.append(test)
+        return follows(test, fact)
+
+    monkeypatch.setattr(covering, "follows", counted)
+    bounds = [f"(> x{n} {{0}})" for n in range(300)]
+    found = closure(*(f"(and {' '.join(bounds)} (> z{k} 1))".format(k) for k in range(6)))
+    assert (len(found.form), found.widened) == (6, False)
+    assert 1_000 < len(calls) < 10_000
+    calls.clear()
+    prefixes = [f"(prefix x '{{0}}{n}')" for n in range(100)]
+    texts = [f"(and {' '.join(prefixes)})".format(k) for k in "abcdefgh"]
+    assert len(closure(*texts, compared_max=1_000).form) == 8
+    assert 500 < len(calls) <= 1_000
+
+
+def test_the_thread_that_makes_it_rests_between_short_steps() -> None:
+    union, rested = Union(), []
+    for number in range(50):
+        union.add(normal(tree(f"(> x{number} 1)")))
+    assert len(union.closure(lambda: rested.append(None)).form) == 50
+    assert len(rested) >= 150
+
+
+def test_forms_are_kept_while_they_are_few_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CLOSURE_TESTS_MAX", 40)
+    maker = Maker(None)  # type: ignore[arg-type]  # the tables are not read
+    text = f"(and {' '.join(f'(> x{n} {{0}})' for n in range(9))})"
+    for number in range(22):
+        maker._taken(Union(), [("", text.format(number))])
+        assert sum(len(parts) for form in maker._forms.values() for parts in form) <= 40
+    assert maker._forms
+
+
+def test_so_many_that_not_all_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefixes of the texts, and a range of the numbers; beyond the groups, types alone."""
+    monkeypatch.setattr(limits, "CLOSURE_VALUES_MAX", 50)
+    monkeypatch.setattr(limits, "CLOSURE_GROUPS_MAX", 4)
+    found = closure(*USERS[:100], *(f"(= n {n})" for n in range(100)), exact_max=20)
+    prefixes = " ".join(f'(prefix user "basel-0{digit}")' for digit in range(10))
+    assert shown(found) == f"(or (and (<= n 99) (>= n 0)) {prefixes})"
+    found = closure(*(f"(and (= @type 't{n}') (= a{n} 1))" for n in range(9)), exact_max=2)
+    assert shown(found) == ('(in @type "t0" "t1" "t2" "t3" "t4" "t5" "t6" "t7" "t8")')
+    assert found.widened
+
+
+def test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for() -> None:
+    random = Random(9)
+    steps = set()
+    for _ in range(120):
+        bounds = Bounds(random.randrange(1, 5), random.randrange(1, 5), random.choice((40, 999)))
+        union, nodes = Union(bounds), []
+        for _ in range(random.randrange(2, 6)):
+            some = [filter_of(random) for _ in range(random.randrange(1, 6))]
+            nodes += some
+            for node in some:
+                union.add(normal(node))
+            found = union.closure()
+            steps.add((found.widened, found == EVERYTHING))
+            for event in random.sample(EVENTS, 20):
+                if any(holds(node, event, kin) for node in nodes):
+                    assert found.matches(event, kin), (nodes, event)
+                elif not found.widened:
+                    assert not found.matches(event, kin), (nodes, event)
+    assert len(steps) == 3
+    union.give_up()
+    assert union.closure() == EVERYTHING
 
 
 def test_a_widened_closure_never_loses_an_interest() -> None:
@@ -92,7 +185,7 @@ def test_a_widened_closure_never_loses_an_interest() -> None:
     seen = set()
     for _ in range(150):
         nodes = [filter_of(random) for _ in range(random.randrange(2, 9))]
-        bounds = Bounds(alternatives_max=random.randrange(1, 4))
+        bounds = Bounds(3, alternatives_max=random.randrange(1, 4))
         found = closure_of(map(normal, nodes), bounds)
         seen.add((found.widened, found == EVERYTHING))
         for event in random.sample(EVENTS, 30):
@@ -104,7 +197,7 @@ def test_a_widened_closure_never_loses_an_interest() -> None:
 @pytest.mark.parametrize("mistake", ["covers", "keys", "values"])
 def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     if mistake == "covers":
-        monkeypatch.setattr(Known, "covers", lambda self, other: other.tests <= self.facts)
+        monkeypatch.setattr(Known, "covers", lambda self, other, work: other.tests <= self.facts)
         with pytest.raises(AssertionError):
             test_a_closure_matches_an_event_iff_one_of_its_filters_does()
     elif mistake == "keys":
@@ -112,9 +205,9 @@ def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, mistake: str) -> Non
         with pytest.raises(AssertionError):
             test_what_another_one_covers_is_left_out_in_whatever_order_it_comes()
     else:
-        monkeypatch.setattr(union, "_without_values", lambda parts: parts | {tree("(exists y)")})
+        monkeypatch.setattr(varying, "_there", lambda path: (tree("(exists y)"),))
         with pytest.raises(AssertionError):
-            test_a_widened_closure_never_loses_an_interest()
+            test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for()
 
 
 # --- shapes ---

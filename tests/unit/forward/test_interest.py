@@ -20,7 +20,6 @@ def version(id: int, registration: int, endpoint: int, report: str | None = None
 
 def test_an_endpoint_is_told_less_only_where_all_that_matched_have_a_report() -> None:
     interest = Interest(SINCE)
-    assert interest.shapes({1: [1]}, 11) == {}
     interest.take(
         [
             version(101, 1, endpoint=1, report='["a"]'),
@@ -31,8 +30,8 @@ def test_an_endpoint_is_told_less_only_where_all_that_matched_have_a_report() ->
         ]
     )
     owed = interest.owed(EVENT, 11)
-    assert owed == {1: [1, 2], 2: [3, 4], 3: [5]}
-    assert interest.shapes(owed, 11) == {1: [101, 102]}
+    assert owed.endpoints == {1: [1, 2], 2: [3, 4], 3: [5]}
+    assert owed.shapes == {1: [101, 102]}
 
 
 def test_the_report_of_the_version_that_holds_counts() -> None:
@@ -48,11 +47,11 @@ def test_the_report_of_the_version_that_holds_counts() -> None:
     )
     for sequence, shape in ((11, [101]), (20, [101]), (21, [102]), (30, [102]), (31, None)):
         owed = interest.owed(EVENT, sequence)
-        assert owed == {1: [1]}
-        assert interest.shapes(owed, sequence).get(1) == shape
+        assert owed.endpoints == {1: [1]}
+        assert owed.shapes.get(1) == shape
     interest.advance(30)
-    assert interest.shapes({1: [1]}, 31) == {}
-    assert not interest._reports, "what has ended leaves nothing behind"
+    assert interest.owed(EVENT, 31) == ({1: [1]}, {})
+    assert len(interest) == 1, "what has ended leaves nothing behind"
 
 
 def test_groups_are_asked_for_events_with_an_audience_alone() -> None:
@@ -65,10 +64,10 @@ def test_groups_are_asked_for_events_with_an_audience_alone() -> None:
     counted: Callable[[str], frozenset[str]] = groups_of
     interest = Interest(SINCE, groups_of=counted)
     interest.take([version(101, 1, endpoint=1), version(102, 2, endpoint=2)])
-    assert interest.owed(EVENT, 11) == {1: [1], 2: [2]}
-    assert interest.owed(EVENT._replace(destinations=("client of 2",)), 11) == {2: [2]}
+    assert interest.owed(EVENT, 11).endpoints == {1: [1], 2: [2]}
+    assert interest.owed(EVENT._replace(destinations=("client of 2",)), 11).endpoints == {2: [2]}
     assert asked == []
-    assert interest.owed(EVENT._replace(audience=("ops",)), 11) == {1: [1]}
+    assert interest.owed(EVENT._replace(audience=("ops",)), 11).endpoints == {1: [1]}
     assert sorted(asked) == ["client of 1", "client of 2"]
     both = EVENT._replace(audience=("ops",), destinations=("client of 2",))
-    assert interest.owed(both, 11) == {}
+    assert interest.owed(both, 11).endpoints == {}

@@ -174,6 +174,23 @@ def test_too_much_is_refused() -> None:
             parse_eventbridge(pattern)
 
 
+def test_what_is_too_deep_or_too_long_says_where() -> None:
+    deep = {"detail": {"x": [1], "b": nested(limits.FILTER_DEPTH_MAX)}, "source": ["a"]}
+    deep["detail"]["b"] = {"$or": [{"c": [1]}, objects(70)["detail"]]}
+    long = {"detail": {"b": {"a" * limits.PATH_CHARS_MAX: [1]}}}
+    for pattern, bound, place in (
+        (nested(40), "depth_max", "$or.0" + ".$or.0" * 32),
+        (deep, "depth_max", "detail.b.$or.1.a.a.a"),
+        (long, "path_chars_max", "detail.b.aaa"),
+    ):
+        with pytest.raises(FilterTooLarge) as caught:
+            parse_eventbridge(pattern)
+        assert bound in caught.value.details
+        assert caught.value.field is not None
+        assert caught.value.field.startswith(place)
+        assert len(caught.value.field) <= 301
+
+
 def test_as_much_as_is_allowed() -> None:
     assert holds(parse_eventbridge(nested(limits.FILTER_DEPTH_MAX - 1)), event(source="a"))
     assert holds(parse_eventbridge(a(*range(limits.FILTER_PARTS_MAX - 2))), event({"a": 7}))

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventhub import limits
-from eventhub.errors import EventHubError, InvalidField, InvalidUtf8, NumberOutOfRange, UnknownField
+from eventhub.errors import (
+    EventHubError,
+    FieldTooLong,
+    InvalidField,
+    InvalidUtf8,
+    NumberOutOfRange,
+    UnknownField,
+)
 from eventhub.event.envelope import Event
 from registrations.errors import FilterSyntax, FilterTooLarge, UnknownLanguage
 from registrations.lang.ast import Arithmetic, Compare, Const, Exists, Node, Not, Path, Truth
@@ -54,6 +61,8 @@ def test_an_unknown_language_is_an_error_that_lists_them() -> None:
         ("ready", "(= a 1)", "in predicate it can be read"),
         ("ready", "(and A B)", "in propositional it can be read"),
         ("predicate", "A", "in propositional or ready it can be read"),
+        ("propositional", "MyAlarm|$Priority>5", "in ready it can be read"),
+        ("propositional", "plant::*", "in ready it can be read"),
     ],
 )
 def test_a_text_of_another_language_is_told_which(language: str, source: str, says: str) -> None:
@@ -66,6 +75,9 @@ def test_a_text_of_no_language_is_only_refused() -> None:
     with pytest.raises(FilterSyntax, match=r"not closed\.$") as caught:
         parse("predicate", "(and\n (= a 1)")
     assert caught.value.details == {"line": 1, "column": 1}
+    with pytest.raises(FilterSyntax) as caught:
+        parse("ready", "MyAlarm|$Priority>")
+    assert "can be read" not in caught.value.message
 
 
 @pytest.mark.req("OIF-16")
@@ -127,6 +139,15 @@ def test_pairs_match_what_their_tree_does(
     assert parse_pairs(source).matches(found) == holds(parse("pairs", source).node, found)
 
 
+def test_too_many_pairs_and_too_long_names_say_what_to_do() -> None:
+    for attributes, says in (
+        ({f"a{n}": 1 for n in range(65)}, "at most 64; another language takes more"),
+        ({"a" * 1_025: 1}, "at most 1,024 characters; shorten the name"),
+    ):
+        with pytest.raises(FieldTooLong, match=says):
+            parse("pairs", {"attributes": attributes})
+
+
 def test_errors_of_pairs_have_the_field() -> None:
     with pytest.raises(UnknownField) as caught:
         parse("pairs", {"colour": "red"})
@@ -176,9 +197,38 @@ def test_a_filter_has_bounds_in_every_language(
     assert bound is None or bound in caught.value.details
 
 
+@pytest.mark.parametrize(
+    ("language", "source", "says", "where"),
+    [
+        ("predicate", "(and true\n " + "(not " * 33, "32 deep", {"line": 2, "column": 157}),
+        ("predicate", "(= a\n'" + "x" * 20_000 + ")", "16,384 char", {"line": 2, "column": 16_380}),
+        ("predicate", f"(and true\n(exists {'a' * 1_025}))", "shorter", {"line": 2, "column": 9}),
+        (
+            "predicate",
+            "(and\n" + " true" * 1_001 + ")",
+            "1,000 words",
+            {"line": 2, "column": 4_997},
+        ),
+        ("propositional", "(" + "A " * 600 + ")", "1,000 words", {"line": 1, "column": 1_000}),
+        ("ready", "T | " + "not " * 100 + "TRUE", "32 deep", {"line": 1, "column": 129}),
+        ("ready", "T | " + "x" * 20_000, "16,384 char", {"line": 1, "column": 16_385}),
+        ("ready", "T |\n" + "(" * 34, "32 deep", {"line": 2, "column": 34}),
+        ("ready", "T |\nTRUE" + " or TRUE" * 1_600, "1,000 words", {"line": 2, "column": 11_998}),
+        ("pairs", {"attributes": {"a": "x" * 20_000}}, "16,384 char", {}),
+    ],
+)
+def test_what_is_too_large_says_in_what_and_where(
+    language: str, source: Any, says: str, where: dict[str, int]
+) -> None:
+    with pytest.raises(FilterTooLarge, match=says) as caught:
+        parse(language, source)
+    details = caught.value.details
+    assert {name: details[name] for name in ("line", "column") if name in details} == where
+
+
 def test_the_deepest_filter_can_be_shown_and_read() -> None:
-    node = bounded(deep(limits.FILTER_DEPTH_MAX))
-    assert parse("predicate", printed(node)).node == node
+    node = deep(limits.FILTER_DEPTH_MAX)
+    assert parse("predicate", bounded(node)).node == node
     with pytest.raises(FilterTooLarge):
         bounded(deep(limits.FILTER_DEPTH_MAX + 1))
     with pytest.raises(FilterTooLarge):
@@ -194,13 +244,13 @@ def test_the_widest_filter_can_be_shown_and_read(source: str) -> None:
 
 @given(trees)
 def test_what_passes_the_bounds_can_be_shown_and_read(node: Node) -> None:
-    assert parse("predicate", printed(bounded(node))).node == node
+    assert parse("predicate", bounded(node)).node == node
 
 
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        (2**63, NumberOutOfRange),
+        (2**64, NumberOutOfRange),
         (-(2**63) - 1, NumberOutOfRange),
         (float("nan"), NumberOutOfRange),
         (float("inf"), NumberOutOfRange),
@@ -275,4 +325,5 @@ def test_the_bounds_of_the_page_are_those_of_the_hub() -> None:
     section = PAGE.partition("\n## Bounds\n")[2].partition("\n## ")[0]
     for name in ("CHARS", "DEPTH", "PARTS", "ALTERNATIVES"):
         assert f"| {getattr(limits, f'FILTER_{name}_MAX'):,} |" in section, name
-    assert f"| {limits.PATH_CHARS_MAX:,} |" in section
+    for most in (limits.PATH_CHARS_MAX, limits.FILTER_TESTS_MAX, limits.FILTER_STEPS_MAX):
+        assert f"| {most:,} |" in section

@@ -4,6 +4,8 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eventhub import limits
 from eventhub.event.envelope import Event
@@ -13,6 +15,7 @@ from registrations.lang.ast import (
     Arithmetic,
     Compare,
     Const,
+    Exists,
     Node,
     Not,
     OfType,
@@ -22,6 +25,7 @@ from registrations.lang.ast import (
 )
 from registrations.lang.evaluate import holds
 from registrations.lang.predicate import parse_predicate
+from registrations.lang.printed import printed
 from tests.unit.lang.trees import event
 
 FORMULAS = [
@@ -101,7 +105,9 @@ def test_joe(attributes: dict[str, Any], holding: bool) -> None:
          Compare("=", Path("type", "envelope"), Const("aé\n😀"))),
         ('(= a "\\ufffd\\ud83d\\ude00")', Compare("=", Path("a"), Const("\ufffd😀"))),
         ("(= `true` true)", Compare("=", Path("true"), Const(True))),
-        ("(= env. 1)", Compare("=", Path("env."), Const(1))),
+        ("(= `env.` 1)", Compare("=", Path("env."), Const(1))),
+        ("(= env.a/b 1)", Compare("=", Path("a/b", "environment"), Const(1))),
+        ("(= é_1-b.c 18446744073709551615)", Compare("=", Path("é_1-b.c"), Const(2**64 - 1))),
         ("(= a -9223372036854775808)", Compare("=", Path("a"), Const(-(2**63)))),
         ("(= a 1e3)", Compare("=", Path("a"), Const(1000.0))),
         ("(= (+ a 1 2) 0)",
@@ -167,7 +173,8 @@ def test_nodes_know_their_places() -> None:
         ("(= a 'x y')", 1, 10, "A quote"),
         ('(= a "\\x")', 1, 6, "no escape"),
         ('(= a "\\ud83d")', 1, 6, "surrogate"),
-        ("(= a 9223372036854775808)", 1, 6, "64 bits"),
+        ("(= a 18446744073709551616)", 1, 6, "64 bits"),
+        ("(= a -9223372036854775809)", 1, 6, "64 bits"),
         ("(= a 1e999)", 1, 6, "too large"),
         ("(= @colour 1)", 1, 4, "no field @colour; there are @application"),
         ("(= @body 1)", 1, 4, "opaque"),
@@ -183,6 +190,32 @@ def test_errors_say_where(text: str, line: int, column: int, says: str) -> None:
         parse_predicate(text)
     assert caught.value.details == {"line": line, "column": column}
     assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["01", "1_000", "5,", "5;", "0x10", "+1", ".5", "5.", "1e5x", "1,5", "“x”", "b=c", "$b",
+     "b:c", "b/c", "b,", "b*", "[b]", "and=", "env.", "Infinity", "-Infinity", "NaN", "True",
+     "NULL"],
+)  # fmt: skip
+def test_what_may_be_a_mistyped_constant_is_no_path(word: str) -> None:
+    """A path is shown in back quotes unless it is a plain word, and then it is read without."""
+    for text in (f"(= a {word})", f"(> {word} 5)", f"(exists {word})", f"(in {word} 1)"):
+        with pytest.raises(FilterSyntax, match="in back quotes") as caught:
+            parse_predicate(text)
+        assert caught.value.details == {"line": 1, "column": text.index(word) + 1}
+    node = Exists(Path(word))
+    assert printed(node) == f"(exists `{word}`)"
+    assert parse_predicate(printed(node)) == node
+
+
+@given(st.text(max_size=4) | st.text("aé1_.-@$:\u00b2\u0301", min_size=1, max_size=4))
+def test_what_is_shown_bare_is_read_bare_and_nothing_else(name: str) -> None:
+    bare = printed(Exists(Path(name))) == f"(exists {name})"
+    try:
+        assert (parse_predicate(f"(exists {name})") == Exists(Path(name))) is bare
+    except FilterSyntax:
+        assert not bare
 
 
 DEEP = limits.FILTER_DEPTH_MAX

@@ -84,6 +84,18 @@ def test_variable_expression_and_braces_may_be_left_out() -> None:
     assert parse_ready("'sun cluster::group state'").node == OfType("sun cluster", "group state")
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("T | -$a > 1", "{T | -$a > 1}"),
+        ("T | 0 - $a > 1", "{T | -$a > 1}"),  # the same
+        ("T | 0.0 - $a > 1", "{T | 0.0 - $a > 1}"),
+    ],
+)
+def test_a_negative_is_shown_as_one(text: str, shown: str) -> None:
+    assert print_ready(parse_ready(text)) == shown
+
+
 @pytest.mark.req("RDY-17")
 def test_the_worked_example_binds_the_first_alarm_above_five() -> None:
     found = parse_ready("Ev1: MyAlarm | $Priority > 5")
@@ -179,7 +191,7 @@ def test_types_are_of_a_domain_or_of_any(pattern: str, count: int) -> None:
         ("'it\\'s \\\\' in $a", Compare("=", A, Const("it's \\"))),
         ("$a == TRUE", Compare("=", A, Const(True))),
         ("exist $header.key", Exists(Path("key", "envelope"))),
-        ("9223372036854775807 > $a", Compare(">", Const(2**63 - 1), A)),
+        ("18446744073709551615 > $a", Compare(">", Const(2**64 - 1), A)),
         ("-9223372036854775808 < $a", Compare("<", Const(-(2**63)), A)),
         ("$a == 1.5e+3", Compare("=", A, Const(1500.0))),
         ("$or == $in", Compare("=", Path("or"), Path("in"))),
@@ -231,7 +243,7 @@ paths = (
     | st.sampled_from(["type", "priority"]).map(lambda name: Path(name, "envelope"))
     | st.sampled_from(["x", "a.b"]).map(lambda name: Path(name, "environment"))
 )
-numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 constants = st.builds(Const, numbers | st.text(max_size=4) | st.booleans())
 operands = st.recursive(
     paths | constants,

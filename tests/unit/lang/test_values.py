@@ -8,16 +8,15 @@ from hypothesis import strategies as st
 
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import holds
+from registrations.lang.event_values import meet
 from registrations.lang.predicate import parse_predicate
 from registrations.lang.values import (
-    fits,
-    meet,
     number_of,
     ordered,
     outermost,
     same,
-    wildcard_parts,
 )
+from registrations.lang.wildcard import fits, wildcard_parts
 from tests.unit.lang.trees import VALUES, event, members
 
 
@@ -150,7 +149,9 @@ several = st.lists(members, max_size=5)
 
 @given(several, several)
 def test_two_lists_are_compared_as_each_with_each(left: list[Any], right: list[Any]) -> None:
-    assert meet(left, right) == any(same(one, other) for one in left for other in right)
+    assert meet(tuple(left), tuple(right)) == any(
+        same(one, other) for one in left for other in right
+    )
     for op in ("<", "<=", ">", ">="):
         least = op in ("<", "<=")
         least_left, most_right = outermost(left, least=least), outermost(right, least=not least)

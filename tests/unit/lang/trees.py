@@ -41,7 +41,7 @@ NAMES = (
     "é",
 )
 VALUES: tuple[Scalar, ...] = (
-    *(0, 1, 1.0, -1, 2.5, 10, 2**53 + 1, 2**63 - 1, True, False, None),
+    *(0, 1, 1.0, -1, 2.5, 10, 2**53 + 1, 2**63 - 1, 2**64 - 1, True, False, None),
     *("", "1", "10", "9", "a", "ab", "b", "é", "\x00", '"\\', "\ufffd", "😀"),
 )
 TYPES = ("a", "b", "a.b", "b.a.a")
@@ -49,7 +49,7 @@ TYPES = ("a", "b", "a.b", "b.a.a")
 names = st.sampled_from(NAMES)
 values: st.SearchStrategy[Scalar] = st.one_of(
     st.sampled_from(VALUES),
-    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-(2**63), 2**64 - 1),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=4),
 )

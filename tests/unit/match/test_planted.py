@@ -37,7 +37,8 @@ class ForgetsWildcards(AccessMatcher):
         due: list[int] = []
         gate = self._gates.get((event.domain, event.type, None))
         if gate is not None:
-            self._match_gate(gate, event.attributes, conditions.Trial(self._tests, event), due)
+            seen = access.Seen(event.attributes, {})
+            self._match_gate(gate, seen, conditions.Trial(self._tests, event), due)
         return due
 
 
@@ -151,12 +152,12 @@ def python_equality(value: Any) -> Any:
 
 def identity_of_numbers(value: Any) -> Any:
     """1 is not 1.0."""
-    return (type(value), value) if isinstance(value, int | float) else true_canonical(value)
+    return (type(value), value) if isinstance(value, int | float) else true_key_of(value)
 
 
 def through_a_float(value: Any) -> Any:
     """Large integers lose their last digits."""
-    return float(value) if type(value) is int and abs(value) < 10**300 else true_canonical(value)
+    return float(value) if type(value) is int and abs(value) < 10**300 else true_key_of(value)
 
 
 def nothing_inside(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
@@ -203,7 +204,7 @@ def merged(
 
 
 true_event_keys = counting.event_keys
-true_canonical = atoms.canonical
+true_key_of = atoms.key_of
 true_nested_pairs = atoms.nested_pairs
 true_conjunction_of = conjunctions.conjunction_of
 
@@ -255,7 +256,7 @@ def test_another_equality_is_caught(
     monkeypatch: pytest.MonkeyPatch, make: Make, wrong: Callable[[Any], Any]
 ) -> None:
     for module in (atoms, access, compiled):
-        monkeypatch.setattr(module, "canonical", wrong)
+        monkeypatch.setattr(module, "key_of", wrong)
     assert caught(make, ScanMatcher, LENGTH)
 
 

@@ -177,8 +177,8 @@ def test_a_gate_that_takes_an_empty_text_for_a_domain_is_caught(
     """Met once: an event's empty type is missing to a filter, and no type to a gate."""
     given: Callable[[Any], Spec] = spec._spec
 
-    def careless(alternative: Any) -> Spec:
-        made = given(alternative)
+    def careless(alternative: Any, roles: Any) -> Spec:
+        made = given(alternative, roles)
         empty = [test for test in made.tests if test == EMPTY_TYPE]
         return made._replace(type="", tests=()) if empty else made
 

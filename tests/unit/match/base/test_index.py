@@ -1,5 +1,5 @@
-"""The matcher over a match index: what changes before, while and after an index is built is found
-once, and told apart from what is gone.
+"""The matcher over a match index: what changes before and after an index is built is found once,
+and told apart from what is gone.
 """
 
 import re
@@ -10,8 +10,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from eventhub.event.envelope import Event
 from eventhub.up.hub import HOME
@@ -19,17 +17,14 @@ from registrations.lang.ast import Compare, Const
 from registrations.lang.ast import Path as Field
 from registrations.lang.predicate import parse_predicate
 from registrations.match.alternatives import FilterMatcher
-from registrations.match.base.base import Base, open_base
+from registrations.match.base.base import open_base
 from registrations.match.base.builder import Entry, Plan, build
-from registrations.match.base.engines import ENGINES
-from registrations.match.index import IndexMatcher, Options, build_frozen
-from registrations.match.scan import ScanMatcher
+from registrations.match.base.engines import ENGINES, new_engine
+from registrations.match.index import IndexMatcher, Options
 from registrations.match.spec import Spec, specs_of
 from registrations.match.strategies import new_matcher
-from tests.unit.match.programs import Add, apply, seeded
 
 engines = pytest.mark.parametrize("engine", [*ENGINES])
-KEPT = Options(inline=False)
 EVENT = Event("", "", {"x": [1, 2, 3]})
 
 
@@ -37,106 +32,25 @@ def wanting(value: int) -> Spec:
     return Spec(pairs=(("x", value),))
 
 
-def base_of(root: Path, specs: dict[int, Spec], through: int) -> Base:
-    entries = (Entry(id, (spec,)) for id, spec in specs.items())
-    build(root, entries, Plan(built_through_sequence=through, durable=False))
-    return open_base(root)
-
-
-# --- a swap ---
-
-
 @engines
-def test_an_index_built_elsewhere_takes_over_without_a_miss_and_without_a_double(
-    tmp_path: Path, engine: str
-) -> None:
-    """Built of what stood at 10, while changes went on to 13."""
-    matcher = IndexMatcher(options=KEPT._replace(engine=engine))
-    for id in range(10):
-        matcher.sequence = id + 1
-        matcher.add(id, wanting(1))
-    base = base_of(tmp_path, {id: wanting(1) for id in range(10)}, through=10)
-    matcher.sequence = 11
-    matcher.remove(3)
-    matcher.sequence = 12
-    matcher.add(4, wanting(9))
-    matcher.add(20, wanting(2))
-    matcher.sequence = 13
-    matcher.add(3, wanting(3))
-    matcher.remove(5)
-    before = sorted(matcher.match(EVENT))
-    matcher.swap(base)
-    assert sorted(matcher.match(EVENT)) == before == [0, 1, 2, 3, 6, 7, 8, 9, 20]
-    assert (len(matcher), matcher.state().base, matcher.state().delta) == (10, 10, 3)
-    assert sorted(matcher.match_ids(EVENT).tolist()) == before
-
-
-def test_an_index_older_than_the_present_one_is_refused(tmp_path: Path) -> None:
-    """What changed between the two is remembered by nobody."""
-    matcher = IndexMatcher(options=KEPT)
-    matcher.swap(base_of(tmp_path / "1", {1: wanting(1)}, through=10))
-    with pytest.raises(ValueError, match="up to 9"):
-        matcher.swap(base_of(tmp_path / "2", {}, through=9))
-    build(tmp_path / "3", [])
-    with pytest.raises(ValueError, match="does not say"):
-        matcher.swap(open_base(tmp_path / "3"))
-    assert matcher.match(EVENT) == [1]
-    with pytest.raises(ValueError, match="itself"):
-        IndexMatcher().swap(open_base(tmp_path / "2"))
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10_000), cut=st.integers(0, 60), later=st.integers(0, 60))
-def test_whenever_an_index_was_built_and_came_nothing_is_lost(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, cut: int, later: int
-) -> None:
-    """A builder reads the registrations after some change; its index comes after some more."""
-    steps = [step for step in seeded(seed, 300) if not isinstance(step, Event)][:120]
-    events = [step for step in seeded(seed, 300) if isinstance(step, Event)][:30]
-    matcher, scan, live = IndexMatcher(options=KEPT), ScanMatcher(), dict[int, Spec]()
-    for sequence, step in enumerate(steps):
-        matcher.sequence = sequence
-        apply(matcher, step)
-        apply(scan, step)
-        if sequence <= cut:
-            if isinstance(step, Add) and not step.spec.tests:
-                live[step.id] = step.spec
-            else:
-                live.pop(step.id, None)
-        if isinstance(step, Add) and step.spec.tests:
-            plain = Add(step.id, step.spec._replace(tests=()))
-            apply(matcher, plain)
-            apply(scan, plain)
-            if sequence <= cut:
-                live[step.id] = plain.spec
-        if sequence == cut + later:
-            matcher.swap(base_of(tmp_path_factory.mktemp("swap"), live, through=cut))
-    for event in events:
-        assert sorted(matcher.match(event)) == sorted(scan.match(event))
-    assert len(matcher) == len(scan)
-
-
-# --- an index of its own ---
-
-
-@engines
-def test_what_changes_while_an_index_is_built_aside_stays(tmp_path: Path, engine: str) -> None:
-    matcher = IndexMatcher(options=KEPT._replace(engine=engine, first=5, least=5))
+def test_a_new_index_has_what_lives_and_nothing_else(engine: str) -> None:
+    """From the index before, the changes since, and one that changed and came back."""
+    matcher = IndexMatcher(options=Options(engine, first=20, least=100))
     for id in range(20):
         matcher.add(id, wanting(1))
-    assert matcher.due()
-    frozen = matcher.freeze()
-    matcher.remove(0)
+    assert (matcher.state().base, matcher.state().delta) == (20, 0)
+    for id in (0, 2, 4):
+        matcher.remove(id)
     matcher.add(1, wanting(9))
+    matcher.add(4, wanting(3))
     matcher.add(50, wanting(2))
-    built = build_frozen(tmp_path, frozen)
-    matcher.remove(2)
-    matcher.thaw(frozen, *built)
-    assert sorted(matcher.match(EVENT)) == [*range(3, 20), 50]
-    assert (matcher.state().base, matcher.state().delta, matcher.due()) == (20, 2, False)
-    matcher.compact(tmp_path)
-    assert sorted(matcher.match(EVENT)) == [*range(3, 20), 50]
-    assert (matcher.state().base, matcher.state().delta, len(matcher)) == (19, 0, 19)
+    expected = [*range(3, 20), 50]
+    assert sorted(matcher.match(EVENT)) == expected
+    assert (matcher.state()[1:4], len(matcher)) == ((20, 3, 4), 19)
+    matcher.compact()
+    assert sorted(matcher.match(EVENT)) == expected
+    assert (matcher.state()[1:4], len(matcher)) == ((19, 0, 0), 19)
+    assert matcher.match(Event("", "", {"x": 9})) == [1]
     assert matcher.counters.rebuilds == 2
 
 
@@ -223,12 +137,12 @@ def test_matching_costs_what_is_touched_not_what_is_there(tmp_path: Path) -> Non
     random = Random(5)
     specs = {id: Spec("d", "t", (("x", random.randrange(500)),)) for id in range(3_000)}
     specs |= {id: Spec("d", f"t{id}", (("x", 7),)) for id in range(3_000, 3_100)}
-    base = base_of(tmp_path, specs, through=0)
+    build(tmp_path, (Entry(id, (spec,)) for id, spec in specs.items()), Plan(durable=False))
+    [shard] = open_base(tmp_path).shards
     for name in ENGINES:
-        matcher = IndexMatcher(options=KEPT._replace(engine=name))
-        matcher.swap(base)
-        matcher.match(Event("d", "t", {"x": 7, "y": 8}))
-        assert (matcher.counters.touched, matcher.counters.evaluated) == (1, 0), name
+        engine = new_engine(name, shard)
+        engine.match(Event("d", "t", {"x": 7, "y": 8}))
+        assert (engine.counters.touched, engine.counters.evaluated) == (1, 0), name
 
 
 PLAIN = """
@@ -253,7 +167,7 @@ def test_the_example_of_the_reference_page_does_what_it_says() -> None:
     [example] = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
     names: dict[str, Any] = {}
     exec(example, names)
-    assert sorted(names["matcher"].match(names["event"])) == [7, 8]
+    assert sorted(names["found"]) == [7, 8]
 
 
 def test_the_installation_says_which_engine_answers() -> None:

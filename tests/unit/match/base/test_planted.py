@@ -180,8 +180,8 @@ class ForgetsToBury(IndexMatcher):
 
 
 class LosesWhatNoIndexHolds(IndexMatcher):
-    def thaw(self, frozen: Any, base: Any, refused: Any) -> None:
-        super().thaw(frozen, base, frozenset())
+    def _take(self, base: Any, refused: set[int]) -> None:
+        super()._take(base, set())
 
 
 @pytest.mark.parametrize("wrong", [ForgetsToBury, LosesWhatNoIndexHolds])

@@ -1,0 +1,101 @@
+"""The match indexes on the disk as one forwarder uses them: which epoch of a stream is there, and
+whether it may be used. Plain.
+
+An index that cannot be used costs speed and memory, never a match: the tables have it all.
+Concurrency contract: one event loop; files are opened in threads.
+"""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub import metrics
+from eventhub.logs import get_logger
+from registrations.index.epoch import Epoch, mark_damaged, open_epoch
+from registrations.index.place import index_root
+from registrations.match.base.errors import IndexAbsent, IndexDamaged
+from registrations.match.base.manifest import NAME, Manifest
+
+log = get_logger(__name__)
+
+AFTER = "after"  # the stream stands before what the epoch has left out; it may pass
+DAMAGED = "damaged"
+OLDER = "older"  # than the epoch in use
+
+
+class _Stamp(NamedTuple):
+    """Of a manifest in the root; every build makes a file of its own."""
+
+    inode: int
+    changed_ns: int
+
+
+class Indexes:
+    """What this process saw of the indexes in a data folder."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._seen: dict[int, _Stamp | None] = {}  # by stream
+        self._refused: dict[int, Manifest] = {}
+
+    async def open(self, stream_id: int) -> Epoch | None:
+        """The current epoch; None if there is none, or one that was refused before."""
+        root = index_root(self._data, stream_id)
+        self._seen[stream_id] = await asyncio.to_thread(_stamp, root)
+        try:
+            epoch = await asyncio.to_thread(_opened, root)
+        except IndexAbsent:
+            return None
+        except (IndexDamaged, OSError) as error:
+            code = DAMAGED if isinstance(error, IndexDamaged) else "unreadable"
+            _tell(stream_id, code, detail=str(error))
+            return None
+        if self._refused.get(stream_id) == epoch.manifest:
+            return None
+        return epoch
+
+    async def has_new(self, stream_id: int) -> bool:
+        """Whether another epoch came since the last `open`."""
+        stamp = await asyncio.to_thread(_stamp, index_root(self._data, stream_id))
+        return stamp is not None and stamp != self._seen.get(stream_id)
+
+    def refuse(self, stream_id: int, epoch: Epoch, reason: str) -> None:
+        """Use it never again, unless what speaks against it will pass."""
+        if reason == AFTER:
+            self.look_again(stream_id)
+        else:
+            self._refused[stream_id] = epoch.manifest
+        if reason == DAMAGED:
+            with suppress(OSError):
+                mark_damaged(index_root(self._data, stream_id), epoch.manifest)
+        _tell(stream_id, reason, epoch=epoch.manifest.epoch)
+
+    def look_again(self, stream_id: int) -> None:
+        """At what was there already: it could not be used, and now it may."""
+        self._seen.pop(stream_id, None)
+
+    def forget(self, stream_id: int) -> None:
+        """Nobody asks for the stream any more."""
+        self._seen.pop(stream_id, None)
+        self._refused.pop(stream_id, None)
+
+
+def _opened(root: Path) -> Epoch:
+    """With what of its columns is looked at whole; a million are some 50 ms."""
+    epoch = open_epoch(root)
+    _ = epoch.clients, epoch.groups
+    return epoch
+
+
+def _stamp(root: Path) -> _Stamp | None:
+    try:
+        found = (root / NAME).stat()
+    except OSError:
+        return None
+    return _Stamp(found.st_ino, found.st_mtime_ns)
+
+
+def _tell(stream_id: int, reason: str, **more: object) -> None:
+    metrics.INDEX_REFUSED.labels(reason=reason).inc()
+    log.warning("index_refused", stream=stream_id, reason=reason, **more)

@@ -1,0 +1,255 @@
+"""`manage.py index build|verify|show`: the match indexes of streams, by hand."""
+
+import json
+import os
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub import limits
+from eventhub.clock import SystemClock
+from eventhub.env import Env, read_env
+from eventhub.errors import EventHubError
+from eventhub.event.json_codec import time_text
+from eventhub.eventlog.database import blocking
+from eventhub.up.beside import NoDatabaseUrl, require_database
+from registrations.building import rows
+from registrations.building.progress import Watch
+from registrations.building.run import Order, build
+from registrations.building.standing import (
+    Standing,
+    concerned,
+    indexed,
+    standing_json,
+    standings,
+    wanted,
+)
+from registrations.building.turn import turn
+from registrations.index.verify import verify_stream
+
+_HELP = {
+    "build": "build now: the stream that is named, or with --all every one that has an index or is"
+    " due for one, or else what is asked for and what is due, as workers do by themselves",
+    "verify": "read every byte, and compare with the database and with an index that is made anew"
+    " from the tables; ends with 1 if anything is wrong, and says what",
+    "show": "streams that have an index, or are due for one",
+}
+_EXAMPLES = """examples:
+  manage.py index show
+  manage.py index show --json
+  manage.py index build                           what is asked for or due
+  manage.py index build --stream orders           now, in the zone `default`
+  manage.py index build --all --full              all, from the tables
+  manage.py index verify --stream orders --zone acme
+"""
+_COLUMNS = ("zone", "stream", "epoch", "registrations", "size", "built", "changed", "state")
+_LEFT = ("zone", "stream", "built", "state")  # words; numbers stand at the right
+_MIB = 1 << 20
+
+
+class Where(NamedTuple):
+    """The hub's data folder and database, and which streams are meant."""
+
+    env: Env
+    data: Path
+    stream: str | None
+    zone: str | None
+    all: bool
+
+
+class Command(BaseCommand):
+    help = (
+        "Match indexes: the files by which events of streams with very many registrations are"
+        " matched. See docs/operations.md."
+    )
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
+        shape = {"formatter_class": RawDescriptionHelpFormatter, "epilog": _EXAMPLES}
+        return super().create_parser(prog_name, subcommand, **{**shape, **options})
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for name, text in _HELP.items():
+            action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:])
+            action.add_argument("--stream", metavar="NAME", help="only the stream of this name")
+            action.add_argument(
+                "--zone", metavar="NAME", help="of this zone; with --stream `default` if not given"
+            )
+            if name == "build":
+                action.add_argument("--all", action="store_true", help="also what is not due")
+                action.add_argument(
+                    "--full",
+                    action="store_true",
+                    help="from the tables, instead of from the present index and what has changed;"
+                    " the bytes are the same",
+                )
+            if name == "show":
+                action.add_argument("--json", action="store_true", help="a list of JSON objects")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        env = read_env()
+        named = (options["stream"], options["zone"], bool(options.get("all")))
+        act = {"build": self._build, "verify": self._verify, "show": self._show}[options["action"]]
+        try:
+            require_database()
+            act(Where(env, _data(env), *named), options)
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
+        except EventHubError as error:
+            raise CommandError(error.message) from error
+        except OSError as error:
+            raise CommandError(f"The data folder {env.data} cannot be used: {error}") from error
+
+    def _build(self, where: Where, options: dict[str, Any]) -> None:
+        _require_owner(where)
+        with blocking(where.env.database_direct_url, name="index builder") as connection:
+            found = _chosen(connection, where)
+        able = [one for one in found if not one.refused]
+        if where.stream and not able:
+            raise CommandError(found[0].refused)
+        if not able:
+            self._say(
+                "Nothing is asked for, and nothing is due. An index is built by itself from"
+                f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint on a stream on."
+            )
+        for standing in able:
+            self._build_one(where, standing, full=options["full"])
+
+    def _build_one(self, where: Where, standing: Standing, *, full: bool) -> None:
+        url = where.env.database_direct_url
+        order = Order(url, where.data, standing.stream.id, full)
+        with turn(where.data, wait=False) as ours:
+            if ours:
+                return self._run(order, standing)
+        with blocking(url, name="index builder") as connection:
+            busy = ", ".join(_name(stream) for stream in rows.at_work(connection))
+        self._say(f"Another builder is at work{busy and f' on {busy}'}; waiting for it.")
+        with turn(where.data, wait=True):
+            return self._run(order, standing)
+
+    def _run(self, order: Order, standing: Standing) -> None:
+        clock = SystemClock()
+        began_s = clock.monotonic_s()
+        expected = standing.state.ids + standing.state.changed_since
+        terminal = self.stdout.isatty()
+        with Watch(_name(standing.stream), expected, clock, self._write, terminal) as watch:
+            made = build(order, watch.hear)
+        seconds = clock.monotonic_s() - began_s
+        self._say(
+            f"{_name(standing.stream)}: epoch {made.epoch}, {made.ids:,} registrations in"
+            f" {made.entries:,} entries, {made.bytes / _MIB:,.1f} MiB, {seconds:,.1f} s"
+        )
+
+    def _verify(self, where: Where, options: dict[str, Any]) -> None:
+        wrong = 0
+        with blocking(where.env.database_direct_url, name="index builder") as connection:
+            found = _chosen(connection, where._replace(all=True))
+            found = [one for one in found if where.stream or one.stream.id in indexed(where.data)]
+            if where.stream and not found[0].state.epoch:
+                name = found[0].stream.name
+                raise CommandError(
+                    f"{name} has no match index that could be used: {found[0].state.why}"
+                )
+            for standing in found:
+                lines = verify_stream(connection, where.data, standing.stream.id)
+                wrong += bool(lines)
+                self._say(f"{_name(standing.stream)}: {'WRONG' if lines else 'good'}")
+                for line in lines:
+                    self._say(f"  {line}")
+        self._say(f"{len(found)} looked at, {wrong} wrong")
+        if wrong:
+            raise CommandError("`manage.py index build --full` makes an index anew.")
+
+    def _show(self, where: Where, options: dict[str, Any]) -> None:
+        with blocking(where.env.database_direct_url, name="index builder") as connection:
+            found = _chosen(connection, where._replace(all=True))
+        if options["json"]:
+            shown = [{"zone": one.stream.zone, **standing_json(one)} for one in found]
+            self._say(json.dumps(shown, indent=1))
+            return
+        for line in _table(found):
+            self._say(line)
+        if where.stream:
+            self._say(found[0].refused or found[0].state.why)
+        elif not found:
+            self._say(
+                "No stream has an index. One is built by itself from"
+                f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint on a stream on."
+            )
+
+    def _say(self, line: str) -> None:
+        self._write(f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+        self.stdout.flush()
+
+
+def _data(env: Env) -> Path:
+    data = Path(env.data)
+    if not data.is_dir():
+        raise CommandError(
+            f"There is no data folder {data}: copy the line `export EVENTHUB_DATA=…` from the"
+            " banner of the running hub (manage.py up)."
+        )
+    return data
+
+
+def _require_owner(where: Where) -> None:
+    """What root leaves in the folder of another user, the hub could not replace."""
+    owner = where.data.stat().st_uid
+    if os.geteuid() != owner:
+        raise CommandError(
+            f"The data folder {where.data} belongs to the user with the number {owner}: run this"
+            " as that user, or let a worker do it: the console has a button, the API"
+            " POST /v1/streams/{stream}/match-index."
+        )
+
+
+def _chosen(connection: rows.Connection, where: Where) -> list[Standing]:
+    """The streams that are meant. Raises CommandError for a name that is not there."""
+    zone = where.zone or ("default" if where.stream else None)
+    if zone and not rows.has_zone(connection, zone):
+        raise CommandError(f"There is no zone {zone}.")
+    if where.stream and zone:
+        found = rows.stream_of(connection, zone, where.stream)
+        if found is None:
+            raise CommandError(f"The zone {zone} has no stream {where.stream}.")
+        return standings(connection, where.data, [found])
+    which = concerned if where.all else wanted
+    ids = which(connection, where.data)
+    return [
+        one for one in standings(connection, where.data, ids) if zone in (None, one.stream.zone)
+    ]
+
+
+def _name(stream: rows.Stream) -> str:
+    return f"{stream.zone or '(hub)'}/{stream.name}"
+
+
+def _table(found: list[Standing]) -> list[str]:
+    """Aligned columns under their names; nothing of nothing."""
+    cells = [_COLUMNS, *map(_cells, found)] if found else []
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            f"{text:{'<' if name in _LEFT else '>'}{width}}"
+            for name, text, width in zip(_COLUMNS, row, widths, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _cells(standing: Standing) -> tuple[str, ...]:
+    stream, state, build = standing
+    index = ("-",) * 4
+    if state.epoch:
+        size = f"{state.bytes / _MIB:,.1f} MiB"
+        built = time_text(state.built_at)[:19].replace("T", " ") if state.built_at else "just now"
+        index = (str(state.epoch), f"{state.ids:,}", size, built)
+    word = "due" if state.due else "current" if state.epoch else "none"
+    if build is not None and build.state != "built":
+        word = build.state
+    return (stream.zone or "(hub)", stream.name, *index, f"{state.changed_since:,}", word)

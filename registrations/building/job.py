@@ -1,0 +1,110 @@
+"""Building match indexes as a job of a worker: a process of its own builds each, so that it takes
+neither memory nor turns from what else the worker does, and can be ended at any moment. Sql module.
+"""
+
+import json
+import signal
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub import limits, metrics
+from eventhub.child import Child
+from eventhub.clock import Clock
+from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog.database import blocking
+from eventhub.logs import get_logger
+from registrations.building import rows
+from registrations.building.turn import turn
+from registrations.index.state import due_streams
+
+log = get_logger(__name__)
+BUSY = "busy"
+BUILT = "built"
+TOO_LONG = "too_long"
+PROCESS = "process"
+
+
+class Report(NamedTuple):
+    """What the process says at its end, as a line of JSON. `outcome`: `built`, `busy` (another
+    builder is at work), or why it failed, an error's code.
+    """
+
+    outcome: str
+    seconds: float = 0.0
+    registrations: int = 0
+
+    def line(self) -> str:
+        return json.dumps(self._asdict())
+
+
+class IndexJob:
+    """Builds what is asked for and what is due, one after the other. One run at a time in this
+    process; among processes the builders take turns (turn.py).
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._child = Child()
+        self._looked_s = float("-inf")  # when it last looked for what is due
+
+    def run(self, database_url: str, data: Path) -> None:
+        """Returns at once if a run is under way, and soon after `stop`."""
+        with self._child.turn() as ours:
+            if not ours or not _is_free(data):
+                return
+            try:
+                for stream_id in self._wanted(database_url, data):
+                    if self._child.is_stopped or not self._build(database_url, stream_id):
+                        return
+            except DatabaseUnavailable as error:
+                log.info("index_builds_postponed", reason=error.code)
+
+    def stop(self) -> None:
+        """End the process, if there is one; the epoch before stays in force."""
+        self._child.stop()
+
+    def _wanted(self, database_url: str, data: Path) -> list[int]:
+        """What is asked for, first; what is due is looked for less often, because it is counted."""
+        with blocking(database_url, name="index builder") as connection:
+            found = dict.fromkeys(rows.asked(connection))
+            if self._clock.monotonic_s() - self._looked_s >= limits.INDEX_DUE_INTERVAL_S:
+                found.update(dict.fromkeys(due_streams(connection, data)))
+                self._looked_s = self._clock.monotonic_s()
+            later = rows.later(connection) if found else set()
+        return [stream_id for stream_id in found if stream_id not in later]
+
+    def _build(self, database_url: str, stream_id: int) -> bool:
+        """False if another builder is at work, or this one was told to end."""
+        told, status = self._ended(stream_id)
+        if self._child.is_stopped and not told:
+            return False
+        report = Report(**json.loads(told)) if told else _died(database_url, stream_id, status)
+        if report.outcome == BUSY:
+            return False
+        metrics.INDEX_BUILDS.labels(outcome=report.outcome).inc()
+        if report.outcome == BUILT:
+            metrics.INDEX_BUILD_S.observe(report.seconds)
+        return True
+
+    def _ended(self, stream_id: int) -> tuple[str, int]:
+        """What the builder's process said, and its status."""
+        with self._child.started("registrations.building", str(stream_id)) as process:
+            told, _ = process.communicate()
+        return told, process.returncode
+
+
+def _is_free(data: Path) -> bool:
+    """False if a builder is at work, of another worker or by hand."""
+    with turn(data, wait=False) as ours:
+        return ours
+
+
+def _died(database_url: str, stream_id: int, status: int) -> Report:
+    """The process ended without a report: it took too long, or was killed."""
+    outcome, detail = PROCESS, f"The builder's process ended with {status}."
+    if status == -signal.SIGALRM:
+        outcome, detail = TOO_LONG, f"It was ended after {limits.INDEX_BUILD_S_MAX:,} s."
+    log.warning("index_builder_died", stream=stream_id, status=status)
+    with blocking(database_url, name="index builder") as connection:
+        rows.fail(connection, stream_id, outcome, detail)
+    return Report(outcome)

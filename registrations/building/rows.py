@@ -1,0 +1,131 @@
+"""Notes of builds of match indexes: who waits for one, how far one is, how it ended. Sql module.
+
+They are for people, and for the pause after a failure; what an index is says its own manifest.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.eventlog import queries
+
+SQL = queries.load("builds.sql", Path(__file__).parent / "sql")
+
+Connection = psycopg.Connection[Any]
+BuildState = Literal["waiting", "building", "built", "failed", "interrupted"]
+
+
+class Build(NamedTuple):
+    """The last build of a stream, or that somebody asked for one. Times in microseconds."""
+
+    asked_at_us: int | None  # somebody waits for one that begins after this
+    begun_at_us: int | None
+    ended_at_us: int | None
+    stage: str  # of the builder, while it is at work
+    done: int  # registrations taken in
+    expected: int | None  # how many they will be, about
+    reason: str  # an error's code, if it failed
+    detail: str
+    open: bool  # begun and not ended
+    heard: bool  # its builder has said something lately
+
+    @property
+    def state(self) -> BuildState:
+        """`interrupted`: its builder has gone without a word, and another one will try again."""
+        if self.open and self.heard:
+            return "building"
+        if self.asked_at_us is not None:
+            return "waiting"
+        if self.open:
+            return "interrupted"
+        return "failed" if self.reason else "built"
+
+
+class Stream(NamedTuple):
+    """A stream as far as its match index goes."""
+
+    id: int
+    zone: str | None  # None: the hub-wide stream
+    name: str
+    matching: str  # the strategy of its policy
+    durability: str
+
+
+def ask(connection: Connection, stream_id: int) -> None:
+    """A build is to begin as soon as it can, also when the last one failed."""
+    connection.execute(SQL["ask"], {"stream_id": stream_id})
+
+
+def asked(connection: Connection) -> list[int]:
+    """Streams of which somebody waits for a build, in the order of asking."""
+    return _ids(connection.execute(SQL["asked"]))
+
+
+def later(connection: Connection) -> set[int]:
+    """Streams that are not tried yet, because the last build did not end well."""
+    values = {
+        "retry_s": limits.INDEX_BUILD_RETRY_S_BASE,
+        "retry_s_max": limits.INDEX_BUILD_RETRY_S_MAX,
+    }
+    return set(_ids(connection.execute(SQL["later"], values)))
+
+
+def begin(connection: Connection, stream_id: int, expected: int) -> None:
+    """Counted as a try at once: one that is killed has had it."""
+    connection.execute(SQL["begin"], {"stream_id": stream_id, "expected": expected})
+
+
+def hear(connection: Connection, stream_id: int, stage: str, done: int) -> None:
+    connection.execute(SQL["hear"], {"stream_id": stream_id, "stage": stage, "done": done})
+
+
+def complete(connection: Connection, stream_id: int, done: int) -> None:
+    connection.execute(SQL["complete"], {"stream_id": stream_id, "done": done})
+
+
+def fail(connection: Connection, stream_id: int, reason: str, detail: str) -> None:
+    """The build that is open has failed; nothing if none is."""
+    values = {"stream_id": stream_id, "reason": reason, "detail": detail}
+    connection.execute(SQL["fail"], values)
+
+
+def builds(connection: Connection, ids: Sequence[int]) -> dict[int, Build]:
+    """Of those streams that have one, or of which one is waited for."""
+    values = {"streams": list(ids), "silent_s": limits.INDEX_BUILD_SILENT_S}
+    rows = connection.execute(SQL["builds"], values).fetchall()
+    return {id: Build(*row) for id, *row in rows}
+
+
+def at_work(connection: Connection) -> list[Stream]:
+    """Whose indexes are being built now."""
+    values = {"silent_s": limits.INDEX_BUILD_SILENT_S}
+    return streams(connection, _ids(connection.execute(SQL["at_work"], values)))
+
+
+def noted(connection: Connection) -> list[int]:
+    """Streams whose last build did not end well, or of which somebody waits for one."""
+    return _ids(connection.execute(SQL["noted"]))
+
+
+def streams(connection: Connection, ids: Sequence[int]) -> list[Stream]:
+    """Those of the ids that there are, by zone and name."""
+    rows = connection.execute(SQL["streams"], {"streams": list(ids)}).fetchall()
+    return [Stream(*row) for row in rows]
+
+
+def stream_of(connection: Connection, zone: str, stream: str) -> int | None:
+    """The stream's id; the hub-wide one is in every zone."""
+    row = connection.execute(SQL["stream_of"], {"zone": zone, "stream": stream}).fetchone()
+    return int(row[0]) if row else None
+
+
+def has_zone(connection: Connection, zone: str) -> bool:
+    row = connection.execute(SQL["has_zone"], {"zone": zone}).fetchone()
+    return bool(row and row[0])
+
+
+def _ids(cursor: psycopg.Cursor[Any]) -> list[int]:
+    return [row[0] for row in cursor.fetchall()]

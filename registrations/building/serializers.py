@@ -1,0 +1,62 @@
+"""The shapes of answers about match indexes."""
+
+from typing import get_args
+
+from rest_framework import serializers
+
+from eventhub import limits
+from registrations.building.rows import BuildState
+
+
+class IndexEpochSerializer(serializers.Serializer):
+    """The index that is in force."""
+
+    epoch = serializers.IntegerField(help_text="From 1 on; each build is the next one.")
+    registrations = serializers.IntegerField(help_text="Versions of registrations in it.")
+    entries = serializers.IntegerField(
+        help_text="Conjunctions; a filter with alternatives has several."
+    )
+    bytes = serializers.IntegerField(help_text="On the disk.")
+    built_at = serializers.DateTimeField(allow_null=True, help_text="null: just now.")
+    built_through_sequence = serializers.IntegerField(
+        help_text="Of `system`: what changed at or before it is in the index."
+    )
+
+
+class IndexBuildSerializer(serializers.Serializer):
+    """The last build, or that one is waited for."""
+
+    state = serializers.ChoiceField(
+        choices=get_args(BuildState),
+        help_text="`waiting` for a worker; `interrupted`: its builder has gone without a word, and"
+        " another one will try again.",
+    )
+    asked_at = serializers.DateTimeField(
+        allow_null=True, help_text="null: nobody waits for another one."
+    )
+    begun_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    stage = serializers.CharField(help_text="What the builder is at; empty if it is not at work.")
+    done = serializers.IntegerField(help_text="Registrations that are done with.")
+    expected = serializers.IntegerField(allow_null=True, help_text="About how many they will be.")
+    reason = serializers.CharField(help_text="Of one that failed: an error's code.")
+    detail = serializers.CharField(help_text="The same in words.")
+
+
+class MatchIndexSerializer(serializers.Serializer):
+    stream = serializers.CharField()
+    matching = serializers.CharField(help_text="The strategy of the stream's policy.")
+    index = IndexEpochSerializer(allow_null=True, help_text="null: there is none that can be used.")
+    changed_since = serializers.IntegerField(
+        help_text="Versions of registrations that began or ended since; without an index, all."
+    )
+    due = serializers.BooleanField(help_text="A worker builds it by itself, soon.")
+    why = serializers.CharField(help_text="Why it is due or not, in words.")
+    buildable = serializers.BooleanField(
+        help_text="Whether a build may be asked for; if not, `why` says why."
+    )
+    builds_from = serializers.IntegerField(
+        help_text=f"Versions of registrations from which on the strategy `auto` has an index:"
+        f" {limits.INDEX_AUTO_MIN:,}."
+    )
+    build = IndexBuildSerializer(allow_null=True, help_text="null: none is known of.")

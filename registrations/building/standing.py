@@ -1,0 +1,118 @@
+"""How the match indexes of streams stand, as the command and the API show it. Sql module."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventhub import limits
+from eventhub.event.json_codec import time_text
+from registrations.building import rows
+from registrations.building.rows import Build, Connection, Stream
+from registrations.index.place import index_root
+from registrations.index.state import IndexState, due_streams, state_of
+from registrations.match.matching import AUTO, INDEXED
+
+_FOLDER = "stream-"
+
+
+class Standing(NamedTuple):
+    """A stream's match index, and its last build if one is known of."""
+
+    stream: Stream
+    state: IndexState
+    build: Build | None
+
+    @property
+    def refused(self) -> str:
+        """Why an index would be of no use, in words; "" if one may be built."""
+        name, matching = self.stream.name, self.stream.matching
+        if self.stream.zone is None:
+            return f"The few registrations of `{name}` are matched in memory; it has no index."
+        if self.stream.durability == "transient":
+            return f"{name} is transient: nothing of it is delivered to endpoints."
+        if matching not in INDEXED:
+            return (
+                f"Events of {name} are matched by `{matching}`, in memory; indexes are for the"
+                " strategies `auto` and `index`."
+            )
+        count = self.state.ids + self.state.changed_since
+        if self.state.epoch or count >= limits.INDEX_AUTO_MIN or (matching != AUTO and count):
+            return ""
+        if not count:
+            return f"No registration on {name} has an endpoint, so there is nothing to index."
+        return (
+            f"{name} has {count:,} versions of registrations with an endpoint, which are matched"
+            f" in memory; from {limits.INDEX_AUTO_MIN:,} on an index is built by itself, with the"
+            " strategy `index` from the first on."
+        )
+
+
+def standings(connection: Connection, data: Path, ids: Iterable[int]) -> list[Standing]:
+    """Of those of the streams that there are, by zone and name."""
+    found = rows.streams(connection, list(ids))
+    builds = rows.builds(connection, [stream.id for stream in found])
+    return [
+        Standing(stream, state_of(connection, data, stream.id), builds.get(stream.id))
+        for stream in found
+    ]
+
+
+def indexed(data: Path) -> list[int]:
+    """The streams that have an index, or a folder for one, in the data folder."""
+    folders = index_root(data, 0).parent.glob(f"{_FOLDER}*")
+    names = [folder.name.removeprefix(_FOLDER) for folder in folders]
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def wanted(connection: Connection, data: Path) -> list[int]:
+    """The streams whose index is asked for, or due."""
+    return sorted({*rows.asked(connection), *due_streams(connection, data)})
+
+
+def concerned(connection: Connection, data: Path) -> list[int]:
+    """The streams that have an index, are due for one, or whose build is waited for or failed."""
+    return sorted({*indexed(data), *due_streams(connection, data), *rows.noted(connection)})
+
+
+def standing_json(standing: Standing) -> dict[str, Any]:
+    state, build = standing.state, standing.build
+    return {
+        "stream": standing.stream.name,
+        "matching": standing.stream.matching,
+        "index": _index_json(state) if state.epoch else None,
+        "changed_since": state.changed_since,
+        "due": state.due,
+        "why": standing.refused or state.why,
+        "buildable": not standing.refused,
+        "builds_from": limits.INDEX_AUTO_MIN,
+        "build": None if build is None else _build_json(build),
+    }
+
+
+def _index_json(state: IndexState) -> dict[str, Any]:
+    return {
+        "epoch": state.epoch,
+        "registrations": state.ids,
+        "entries": state.entries,
+        "bytes": state.bytes,
+        "built_at": _time(state.built_at),
+        "built_through_sequence": state.built_through_sequence,
+    }
+
+
+def _build_json(build: Build) -> dict[str, Any]:
+    return {
+        "state": build.state,
+        "asked_at": _time(build.asked_at_us),
+        "begun_at": _time(build.begun_at_us),
+        "ended_at": _time(build.ended_at_us),
+        "stage": build.stage,
+        "done": build.done,
+        "expected": build.expected,
+        "reason": build.reason,
+        "detail": build.detail,
+    }
+
+
+def _time(time_us: int | None) -> str | None:
+    return None if time_us is None else time_text(time_us)

@@ -1,0 +1,13 @@
+"""Errors of a stream's match index, part of the one tree of eventhub/errors.py. Plain."""
+
+from eventhub.errors import EventHubError
+
+
+class IndexNotTaken(EventHubError):
+    """The stream is not matched from an index: the registrations on `system` are matched in memory,
+    nothing of a transient stream is called back, and other strategies than `auto` and `index` have
+    none.
+    """
+
+    code = "match_index_not_taken"
+    status = 422

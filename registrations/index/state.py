@@ -1,0 +1,108 @@
+"""How a stream's match index stands, and whether it is due to be built. Sql module; a synchronous
+driver.
+
+Due it is when a build is worth what it costs (limits.py). What changed is counted by the barriers
+of changes, so it costs what changed; streams without an index are counted up to where one is due.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub import limits
+from registrations.index.epoch import Epoch, open_epoch
+from registrations.index.errors import IndexNotTaken
+from registrations.index.facts import Moment, refusal
+from registrations.index.place import index_root
+from registrations.index.tables import SQL, Connection, moment_of
+from registrations.match.base.errors import IndexAbsent, IndexDamaged
+from registrations.match.base.manifest import NAME
+from registrations.match.matching import AUTO, INDEXED
+
+_ALL = 1 << 62
+
+
+class IndexState(NamedTuple):
+    """A stream's index. Without one that can be used `epoch` is None, and `changed_since` counts
+    all versions with an endpoint that hold.
+    """
+
+    epoch: int | None
+    ids: int  # versions in it
+    entries: int
+    bytes: int
+    built_at: int | None  # microseconds
+    built_through_sequence: int | None  # of `system`
+    changed_since: int  # versions that began or ended, or may have
+    due: bool
+    why: str  # it is due or not, for people
+
+
+def state_of(connection: Connection, data: Path, stream_id: int) -> IndexState:
+    """A stream that is not there, or takes no index, has none. Raises psycopg.Error."""
+    return _state(connection, data, stream_id, _ALL)
+
+
+def due_streams(connection: Connection, data: Path) -> list[int]:
+    """The streams whose index is to be built now, ascending. Raises psycopg.Error."""
+    found = connection.execute(SQL["forwarded_streams"], (sorted(INDEXED),)).fetchall()
+    bound = limits.INDEX_AUTO_MIN
+    return [id for [id] in found if _state(connection, data, id, bound).due]
+
+
+def _state(connection: Connection, data: Path, stream_id: int, bound: int) -> IndexState:
+    try:
+        moment = moment_of(connection, stream_id)
+    except IndexNotTaken as error:
+        return _without(_count(connection, stream_id, bound), due=False, why=error.message)
+    root = index_root(data, stream_id)
+    epoch, missing = _usable(root, stream_id, moment)
+    if epoch is None:
+        found = _count(connection, stream_id, bound)
+        wanted = limits.INDEX_AUTO_MIN if moment.strategy == AUTO else limits.INDEX_DELTA_MIN
+        why = f"{missing} From {wanted:,} versions of registrations on one is built."
+        return _without(found, due=found >= wanted, why=why)
+    values = {"stream_id": stream_id, "xmin": str(epoch.facts.xmin)}
+    row = connection.execute(SQL["count_changed"], values).fetchone()
+    changed = int(row[0]) if row else 0
+    manifest = epoch.manifest
+    share = int(limits.INDEX_DELTA_SHARE_MAX * manifest.ids)
+    wanted = max(limits.INDEX_DELTA_MIN, share)
+    try:
+        built_at = (root / manifest.folder / NAME).stat().st_mtime_ns // 1_000
+    except OSError:
+        built_at = None  # a newer one came just now
+    return IndexState(
+        manifest.epoch,
+        manifest.ids,
+        manifest.entries,
+        manifest.bytes,
+        built_at,
+        manifest.built_through_sequence,
+        changed,
+        changed >= wanted,
+        f"{changed:,} versions have changed since; from {wanted:,} on it is built again.",
+    )
+
+
+def _without(versions: int, *, due: bool, why: str) -> IndexState:
+    return IndexState(None, 0, 0, 0, None, None, versions, due, why)
+
+
+def _count(connection: Connection, stream_id: int, bound: int) -> int:
+    values = {"stream_id": stream_id, "bound": bound}
+    row = connection.execute(SQL["count"], values).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _usable(root: Path, stream_id: int, moment: Moment) -> tuple[Epoch | None, str]:
+    """The epoch, or why there is none."""
+    try:
+        epoch = open_epoch(root)
+    except IndexAbsent:
+        return None, "There is no index."
+    except (IndexDamaged, OSError) as error:
+        return None, f"The index cannot be read ({error})."
+    refused = refusal(epoch.manifest, stream_id, moment)
+    if refused is not None:
+        return None, f"The index is of no use ({refused})."
+    return epoch, ""

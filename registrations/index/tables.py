@@ -1,0 +1,76 @@
+"""A stream's versions as a builder reads them, in one snapshot. Sql module; synchronous driver."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from eventhub.eventlog import queries
+from registrations import catalog
+from registrations.catalog import Changed, Wanted, Written
+from registrations.index.errors import IndexNotTaken
+from registrations.index.facts import NEVER_ENDS, Moment, takes_index
+
+SQL = queries.load("index.sql", Path(__file__).parent.parent / "sql")
+
+Connection = psycopg.Connection[Any]
+_ROWS_PER_FETCH = 10_000
+
+
+class Row(Written):
+    """A version as a builder takes it; it has an endpoint."""
+
+    __slots__ = ()
+
+    def columns(self) -> Mapping[str, int]:
+        """What the index has of it beside its filter."""
+        return {
+            "client": self.client_id,
+            "endpoint": self.endpoint_id or 0,
+            "group": self.group or 0,
+            "registration": self.registration,
+            "report": int(self.report is not None),
+            "since": self.since,
+            "until": NEVER_ENDS if self.until is None else self.until,
+        }
+
+    def is_over(self, after: int) -> bool:
+        """No event after that sequence is within its bounds."""
+        return self.until is not None and self.until <= max(after, self.since)
+
+
+@contextmanager
+def snapshot(connection: Connection) -> Iterator[None]:
+    """All that is read in the block is of one moment."""
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(catalog.SQL["roomy"])
+        yield
+
+
+def moment_of(connection: Connection, stream_id: int) -> Moment:
+    """Raises IndexNotTaken if the stream has no use for an index, or is not there."""
+    row = connection.execute(catalog.SQL["moment"], (stream_id,)).fetchone()
+    moment = None if row is None else Moment(*row)
+    if moment is None or not takes_index(stream_id, moment):
+        raise IndexNotTaken
+    return moment
+
+
+def rows(connection: Connection, wanted: Wanted | Changed) -> Iterator[Row]:
+    """A piece at a time, so that the memory does not grow with the versions."""
+    query = "versions" if isinstance(wanted, Wanted) else "versions_changed"
+    with connection.cursor("index") as cursor:
+        cursor.itersize = _ROWS_PER_FETCH
+        cursor.execute(catalog.SQL[query], wanted._asdict())
+        for row in cursor:
+            yield Row(*row)
+
+
+def settle(connection: Connection) -> None:
+    """Return when all that a snapshot before saw is on the disk."""
+    with connection.transaction():
+        connection.execute("SET LOCAL synchronous_commit = on")
+        connection.execute(SQL["settle"])

@@ -1,0 +1,169 @@
+"""Verifies the match index of a stream: its bytes, what its manifest says, and every version in it
+against the tables. Sql module; a synchronous driver.
+
+The tables have gone on since; the barriers of changes say what the epoch's snapshot certainly saw.
+"""
+
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from eventhub import limits
+from registrations.catalog import Wanted
+from registrations.compiled import Compiled
+from registrations.index.epoch import Epoch, open_epoch
+from registrations.index.facts import COLUMNS, NEVER_ENDS, refusal
+from registrations.index.place import index_root
+from registrations.index.tables import SQL, Connection, Row, moment_of, rows, snapshot
+from registrations.match.base.base import Base, open_base
+from registrations.match.base.builder import Plan, build_columns
+from registrations.match.base.columns import NOT, NUMBER, TEST, Gathering
+from registrations.match.base.decode import columns_of
+from registrations.match.base.errors import IndexAbsent, IndexDamaged, NotIndexable
+
+_ROWS = 10_000  # looked up at once
+_LINES_MAX = 100  # of one kind
+_REASONS = {
+    "form": "it is of another form than this hub's",
+    "stream": "it is of another stream",
+    "history": "the database was restored since",
+    "future": "it was built of something that the database does not have yet",
+}
+
+
+def verify_stream(connection: Connection, data: Path, stream_id: int) -> list[str]:
+    """What is wrong with the index, a line each; none: it is whole. Each line about a version names
+    its registration. Raises IndexNotTaken, psycopg.Error.
+    """
+    try:
+        epoch = open_epoch(index_root(data, stream_id))
+        epoch.base.verify()
+    except (IndexAbsent, IndexDamaged, OSError) as error:
+        return [str(error)]
+    with snapshot(connection):
+        moment = moment_of(connection, stream_id)
+        reason = refusal(epoch.manifest, stream_id, moment)
+        if reason is not None:
+            return [f"Epoch {epoch.manifest.epoch} must not be used: {_REASONS[reason]}."]
+        check = _Check(epoch)
+        for row, began, ended in _bounded(connection, stream_id, epoch):
+            check.take(row, began=began, ended=ended)
+    return check.lines()
+
+
+class _Check:
+    """Compares version by version, and gathers what an independent build is made of."""
+
+    def __init__(self, epoch: Epoch) -> None:
+        self._epoch = epoch
+        self._refused = frozenset(epoch.facts.refused)
+        self._lines: list[str] = []
+        self._seen = array("q")
+        self._registrations: dict[int, int] = {}
+        self._gathering = Gathering(COLUMNS)
+        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+
+    def take(self, row: Row, *, began: bool, ended: bool) -> None:
+        """`began`, `ended`: the epoch's snapshot certainly saw it."""
+        places = self._epoch.base.places_of(row.id)
+        if not places:
+            is_left_out = ended and row.is_over(self._epoch.facts.after)
+            if began and not is_left_out and row.id not in self._refused:
+                self._say(row, "is not in the index")
+            return
+        self._seen.append(row.id)
+        found = self._columns_at(places[0].shard, places[0].dense)
+        wanted = dict(row.columns())
+        if not ended and found["until"] == NEVER_ENDS:
+            wanted["until"] = NEVER_ENDS  # it ended later
+        for name in COLUMNS:
+            if found[name] != wanted[name]:
+                self._say(row, f"has {name} {found[name]}; in the tables it is {wanted[name]}")
+        try:
+            specs = self._compiled.specs(row.language, row.filter_json)
+            self._gathering.add(row.id, specs, found)
+        except NotIndexable:
+            self._say(row, "is in the index, which cannot hold its filter")
+        self._registrations[row.id] = row.registration
+
+    def lines(self) -> list[str]:
+        seen = np.array(self._seen, np.int64)
+        for columns in self._epoch.columns:
+            ids = np.asarray(columns.ids)
+            for place in np.flatnonzero(~np.isin(ids, seen)).tolist():
+                named = f"{columns.registration[place]} (version {ids[place]})"
+                self._lines.append(f"Registration {named} is in the index, and not in the tables.")
+        return self._lines[:_LINES_MAX] or self._postings()
+
+    def _postings(self) -> list[str]:
+        """Built again of the tables, everything must come out as it is."""
+        with TemporaryDirectory(prefix="eventhub-verify-") as folder:
+            build_columns(Path(folder), [self._gathering.columns()], Plan(durable=False))
+            again = open_base(Path(folder))
+            altered = _altered(self._epoch.base, again)
+            if not altered:
+                return []
+            here, there = _entries(self._epoch.base), _entries(again)
+        wrong = sorted(id for id in here.keys() | there.keys() if here.get(id) != there.get(id))
+        named = [
+            f"Registration {self._registrations[id]} (version {id}) is indexed under something"
+            " else than its filter says."
+            for id in wrong[:_LINES_MAX]
+        ]
+        return named or [f"Built again, {', '.join(altered)} come out otherwise."]
+
+    def _columns_at(self, shard: int, dense: int) -> dict[str, int]:
+        columns = self._epoch.columns[shard]
+        return {name: getattr(columns, name)[dense] for name in COLUMNS}
+
+    def _say(self, row: Row, what: str) -> None:
+        self._lines.append(f"Registration {row.registration} (version {row.id}) {what}.")
+
+
+def _bounded(
+    connection: Connection, stream_id: int, epoch: Epoch
+) -> Iterator[tuple[Row, bool, bool]]:
+    """All versions that the tables have, and whether the snapshot saw them begin and end."""
+    found = rows(connection, Wanted(stream_id))
+    while piece := list(islice(found, _ROWS)):
+        values = {"xmin": str(epoch.facts.xmin), "versions": [row.id for row in piece]}
+        cursor = connection.execute(SQL["bounds"], values)
+        seen = {id: (began, ended) for id, began, ended in cursor.fetchall()}
+        for row in piece:
+            yield (row, *seen[row.id])
+
+
+def _altered(one: Base, other: Base) -> list[str]:
+    """The sections that differ; of several shards all that may."""
+    if len(one.shards) > 1:
+        return ["shards"] if _entries(one) != _entries(other) else []
+    if len(one.shards) != len(other.shards):
+        return ["shards"]
+    return [
+        name
+        for mine, its in zip(one.shards, other.shards, strict=True)
+        for name in sorted(mine.views.keys() | its.views.keys())
+        if mine.views.get(name) != its.views.get(name)
+    ]
+
+
+def _entries(base: Base) -> dict[int, int]:
+    """Of each id a number for all its conjunctions, the same for the same ones."""
+    found: dict[int, int] = {}
+    for shard in base.shards:
+        columns = columns_of(shard)
+        offsets, words = columns.offsets.tolist(), columns.words.tolist()
+        gates = [columns.gate_names[gate] for gate in columns.gates.tolist()]
+        for at, id in enumerate(columns.ids.tolist()):
+            named = (
+                columns.tests[word & NUMBER]
+                if word >= TEST
+                else (bool(word & NOT), columns.keys[word & NUMBER])
+                for word in words[offsets[at] : offsets[at + 1]]
+            )
+            found[id] = found.get(id, 0) + hash((gates[at], frozenset(named)))
+    return found

@@ -1,0 +1,342 @@
+// What an event has, as keys of the match index: its gates, its values and what is in them, prefixes
+// and ranges of these, its types.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "names.h"
+#include "shard.h"
+
+class Present : public Shard {
+  public:
+    Present(nb::handle data, nb::dict sections, nb::dict head, nb::object kin, nb::object order,
+            nb::object number_of_text, Py_ssize_t application_at)
+        : Shard(data, sections, head), kin_(kin), order_(order), number_of_text_(number_of_text),
+          application_at_(application_at) {
+        present_.resize(keys_);
+    }
+
+    u64 lookups = 0;
+
+  protected:
+    // Mark what the event has; false: no gate of it is asked for.
+    bool see(nb::handle event) {
+        event_ = event;
+        attributes_ = PyTuple_GetItem(event.ptr(), ATTRIBUTES_AT);
+        if (!attributes_ || !PyDict_Check(attributes_)) throw nb::type_error("no event");
+        see_gates();
+        if (gates_.empty()) return false;
+        see_attributes(attributes_);
+        if (asks_types_) see_types();
+        return true;
+    }
+
+    void forget() {
+        for (u32 gate : gates_) present_.clear(gate);
+        for (u32 key : seen_) present_.clear(key);
+        for (const Span &span : spans_) present_.fill(span.first, span.end, false);
+        gates_.clear(), seen_.clear(), spans_.clear();
+        wanted_.clear(), arena_.clear();
+    }
+
+    // Python's garbage collector finds cycles through what is called back, and breaks them.
+    int visit(visitproc visit, void *arg) const {
+        for (const nb::object *one : {&kin_, &order_, &number_of_text_}) Py_VISIT(one->ptr());
+        return 0;
+    }
+
+    void let_go() { kin_ = order_ = number_of_text_ = nb::none(); }
+
+    nb::handle event_;
+    Bits present_;
+    std::vector<u32> gates_, seen_;
+    std::vector<Span> spans_;
+
+  private:
+    bool mark(u32 key) {
+        if (key >= keys_) damaged();
+        if (present_.get(key)) return false;
+        present_.set(key);
+        seen_.push_back(key);
+        return true;
+    }
+
+    void mark_name(std::string_view name) { mark_found(find(name)); }
+
+    // A key, and the sets of alternatives that its value is in.
+    void mark_found(u32 key) {
+        if (!key || !mark(key) || key >= implying_end_) return;
+        if (key < gates_end_) damaged();
+        size_t place = key - gates_end_;
+        for (u32 at = implied_at_[place], end = implied_at_[place + 1]; at < end; ++at)
+            mark(implied_[at]);
+    }
+
+    void mark_span(u32 first, u32 end) {
+        if (first >= end) return;
+        if (end > keys_) damaged();
+        present_.fill(first, end, true);
+        spans_.push_back({first, end});
+    }
+
+    void see_gates() {
+        see_gates_of(0, nullptr);
+        PyObject *several = PyTuple_GetItem(event_.ptr(), application_at_);
+        if (!several) nb::raise_python_error();
+        if (!(forms_ >> 4) || !PyTuple_Check(several)) return;
+        for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(several); ++at)
+            see_gates_of(4, PyTuple_GET_ITEM(several, at));
+    }
+
+    void see_gates_of(u32 first, PyObject *application) {
+        for (u32 form = 0; form < 4; ++form) {
+            if (!(forms_ >> (form + first) & 1)) continue;
+            name_ = '@';
+            for (u32 bit = 0; bit < 2; ++bit) {
+                if (form >> bit & 1)
+                    add_part(name_, PyTuple_GET_ITEM(event_.ptr(), bit ? TYPE_AT : DOMAIN_AT));
+                else
+                    name_ += '*';
+            }
+            if (application) add_part(name_, application);
+            else name_ += '*';
+            u32 gate = find(name_);
+            if (gate >= gates_end_) damaged();
+            if (!gate || present_.get(gate)) continue;
+            present_.set(gate);
+            gates_.push_back(gate);
+        }
+    }
+
+    // Null if nobody asks for the path.
+    const Road *road(PyObject *path) {
+        PyObject *known = PyDict_GetItemWithError(roads_by_path_.ptr(), path);
+        if (known) {
+            long at = PyLong_AsLong(known);
+            return at < 0 ? nullptr : &roads_[size_t(at)];
+        }
+        if (PyErr_Occurred()) nb::raise_python_error();
+        long made = new_road(Utf8(path).view);
+        if (PyUnicode_GET_LENGTH(path) <= PATH_CACHED_CHARS_MAX) keep_road(path, made);
+        return made < 0 ? nullptr : &roads_[size_t(made)];
+    }
+
+    void keep_road(PyObject *path, long made) {
+        if (PyDict_GET_SIZE(roads_by_path_.ptr()) >= PATHS_CACHED_MAX) roads_by_path_.clear();
+        nb::object at = nb::steal(PyLong_FromLong(made));
+        if (PyDict_SetItem(roads_by_path_.ptr(), path, at.ptr())) nb::raise_python_error();
+    }
+
+    long new_road(std::string_view path) {
+        name_ = '/';
+        name_ += path;
+        u32 number = find(name_);
+        if (!number) return -1;
+        if (number < named_end_) damaged();
+        size_t place = number - named_end_, at = place * PATH_WORDS;
+        if (at + PATH_WORDS > paths_.size) damaged();
+        if (roads_.empty()) roads_.resize(paths_.size / PATH_WORDS);
+        begin_name('=', path);
+        roads_[place] = {paths_.at + at, name_};
+        return long(place);
+    }
+
+    void see_attributes(PyObject *attributes) {
+        PyObject *name, *value;
+        Py_ssize_t at = 0;
+        while (PyDict_Next(attributes, &at, &name, &value)) {
+            if (!PyUnicode_Check(name)) continue;
+            ++lookups;
+            const Road *found = road(name);
+            if (!found) continue;
+            see_value(*found, value);
+            if (found->record[0] & IS_OPENED && PyDict_Check(value) &&
+                Utf8(name).view.find('.') == std::string_view::npos)
+                see_inside(name, value);
+        }
+        see_wanted();
+    }
+
+    // Values in an object, by dotted paths; an exact name among the attributes comes first.
+    void see_inside(PyObject *outer, PyObject *inside) {
+        PyObject *name, *value;
+        Py_ssize_t at = 0;
+        while (PyDict_Next(inside, &at, &name, &value)) {
+            if (!PyUnicode_Check(name)) continue;
+            if (Utf8(name).view.find('.') != std::string_view::npos) continue;
+            nb::object path = nb::steal(PyUnicode_FromFormat("%U.%U", outer, name));
+            if (!path.is_valid()) nb::raise_python_error();
+            const Road *found = road(path.ptr());
+            if (!found) continue;
+            ++lookups;
+            int exact = PyDict_Contains(attributes_, path.ptr());
+            if (exact < 0) nb::raise_python_error();
+            if (!exact) see_value(*found, value);
+            if (found->record[0] & IS_OPENED && PyDict_Check(value)) see_inside(path.ptr(), value);
+        }
+    }
+
+    void see_value(const Road &by, PyObject *value) {
+        const u32 *road = by.record;
+        if (road[1]) mark(road[1]);
+        if (PyUnicode_Check(value) && !road[2] && road[0] == HAS_VALUES) {
+            want(by.head, value);
+            return;
+        }
+        members_.clear();
+        if (PyList_Check(value) || PyTuple_Check(value)) {
+            PyObject **items = PySequence_Fast_ITEMS(value);
+            for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(value); ++at)
+                if (!PyDict_Check(items[at]) && !PyList_Check(items[at]))
+                    members_.push_back(items[at]);
+        } else if (!PyDict_Check(value)) {
+            members_.push_back(value);
+        }
+        if (members_.empty()) return;
+        if (road[2]) mark(road[2]);
+        if (road[0] & HAS_VALUES)
+            for (PyObject *one : members_) want(by.head, one);
+        if (road[0] & HAS_PREFIXES) see_prefixes(by);
+        if (road[0] & HAS_NUMBERS) see_numbers(road);
+        if (road[0] & HAS_TEXTS) see_texts(road);
+    }
+
+    void begin_name(char kind, std::string_view path) {
+        name_ = kind;
+        name_ += std::to_string(path.size());
+        name_ += ':';
+        name_ += path;
+    }
+
+    void want(const std::string &head, PyObject *value) {
+        name_ = head;
+        if (add_tail(name_, value)) want_name();
+    }
+
+    void want_name() {
+        u64 digest = digest_of(name_);
+        size_t slot = digest & (slots_ - 1);
+        if (slot < table_.size) fetch(table_.at + slot);
+        wanted_.push_back({digest, arena_.size(), arena_.size() + name_.size()});
+        arena_ += name_;
+    }
+
+    // Each step asks for what the next one reads.
+    void see_wanted() {
+        for (const Wanted &one : wanted_) {
+            u32 number = u32(table_[one.digest & (slots_ - 1)]);
+            if (number < name_at_.size) fetch(name_at_.at + number);
+            if (number < key_runs_.size) fetch(key_runs_.at + number);
+        }
+        for (const Wanted &one : wanted_) {
+            u32 number = u32(table_[one.digest & (slots_ - 1)]);
+            if (number < name_at_.size && name_at_[number] < names_.size)
+                fetch(names_.at + name_at_[number]);
+        }
+        std::string_view names(arena_);
+        for (const Wanted &one : wanted_)
+            mark_found(find(names.substr(one.begin, one.end - one.begin), one.digest));
+    }
+
+    void see_prefixes(const Road &by) {
+        const u32 *road = by.record;
+        std::string head = by.head;
+        head[0] = '^';
+        for (PyObject *one : members_) {
+            if (!PyUnicode_Check(one)) continue;
+            Utf8 text(one);
+            for (u32 at = road[3]; at < road[4]; ++at) {
+                size_t length = lengths_[at];
+                if (length > text.view.size()) break;
+                name_ = head;
+                name_ += text.view.substr(0, length);
+                want_name();
+            }
+        }
+    }
+
+    bool order_of(PyObject *value, Number &into) {
+        if (PyFloat_Check(value)) {
+            double found = PyFloat_AS_DOUBLE(value);
+            into = {found + 0.0, 0};
+            return std::isfinite(found);
+        }
+        if (PyBool_Check(value)) return false;
+        if (PyLong_Check(value)) {
+            int overflow = 0;
+            long long small = PyLong_AsLongLongAndOverflow(value, &overflow);
+            if (!overflow && small > -EXACT && small < EXACT) {
+                into = {double(small), 0};
+                return true;
+            }
+            return take_order(order_(nb::handle(value)), into);
+        }
+        if (!PyUnicode_Check(value) || !PyUnicode_GET_LENGTH(value)) return false;
+        Py_UCS4 first = PyUnicode_READ_CHAR(value, 0);
+        if (first != '-' && (first < '0' || first > '9')) return false;
+        nb::object number = number_of_text_(nb::handle(value));
+        return !number.is_none() && take_order(order_(number), into);
+    }
+
+    static bool take_order(nb::object pair, Number &into) {
+        into = {nb::cast<double>(pair[0]), nb::cast<unsigned>(pair[1])};
+        return true;
+    }
+
+    // Thresholds below the greatest of the numbers, and those above the least.
+    void see_numbers(const u32 *road) {
+        bool any = false;
+        Number least, greatest, one;
+        for (PyObject *member : members_) {
+            if (!order_of(member, one)) continue;
+            least = any ? std::min(least, one) : one;
+            greatest = any ? std::max(greatest, one) : one;
+            any = true;
+        }
+        if (!any) return;
+        mark_span(road[5], number_place(greatest, road[5], road[6]));
+        mark_span(number_place(least, road[6], road[7]), road[7]);
+    }
+
+    void see_texts(const u32 *road) {
+        bool any = false;
+        std::string least, greatest;
+        for (PyObject *member : members_) {
+            if (!PyUnicode_Check(member)) continue;
+            Utf8 one(member);
+            if (!any || one.view < least) least = one.view;
+            if (!any || one.view > greatest) greatest = one.view;
+            any = true;
+        }
+        if (!any) return;
+        mark_span(road[8], text_place(greatest, road[8], road[9]));
+        mark_span(text_place(least, road[9], road[10]), road[10]);
+    }
+
+    void see_types() {
+        nb::object kin = kin_(event_);
+        for (nb::handle type : kin) {
+            Utf8 text(type.ptr());
+            name_ = 'T';
+            mark_name(name_ += text.view);
+            for (size_t at = text.view.find('.'); at != std::string_view::npos;
+                 at = text.view.find('.', at + 1)) {
+                name_ = 'B';
+                mark_name(name_ += text.view.substr(0, at));
+            }
+        }
+    }
+
+    nb::object kin_, order_, number_of_text_;
+    Py_ssize_t application_at_;
+    PyObject *attributes_ = nullptr;
+    std::string name_;
+    std::vector<Wanted> wanted_;
+    std::string arena_;
+    nb::dict roads_by_path_;
+    std::vector<Road> roads_;
+    std::vector<PyObject *> members_;
+};

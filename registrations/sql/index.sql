@@ -1,0 +1,44 @@
+-- How match indexes stand beside the tables. The versions themselves: catalog.sql.
+
+-- name: settle
+-- A commit that waits for the disk: every transaction that the snapshot before it saw is on the disk then, so that no number
+-- of one is given again after a crash.
+SELECT pg_logical_emit_message(true, 'eventhub', 'match index')
+
+-- name: count
+-- Of a stream: the versions that hold for it now, up to a bound.
+SELECT count(*)
+  FROM (SELECT FROM registration_versions
+         WHERE streams @> ARRAY[%(stream_id)s]::bigint[] AND endpoint_id IS NOT NULL AND NOT suspended
+           AND until_barrier IS NULL
+         LIMIT %(bound)s) AS v
+
+-- name: count_changed
+-- Those that began or ended since a snapshot whose oldest open transaction was `xmin`, or that may have.
+WITH moved AS MATERIALIZED (
+    SELECT id FROM barriers
+     WHERE xid >= %(xmin)s::text::xid8 AND xid < pg_snapshot_xmax(pg_current_snapshot())
+       AND streams @> ARRAY[%(stream_id)s]::bigint[]
+), changed AS (
+    SELECT v.id FROM moved m JOIN registration_versions v ON v.from_barrier = m.id
+     WHERE %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
+    UNION
+    SELECT v.id FROM moved m JOIN registration_versions v ON v.until_barrier = m.id
+     WHERE %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
+)
+SELECT count(*) FROM changed
+
+-- name: forwarded_streams
+-- The streams that may be matched from an index: forwarded, and of a strategy that takes one.
+SELECT s.id
+  FROM streams s JOIN forwarding f ON f.stream_id = s.id
+ WHERE s.id <> 1 AND s.matching = ANY (%s) AND s.durability <> 'transient'
+ ORDER BY s.id
+
+-- name: bounds
+-- Which of some versions began, and ended, in transactions that a snapshot certainly saw whose oldest open one was `xmin`.
+SELECT v.id, f.xid < %(xmin)s::text::xid8, COALESCE(u.xid < %(xmin)s::text::xid8, false)
+  FROM registration_versions v
+  JOIN barriers f ON f.id = v.from_barrier
+  LEFT JOIN barriers u ON u.id = v.until_barrier
+ WHERE v.id = ANY (%(versions)s::bigint[])

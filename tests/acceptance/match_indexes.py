@@ -1,0 +1,28 @@
+"""Match indexes of a live hub's streams."""
+
+import re
+from pathlib import Path
+
+import psycopg
+
+from registrations.index.build import build_stream
+from registrations.match.base.manifest import Manifest
+from tests.live import LiveHub, LiveZone
+
+
+def build(hub: LiveHub, zone: LiveZone) -> Manifest:
+    """The index of the stream `orders`."""
+    [(stream_id,)] = hub.sql(
+        "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
+        " WHERE z.name = %s AND s.name = 'orders'",
+        zone.name,
+    )
+    with psycopg.connect(hub.database_url, autocommit=True) as connection:
+        return build_stream(connection, Path(hub.env["EVENTHUB_DATA"]), stream_id)
+
+
+def took(hub: LiveHub, manifest: Manifest) -> bool:
+    """Whether a forwarder stands on the epoch; a lease may change hands at any time."""
+    logs = "".join({process.log() for process in hub.forwarders})
+    stream = manifest.facts["stream"]
+    return re.search(rf"epoch={manifest.epoch} how=.* stream={stream}\b", logs) is not None

@@ -1,0 +1,188 @@
+"""Match indexes by the command and the API: built, shown, verified, mended, and for whom."""
+
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.live import LiveHub, LiveZone
+from tests.live_processes import MANAGE
+
+PATH = "/v1/streams/orders/match-index"
+
+
+@pytest.fixture
+def beside(hub: LiveHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process is a shell with what the banner of the hub exports."""
+    for name in ("DATABASE_URL", "DATABASE_DIRECT_URL", "EVENTHUB_DATA"):
+        monkeypatch.setenv(name, hub.env[name])
+
+
+def command(*words: str) -> tuple[int, str]:
+    """`manage.py index WORDS`: its status, and all that it said."""
+    said = StringIO()
+    try:
+        call_command("index", *words, stdout=said)
+    except CommandError as error:
+        return error.returncode, f"{said.getvalue()}{error}\n"
+    return 0, said.getvalue()
+
+
+def shop(zone: LiveZone, registrations: int) -> list[dict[str, Any]]:
+    """A stream that is matched by an index, with registrations on it."""
+    zone.create_stream("orders", matching="index")
+    endpoint = zone.endpoint("https://example.org/hook")["id"]
+    return register(zone, endpoint, range(registrations))
+
+
+def register(zone: LiveZone, endpoint: int, totals: range) -> list[dict[str, Any]]:
+    wanted: dict[str, Any] = {"streams": ["orders"], "endpoint": endpoint, "language": "predicate"}
+    return zone.register(*({**wanted, "filter": f"(> total {total})"} for total in totals))
+
+
+def shown(zone: LiveZone, key: str = "") -> dict[str, Any]:
+    answer = zone.hub.call("GET", PATH, key=key or zone.admin)
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def epoch(zone: LiveZone, number: int) -> dict[str, Path]:
+    """An epoch's shards, where docs/match-index.md says that they are."""
+    [[stream]] = zone.hub.sql(
+        "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
+        " WHERE z.name = %s AND s.name = 'orders'",
+        zone.name,
+    )
+    folder = Path(zone.hub.env["EVENTHUB_DATA"], "indexes", f"stream-{stream}")
+    return {path.name: path for path in (folder / f"epoch-{number:08}").glob("*.idx")}
+
+
+def contents(zone: LiveZone, number: int) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in epoch(zone, number).items()}
+
+
+def spoil(path: Path) -> None:
+    """One bit in the middle of a file."""
+    spoilt = bytearray(path.read_bytes())
+    spoilt[len(spoilt) // 2] ^= 1
+    path.write_bytes(spoilt)
+
+
+@pytest.mark.req("SUN-10")
+@pytest.mark.usefixtures("beside")
+def test_an_index_is_asked_for_built_changed_verified_and_mended(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    made = shop(zone, 20)
+    where = ("--stream", "orders", "--zone", zone.name)
+    found = shown(zone)
+    assert (found["index"], found["changed_since"], found["build"]) == (None, 20, None)
+    assert (found["buildable"], found["builds_from"]) == (True, 50_000)
+    for _ in range(2):  # the second changes nothing
+        answer = hub.call("POST", PATH, key=zone.admin)
+        assert (answer.status, answer.json["build"]["state"]) == (202, "waiting")
+    status, said = command("build", "--zone", zone.name)
+    assert status == 0, said
+    assert f"{zone.name}/orders: epoch 1, 20 registrations" in said
+    found = shown(zone)
+    assert (found["index"]["epoch"], found["index"]["registrations"]) == (1, 20)
+    assert (found["changed_since"], found["build"]["state"]) == (0, "built")
+
+    register(zone, made[0]["endpoint"], range(20, 25))
+    assert hub.call("DELETE", f"/v1/registrations/{made[3]['id']}", key=zone.admin).status == 204
+    assert shown(zone)["changed_since"] == 6
+    assert command("build", *where)[0] == 0
+    assert command("build", "--full", *where)[0] == 0
+    assert contents(zone, 2) == contents(zone, 3), "what is made anew from the tables is the same"
+    assert shown(zone)["index"]["registrations"] == 24
+    assert command("verify", *where) == (
+        0,
+        f"{zone.name}/orders: good\n1 looked at, 0 wrong\n",
+    )
+    _, said = command("show", "--zone", zone.name)
+    row = said.splitlines()[1].split()
+    assert (row[:4], row[-2:]) == ([zone.name, "orders", "3", "24"], ["0", "current"])
+    [told] = json.loads(command("show", "--zone", zone.name, "--json")[1])
+    assert told == {"zone": zone.name, **shown(zone)}
+
+    [(name, path)] = epoch(zone, 3).items()
+    spoil(path)
+    done = subprocess.run(
+        [sys.executable, MANAGE, "index", "verify", *where],
+        env=hub.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "orders: WRONG" in done.stdout
+    assert name in done.stdout
+    assert done.stderr.count("\n") == 1
+    assert command("build", "--full", *where)[0] == 0
+    assert command("verify", *where)[0] == 0
+
+
+def test_who_may_manage_the_stream_sees_its_index_and_nobody_else_learns_of_it(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    shop(zone, 1)
+    other = hub.new_zone()
+    path = f"{PATH}?zone={zone.name}"
+    assert hub.operate("GET", path).json == shown(zone)
+    assert shown(zone, zone.key("manage:orders"))["stream"] == "orders"
+    for key in (zone.key("emit:*", "listen:*"), zone.key("manage:other*")):
+        for method in ("GET", "POST"):
+            hub.call(method, PATH, key=key).refused(403, "forbidden")
+            hub.call(method, "/v1/streams/none/match-index", key=key).refused(403, "forbidden")
+    for method in ("GET", "POST"):
+        hub.call(method, PATH, key=other.admin).refused(404, "unknown_stream")
+        hub.call(method, path, key=other.admin).refused(404, "not_found")
+    assert shown(zone)["build"] is None
+
+
+def test_a_stream_without_use_for_an_index_is_not_built(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    zone.create_stream("scanned", matching="scan")
+    zone.create_stream("passing", durability="transient")
+    for name, said in (
+        ("orders", "No registration"),
+        ("scanned", "`scan`"),
+        ("passing", "transient"),
+        ("system", "in memory"),
+    ):
+        path = f"/v1/streams/{name}/match-index"
+        problem = hub.call("POST", path, key=zone.admin).refused(409, "nothing_to_index")
+        assert said in problem["detail"]
+        found = hub.call("GET", path, key=zone.admin).json
+        assert (found["buildable"], found["why"]) == (False, problem["detail"])
+    zone.register({"streams": ["orders"], "callback": "https://example.org/hook"})
+    detail = hub.call("POST", PATH, key=zone.admin).refused(409, "nothing_to_index")["detail"]
+    assert "1 versions" in detail
+    assert "from 50,000 on" in detail
+
+
+@pytest.mark.usefixtures("beside")
+def test_the_command_says_what_is_wrong_with_what_it_was_given(
+    zone: LiveZone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zone.create_stream("orders")
+    for words, said in (
+        (("show", "--zone", "nowhere"), "There is no zone nowhere."),
+        (("build", "--stream", "x", "--zone", zone.name), f"The zone {zone.name} has no stream x."),
+        (("build", "--stream", "orders", "--zone", zone.name), "there is nothing to index"),
+        (("verify", "--stream", "orders", "--zone", zone.name), "orders has no match index"),
+    ):
+        status, told = command(*words)
+        assert (status, told.count("\n"), said in told) == (1, 1, True), told
+    status, told = command("build", "--zone", zone.name)
+    assert (status, "Nothing is asked for, and nothing is due." in told) == (0, True)
+    assert "No stream has an index." in command("show", "--zone", zone.name)[1]
+    monkeypatch.setenv("EVENTHUB_DATA", str(tmp_path / "none"))
+    status, told = command("show")
+    assert (status, "export EVENTHUB_DATA=" in told) == (1, True)

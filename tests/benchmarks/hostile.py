@@ -1,0 +1,220 @@
+"""`hostile`: how soon filters that are meant to harm are refused at every door, what others feel of
+it, and what they feel of the dearest filters that are allowed.
+"""
+
+import json
+import time
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import orjson
+
+from registrations.lang.predicate import parse_predicate
+from registrations.match.alternatives import FilterMatcher
+from registrations.match.dicts import event_of
+from registrations.match.spec import specs_of
+from registrations.match.strategies import new_matcher
+from tests.benchmarks import bombs, fleet
+from tests.benchmarks.hub import Hub
+from tests.benchmarks.load.hostile import TOO_BIG
+from tests.benchmarks.load.jobs import Attack, HostileJob, LatencyJob
+from tests.benchmarks.load.start import LoadFailed, run_load
+from tests.benchmarks.shape import Case, Measure, Pace, Reading
+from tests.benchmarks.world import World
+
+STREAM = "hostile"
+DOORS = ("register", "check", "dry-run", "listen")
+OTHERS_MAX = 1.2
+OTHERS_PER_S = 200.0  # events of others; each is owed to a callback and a websocket
+ATTACKS_PER_S = 20.0
+PASS_S = 8.0  # in which every hostile filter comes to every door
+DEAR = 30  # of the dearest filters that are allowed
+DEAR_EVENTS = 50  # for the cost of one
+CLIENT = "attacker"
+
+
+def cases(world: World, pace: Pace) -> list[Case]:
+    attack = _Attack(world, pace)
+    return [
+        Case(name="hostile_refusal", unit="ms", product=attack.refusal),
+        Case(
+            name="hostile_match",
+            unit="ms",
+            product=attack.others("after_answer"),
+            baselines={"without": attack.calm("after_answer")},
+            floor=OTHERS_MAX,
+            lower_is_better=True,
+        ),
+        Case(
+            name="hostile_emit",
+            unit="ms",
+            product=attack.others("callback"),
+            baselines={"without": attack.calm("callback")},
+            lower_is_better=True,
+        ),
+        Case(
+            name="hostile_dear",
+            unit="ms",
+            product=attack.beside_dear,
+            baselines={"without": attack.calm("after_answer")},
+            floor=OTHERS_MAX,
+            lower_is_better=True,
+        ),
+    ]
+
+
+class _Scene(NamedTuple):
+    """A hub where others have registrations, and a key of who attacks."""
+
+    hub: Hub
+    key: str
+    endpoint: int  # of who attacks
+    listen: str
+
+
+class _Attack:
+    """Hostile filters at all doors, while others' events are timed."""
+
+    def __init__(self, world: World, pace: Pace) -> None:
+        self._world = world
+        self._pace = pace
+        self._number = 0
+
+    def refusal(self) -> Reading:
+        """The median of all; which door and filter took longest."""
+        _, seen = self._run()
+        took: dict[str, list[float]] = defaultdict(list)
+        for door, _, ms, _ in seen:
+            took[door].append(ms)
+        door, name, slowest, _ = max(seen, key=lambda one: one[2])
+        shown = {f"{each}_p50_ms": median(found) for each, found in took.items()}
+        shown |= {f"{each}_max_ms": max(found) for each, found in took.items()}
+        shown |= {"refused": float(len(seen)), f"max_ms ({door} {name})": slowest}
+        return Reading(median(ms for _, _, ms, _ in seen), shown)
+
+    def others(self, name: str) -> Measure:
+        def measure() -> Reading:
+            figures, _ = self._run()
+            return _reading(figures, name)
+
+        return measure
+
+    def calm(self, name: str) -> Measure:
+        def measure() -> Reading:
+            return _reading(run_load(self._others()), name)
+
+        return measure
+
+    def beside_dear(self) -> Reading:
+        """Others' events beside filters of one client that are allowed and cost the most."""
+        scene = self._scene()
+        dear = [orjson.dumps(_line(n, scene.endpoint)) for n in range(DEAR)]
+        made = scene.hub.register(dear, scene.key, some=True)
+        try:
+            reading = _reading(run_load(self._others()), "after_answer")
+        finally:
+            ends = [orjson.dumps({"op": "end", "key": f"dear-{n}"}) for n in range(DEAR)]
+            scene.hub.register(ends, scene.key, some=True)
+        return Reading(reading.value, {**reading.also, "dear": float(made), "dear_us": dear_us()})
+
+    def _run(self) -> tuple[dict[str, float], list[tuple[str, str, float, str]]]:
+        self._number += 1
+        scene, file = self._scene(), Path(self._world.data) / f"hostile-{self._number}.json"
+        others = self._others()
+        attacks = _attacks()
+        job = HostileJob(others.target, scene.key, attacks, ATTACKS_PER_S, others, str(file))
+        if not self._pace.own_hubs:
+            job = job._replace(attacks=attacks[::5], per_s=1e3)
+        figures = run_load(job)
+        if figures["lost_callbacks"] or figures["doubled"]:
+            raise LoadFailed(f"not every event of others came once: {figures}")
+        return figures, orjson.loads(file.read_bytes())
+
+    def _scene(self) -> _Scene:
+        return _scene(self._world, self._pace)
+
+    def _others(self) -> LatencyJob:
+        scene, seconds = self._scene(), self._pace.seconds
+        return LatencyJob(
+            target=scene.hub.target(STREAM),
+            bodies=[json.dumps(event) for event in fleet.events(2 * fleet.DEVICES)],
+            listen=scene.listen,
+            port=scene.hub.port,
+            rate=OTHERS_PER_S if self._pace.own_hubs else OTHERS_PER_S / 10,
+            seconds=max(seconds, PASS_S) if self._pace.own_hubs else seconds,
+            warmup_s=self._pace.warmup_s,
+        )
+
+
+def dear_us() -> float:
+    """What one of the dearest filters costs an event: microseconds of CPU time."""
+    matcher = FilterMatcher(new_matcher())
+    matcher.add(1, specs_of(parse_predicate(bombs.dearest(1))))
+    events = [event_of(event) for event in fleet.events(DEAR_EVENTS)]
+    began = time.process_time()
+    for event in events:
+        matcher.match(event)
+    return (time.process_time() - began) / DEAR_EVENTS * 1e6
+
+
+def _reading(figures: dict[str, float], name: str) -> Reading:
+    shown = {f"{name}_p50_ms": figures[f"{name}_p50_ms"], "matches_per_event": 1.0}
+    for other in ("callback", "websocket"):
+        shown[f"{other}_p99_ms"] = figures[f"{other}_p99_ms"]
+    return Reading(figures[f"{name}_p99_ms"], {**shown, "at_per_s": figures["per_s"]})
+
+
+@cache
+def _scene(world: World, pace: Pace) -> _Scene:
+    hub = world.hub("hostile", pace)
+    hub.stream(STREAM)
+    endpoint = hub.endpoint(STREAM)
+    hub.register(fleet.lines(STREAM, range(fleet.DEVICES), endpoint))
+    key = hub.new_key(CLIENT, "listen:*")
+    own = hub.endpoint(CLIENT, key)
+    listen = {"op": "listen", "listen": "bench", "stream": STREAM, "from": "now"}
+    return _Scene(hub, key, own, json.dumps(listen))
+
+
+def _line(number: int, endpoint: int) -> dict[str, Any]:
+    """Registers one of the dearest filters; what it matches is nothing, so it costs no output."""
+    return {
+        "op": "create",
+        "key": f"dear-{number}",
+        "streams": [STREAM],
+        "endpoint": endpoint,
+        "language": "predicate",
+        "filter": bombs.dearest(number),
+    }
+
+
+def _attacks() -> list[Attack]:
+    """Every one to every door, by turns."""
+    return [
+        Attack(door, bomb.name, _body(door, bomb), [*bomb.codes, *_of_door(door, bomb)])
+        for bomb in bombs.refused()
+        for door in DOORS
+    ]
+
+
+def _body(door: str, bomb: bombs.Bomb) -> str:
+    fields: dict[str, Any] = {"language": bomb.language, "filter": bomb.filter}
+    if bomb.language == "pairs":
+        fields = dict(bomb.filter)
+    if door == "listen":
+        return json.dumps({"op": "listen", "listen": bomb.name, "stream": STREAM, **fields})
+    if door == "register":
+        fields["streams"] = [STREAM]
+    if door == "dry-run":
+        fields["stream"] = STREAM
+    return json.dumps(fields)
+
+
+def _of_door(door: str, bomb: bombs.Bomb) -> list[str]:
+    """What a door says before it reads the filter: its message is too long, or too deep."""
+    if door == "listen":
+        return ["message_too_large", TOO_BIG, "too_deep"]
+    return ["body_too_large", "too_deep"]

@@ -1,0 +1,222 @@
+"""A hub of its own for a benchmark: a database on the world's server, a web process, a forwarder, a
+worker of callbacks, and one port on which whoever measures receives them. Plain.
+"""
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from eventhub.up.hub import celery_worker
+from tests.benchmarks.events import CLIENT
+from tests.benchmarks.load.jobs import Target
+from tests.benchmarks.load.start import LoadFailed
+from tests.benchmarks.workers import READY
+from tests.live_processes import MANAGE, LiveProcess, WebProcess
+
+START_S = 60.0
+POLL_S = 0.02
+BULK_PATH = "/v1/registrations/bulk"
+BULK_LINES = 1_000  # sent at once
+MB = 1_000_000
+TEMPLATE = "hubs"
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Hub:
+    """Everything through its public doors, but what is said otherwise."""
+
+    def __init__(self, name: str, env: Mapping[str, str], url: str, folder: Path) -> None:
+        """`url`: of a database that was migrated."""
+        folder.mkdir()
+        metrics = folder / "metrics"
+        metrics.mkdir()
+        self.name = name
+        self.port = _free_port()  # of the receiver, which the endpoints name
+        self.url = url
+        self.env = {
+            **env,
+            "DATABASE_URL": self.url,
+            "DATABASE_DIRECT_URL": self.url,
+            "EVENTHUB_DATA": str(folder),
+            "EVENTHUB_CALLBACK_ALLOW": "127.0.0.0/8",
+            "PROMETHEUS_MULTIPROC_DIR": str(metrics),
+        }
+        self.key = self.new_key(CLIENT, "emit:*", "listen:*", "manage:*")
+        self.web = WebProcess(f"{name}-web", self.env, folder / "web.log")
+        self.forwarder = self._process("forward", (MANAGE, "forward"), folder)
+        self.worker = self._process("worker", celery_worker(f"{name}@%h"), folder)
+
+    def start(self) -> None:
+        """All processes. Raises LoadFailed."""
+        self.web.start(wait=False)
+        self.worker.start()
+        self.forwarder.start()
+        self.web.wait_ready()
+        self._until(READY, self.worker)
+        self._until("forwarder_ready", self.forwarder)
+
+    def stop(self) -> None:
+        for process in (self.forwarder, self.worker, self.web):
+            process.stop()
+
+    def manage(self, *words: str) -> str:
+        """What `manage.py WORDS` printed. Raises LoadFailed."""
+        command = [sys.executable, MANAGE, *words]
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise LoadFailed(f"manage.py {words[0]}: {done.stderr[-1000:]}")
+        return done.stdout
+
+    def build_index(self, stream: str) -> bool:
+        """Whether the hub's command built the match index of a stream."""
+        try:
+            self.manage("index", "build", "--stream", stream)
+        except LoadFailed as error:
+            print(f"{self.name}: no index was built: {error}", file=sys.stderr)
+            return False
+        return True
+
+    def index_epoch(self, stream_id: int) -> float:
+        """Of the match index that the forwarder matches a stream from; 0: none."""
+        return self.metrics().get(f'eventhub_index_epoch{{stream="{stream_id}"}}', 0.0)
+
+    def new_key(self, client: str, *grants: str) -> str:
+        words = [word for grant in grants for word in ("--grant", grant)]
+        return self.manage("createkey", client, *words).split()[-1]
+
+    def call(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
+        """The JSON of an answer. Raises LoadFailed."""
+        headers = {"Authorization": f"Bearer {key or self.key}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        with closing(http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=60)) as opened:
+            opened.request(method, path, data, headers)
+            answer = opened.getresponse()
+            text = answer.read()
+        if answer.status >= 300:
+            raise LoadFailed(f"{method} {path}: {answer.status} {text[:400]!r}")
+        return json.loads(text) if text else None
+
+    def stream(self, name: str) -> int:
+        """A new stream; its number."""
+        self.call("PUT", f"/v1/streams/{name}", {})
+        [(found,)] = self.rows("SELECT id FROM streams WHERE name = %s", name)
+        return int(found)
+
+    def endpoint(self, path: str, key: str = "") -> int:
+        """A new endpoint at the receiver's port."""
+        url = f"http://127.0.0.1:{self.port}/{path}"
+        return int(self.call("POST", "/v1/endpoints", {"url": url}, key)["id"])
+
+    def target(self, stream: str) -> Target:
+        headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        return Target(self.web.port, f"/v1/streams/{stream}/events", headers)
+
+    def register(self, lines: Iterable[bytes], key: str = "", *, some: bool = False) -> int:
+        """Make registrations by the bulk door; how many. Raises LoadFailed, if not all are made and
+        `some` are not enough.
+        """
+        with closing(http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=120)) as opened:
+            headers = {
+                "Authorization": f"Bearer {key or self.key}",
+                "Content-Type": "application/x-ndjson",
+                "Transfer-Encoding": "chunked",
+            }
+            opened.request("POST", BULK_PATH, _pieces(lines), headers, encode_chunked=True)
+            told = [json.loads(line) for line in opened.getresponse().read().splitlines()]
+        if not told or not told[-1].get("done") or (told[-1]["refused"] and not some):
+            raise LoadFailed(f"bulk: {told[:2]} ... {told[-1:]}")
+        return int(told[-1]["created"])
+
+    def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
+        """From the database itself."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(query.encode(), args)
+            return cursor.fetchall() if cursor.description else []
+
+    def metrics(self) -> dict[str, float]:
+        """Of all processes of the hub, by name and labels as they are shown."""
+        with _DIRECT.open(f"{self.web.url}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
+    def forwarder_mb(self) -> float:
+        """Its own memory, without what it shares with others."""
+        return float(psutil.Process(self.forwarder.pid).memory_full_info().uss / MB)
+
+    def settled(self, stream_id: int) -> bool:
+        """Whether all events of a stream are matched and all that is owed was delivered."""
+        return settled(self.url, stream_id)
+
+    def _process(self, name: str, argv: tuple[str, ...], folder: Path) -> LiveProcess:
+        return LiveProcess(f"{self.name}-{name}", argv, self.env, folder / f"{name}.log")
+
+    def _until(self, word: str, process: LiveProcess) -> None:
+        until = time.monotonic() + START_S
+        while word not in process.log():
+            if time.monotonic() > until or not process.running:
+                raise LoadFailed(f"{process.name} is not ready: {process.log()[-1000:]}")
+            time.sleep(POLL_S)
+
+
+def settled(url: str, stream_id: int) -> bool:
+    """Whether all events of a stream are matched and all that is owed from it was delivered."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(
+            "SELECT COALESCE((SELECT f.sequence FROM forwarding f WHERE f.stream_id = h.stream_id),"
+            "                0) >= h.sequence"
+            "   AND NOT EXISTS (SELECT FROM deliveries WHERE state = 'pending')"
+            "  FROM heads h WHERE h.stream_id = %s",
+            (stream_id,),
+        ).fetchone()
+    return bool(row is not None and row[0])
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterable[bytes]:
+    waiting: list[bytes] = []
+    for line in lines:
+        waiting.append(line)
+        if len(waiting) == BULK_LINES:
+            yield b"\n".join(waiting) + b"\n"
+            waiting = []
+    if waiting:
+        yield b"\n".join(waiting) + b"\n"
+
+
+def migrated(env: Mapping[str, str]) -> str:
+    """The name of a database from which those of hubs are copied."""
+    with psycopg.connect(env["DATABASE_URL"], autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    url = make_conninfo(env["DATABASE_URL"], dbname=TEMPLATE)
+    own = {**env, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
+    words = [sys.executable, MANAGE, "boot", "--migrate", "-v", "0"]
+    subprocess.run(words, env=own, stdout=subprocess.DEVNULL, check=True)
+    return TEMPLATE
+
+
+def copied(server: str, template: str, name: str) -> str:
+    """The URL of a new database."""
+    words = map(sql.Identifier, (f"hub_{name}", template))
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*words))
+    return make_conninfo(server, dbname=f"hub_{name}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,206 @@
+"""`python -m tests.benchmarks.swapping WORK`: one thread matches events that are due at a steady
+rate, as a forwarder does, while indexes are opened in another one and taken between two events, or
+built by another process; prints figures as JSON. Runs in a process of its own.
+"""
+
+import gc
+import json
+import subprocess
+import sys
+import tempfile
+from array import array
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from time import perf_counter_ns
+from typing import NamedTuple
+
+import orjson
+
+from delivery.forward.based import Based
+from delivery.forward.interest import Interest
+from registrations.catalog import Version
+from registrations.index.epoch import Known, open_epoch
+from registrations.index.facts import COLUMNS, NEVER_ENDS, Facts
+from registrations.lang.languages import parse
+from registrations.match.base.builder import Entry, Plan, build
+from registrations.match.spec import Specs, specs_of
+from tests.benchmarks import fleet
+from tests.benchmarks.load.http import percentiles_ms
+from tests.benchmarks.matching import event_of
+
+PER_S = 5_000
+SWAP_PAUSE_NS = 250_000_000  # in life a minute
+BEHIND_NS_MAX = 100_000_000  # a machine that is too busy would never come to the end
+EVENTS = 2_000
+CHANGED = 10_000  # since the index was built, in ten seconds: as many are new, as many have ended
+SEED = 20_261_124
+SECOND_NS = 1_000_000_000
+SEQUENCE = 100  # of all events
+
+
+class Work(NamedTuple):
+    """`what`: build, calm (nothing beside), builds (another process builds an index, again and
+    again) or swaps (this, and indexes are taken). `root`: of the index.
+    """
+
+    what: str
+    root: str
+    registrations: int
+    seconds: float
+
+
+class Taking:
+    """Indexes that are opened in a thread and taken by who matches, a step between two events."""
+
+    def __init__(self, interest: Interest, work: Work, ended: dict[int, int]) -> None:
+        self._interest = interest
+        self._root = Path(work.root)
+        self._ended = ended
+        self._next_ns = perf_counter_ns() if work.what == "swaps" else None
+        self._thread = ThreadPoolExecutor(1)
+        self._opening: Future[tuple[Based, Known]] | None = None
+        self._steps: Iterator[None] | None = None
+        self.swaps = 0
+        self.step_max_us = 0.0
+
+    @property
+    def is_never(self) -> bool:
+        """No index is ever taken."""
+        return self._next_ns is None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._opening is not None or self._steps is not None
+
+    def look(self, now_ns: int) -> None:
+        """Between two events: whoever matches waits for it."""
+        if self._steps is not None:
+            self._step()
+        elif self._opening is not None:
+            if self._opening.done():
+                self._steps = self._interest.swap(*self._opening.result(), self._ended)
+                self._opening = None
+        elif self._next_ns is not None and now_ns >= self._next_ns:
+            self._interest.watch()
+            ids = [*self._interest.in_memory(), *self._ended]
+            self._opening = self._thread.submit(_opened, self._root, ids)
+
+    def _step(self) -> None:
+        assert self._steps is not None
+        began_ns = perf_counter_ns()
+        if next(self._steps, self) is self:
+            self._steps = None
+            self.swaps += 1
+            self._next_ns = perf_counter_ns() + SWAP_PAUSE_NS
+        self.step_max_us = max(self.step_max_us, (perf_counter_ns() - began_ns) / 1e3)
+
+
+class Took(NamedTuple):
+    """Nanoseconds: of matching one event, and from when it was due to when it was matched."""
+
+    matching: "array[int]"
+    since_due: "array[int]"
+    matches: list[int]
+
+
+def _opened(root: Path, ids: list[int]) -> tuple[Based, Known]:
+    epoch = open_epoch(root)
+    return Based(epoch, {}), epoch.known(ids)
+
+
+def specs(number: int) -> Specs:
+    asked = dict(fleet.filter_of(number))
+    language = asked.pop("language", "pairs")
+    return specs_of(parse(language, asked if language == "pairs" else asked["filter"]).node)
+
+
+def built(work: Work) -> dict[str, float]:
+    facts = Facts(stream=2, history="bench", after=0, head=0, xmin=0)
+    columns = {**dict.fromkeys(COLUMNS, 0), "endpoint": 1, "until": NEVER_ENDS}
+    entries = (
+        Entry(number, specs(number), {**columns, "registration": number})
+        for number in range(work.registrations)
+    )
+    plan = Plan(built_through_sequence=0, facts=facts.stored(), extra=COLUMNS)
+    return {"bytes": build(Path(work.root), entries, plan).bytes}
+
+
+def run(work: Work) -> dict[str, float]:
+    """Of swaps only what was matched while one was under way counts."""
+    if work.what == "build":
+        return built(work)
+    interest, ended = filled(work)
+    events = [orjson.dumps(event) for event in fleet.events(EVENTS)]
+    for event in events:  # pages are read once
+        interest.owed(event_of(event), SEQUENCE)
+    gc.collect()
+    gc.freeze()
+    taking = Taking(interest, work, ended)
+    with building(work) if work.what != "calm" else _nothing():
+        took = paced(interest, events, taking, work.seconds)
+    found = {f"{name[:3]}_us": value * 1e3 for name, value in percentiles_ms(took.matching).items()}
+    for name, value in percentiles_ms(took.since_due).items():
+        found[f"since_due_{name[:3]}_us"] = value * 1e3
+    found["matches_per_event"] = sum(took.matches) / max(len(took.matches), 1)
+    if work.what == "swaps":
+        found |= {"swaps": float(taking.swaps), "step_max_us": taking.step_max_us}
+    return found
+
+
+def filled(work: Work) -> tuple[Interest, dict[int, int]]:
+    """An interest over the index, with what changed since; and which versions ended."""
+    interest, changed = Interest(0), min(CHANGED, work.registrations // 10)
+    based, _ = _opened(Path(work.root), [])
+    interest.based = based
+    numbers = range(work.registrations, work.registrations + changed)
+    interest.take(Version(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
+    leaving = Random(SEED).sample(range(fleet.DEVICES, work.registrations), changed)
+    return interest, dict.fromkeys(leaving, SEQUENCE // 2)
+
+
+def paced(interest: Interest, events: list[bytes], taking: Taking, seconds: float) -> Took:
+    """This thread never sleeps, so what wakes it late does not count. What is behind a step of a
+    swap in the queue waits for it, which `since_due` shows.
+    """
+    took, due_ns, at = Took(array("q"), array("q"), []), perf_counter_ns(), 0
+    until_ns = due_ns + int(seconds * SECOND_NS)
+    while due_ns < until_ns or (taking.is_busy and not taking.swaps):
+        taking.look(perf_counter_ns())
+        while perf_counter_ns() < due_ns:
+            pass
+        began_ns = perf_counter_ns()
+        owed = interest.owed(event_of(events[at % len(events)]), SEQUENCE)
+        ended_ns = perf_counter_ns()
+        if taking.is_busy or taking.is_never:
+            took.matching.append(ended_ns - began_ns)
+            took.since_due.append(ended_ns - due_ns)
+            took.matches.append(sum(map(len, owed.endpoints.values())))
+        at += 1
+        due_ns = max(due_ns + SECOND_NS // PER_S, ended_ns - BEHIND_NS_MAX)
+    return took
+
+
+@contextmanager
+def building(work: Work) -> Iterator[None]:
+    """Another process that builds an index of as many registrations, elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="eventhub-bench-") as folder:
+        words = json.dumps(work._replace(what="build", root=folder))
+        command = [sys.executable, "-m", "tests.benchmarks.swapping", words]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(Work(*json.loads(sys.argv[1])))))

@@ -1,0 +1,172 @@
+"""The closure of a stream with many registrations: added to when more come, made anew beside that,
+and everything while it is not known; never less than is wanted.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+
+from eventhub import limits
+from eventhub.event.envelope import Event
+from eventhub.eventlog.log import Log
+from registrations.closure import live
+from registrations.closure.live import Closures, Demand
+from registrations.closure.stored import Asked
+from registrations.closure.union import EVERYTHING
+from registrations.feed import Feed
+from tests.live import LiveZone
+
+
+@asynccontextmanager
+async def opened(zone: LiveZone) -> AsyncIterator[Callable[..., Any]]:
+    """The closure of the stream `log`, in this process, for everybody or an audience."""
+    zone.create_stream("log")
+    [(id,)] = zone.hub.sql(
+        "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
+        " WHERE z.name = %s AND s.name = 'log'",
+        zone.name,
+    )
+    async with Log.open(database_url=zone.hub.database_url) as log:
+        feed = Feed(log)
+        closures = Closures(log, feed)
+        following = asyncio.create_task(feed.run())
+        try:
+            yield lambda *audience: closures.current(Asked(id, audience or None))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """What is many, and what is much, is little here."""
+    for name, value in (("FILTERS_MAX", 3), ("PIECE", 4), ("NEWS_MAX", 4), ("AGAIN_S", 3_600.0)):
+        monkeypatch.setattr(limits, f"CLOSURE_{name}", value)
+    return monkeypatch
+
+
+def device(number: int, **more: Any) -> dict[str, Any]:
+    return {"streams": ["log"], "attributes": {"device": f"d{number}"}, **more}
+
+
+def wants(demand: Demand, number: int) -> bool:
+    return demand.closure.matches(Event("a", "b", {"device": f"d{number}"}))
+
+
+def end(zone: LiveZone, id: int) -> None:
+    assert zone.hub.call("DELETE", f"/v1/registrations/{id}", key=zone.admin).status == 204
+
+
+async def without(current: Callable[[], Any], number: int) -> Demand:
+    """The first that does not want the device any more."""
+    async with asyncio.timeout(20):
+        while True:
+            found: Demand = await current()
+            if not wants(found, number):
+                return found
+            await asyncio.sleep(0.01)
+
+
+async def test_what_comes_is_in_it_at_once_and_what_ends_goes_later(
+    zone: LiveZone, small: pytest.MonkeyPatch
+) -> None:
+    hub = zone.hub
+    async with opened(zone) as current:
+        made = zone.register(*map(device, range(9)))
+        first = await current()
+        assert [wants(first, n) for n in (0, 8, 9)] == [True, True, False]
+        zone.register(device(9))
+        end(zone, made[0]["id"])
+        second = await current()
+        assert [wants(second, n) for n in (0, 8, 9, 10)] == [True, True, True, False]
+        assert (await current()).made == second.made, "nothing changed"
+
+        group = hub.call(
+            "POST", "/v1/registration-groups", {"name": "g", "suspended": True}, key=zone.admin
+        ).json
+        zone.register(*(device(n, group="g") for n in (11, 12)))
+        assert not wants(await current(), 11)
+        path = f"/v1/registration-groups/{group['id']}"
+        assert hub.call("PATCH", path, {"suspended": False}, key=zone.admin).status == 200
+        third = await current()
+        assert [wants(third, n) for n in (11, 12, 13)] == [True, True, False]
+
+        zone.register(*map(device, range(20, 29)))  # more than are added
+        much = await current()
+        assert much.closure == EVERYTHING, "it was made a moment ago"
+        assert wants(much, 28)
+
+
+async def test_it_is_made_anew_beside_the_one_that_there_is(
+    zone: LiveZone, small: pytest.MonkeyPatch
+) -> None:
+    small.setattr(limits, "CLOSURE_AGAIN_S", 0.0)
+    small.setattr(limits, "CLOSURE_AGAIN_SHARE", 0.0)
+    async with opened(zone) as current:
+        made = zone.register(*map(device, range(9)))
+        assert wants(await current(), 0)
+        end(zone, made[0]["id"])
+
+        await without(current, 0)
+        small.setattr(limits, "CLOSURE_WAIT_S", 0.0)
+        zone.register(*map(device, range(20, 29)))
+        assert (await current()).closure == EVERYTHING, "nobody waits for it"
+        assert wants(await without(current, 29), 28)
+
+
+async def test_nothing_that_was_answered_is_missing_whenever_one_asks(
+    zone: LiveZone, small: pytest.MonkeyPatch
+) -> None:
+    small.setattr(limits, "CLOSURE_AGAIN_S", 0.0)
+    random = Random(4)
+    there: dict[int, int] = {}  # tickets, by device
+    exact = 0
+
+    async def ask(current: Callable[[], Any]) -> None:
+        nonlocal exact
+        known = set(there)
+        found = await current()
+        exact += not found.closure.widened
+        assert all(wants(found, n) for n in known & set(there)), known
+
+    async with opened(zone) as current:
+        for turn in range(25):
+            asking = [asyncio.create_task(ask(current)) for _ in range(2)]
+            if there and random.random() < 0.4:
+                gone = random.choice(list(there))
+                await asyncio.to_thread(end, zone, there.pop(gone))
+            else:
+                new = [turn * 10 + n for n in range(random.randrange(1, 7))]
+                made = await asyncio.to_thread(zone.register, *map(device, new))
+                there.update(zip(new, (one["id"] for one in made), strict=True))
+            await ask(current)
+            await asyncio.gather(*asking)
+    assert exact > 5
+
+
+async def test_after_a_dear_one_for_an_audience_others_are_everything(
+    zone: LiveZone, small: pytest.MonkeyPatch
+) -> None:
+    async with opened(zone) as current:
+        zone.register(device(1))
+        first = await current("a")
+        assert (await current("b")).closure == first.closure, "it was not dear"
+        small.setattr(limits, "CLOSURE_DEAR_S", 0.0)
+        small.setattr(limits, "CLOSURE_AGAIN_SHARE", 1e6)
+        await current("c")
+        assert (await current("d")).closure == EVERYTHING
+        assert (await current("a")).closure == first.closure, "it is known"
+        assert wants(await current(), 1)
+        assert not wants(await current(), 2)
+
+
+async def test_a_change_that_is_not_heard_is_seen_by_the_test(
+    zone: LiveZone, small: pytest.MonkeyPatch
+) -> None:
+    small.setattr(live._Kept, "touch", lambda self, barriers: None)
+    with pytest.raises(AssertionError):
+        await test_nothing_that_was_answered_is_missing_whenever_one_asks(zone, small)

@@ -1,0 +1,302 @@
+"""A forwarder that stands on a match index: nothing that changed before, while or after it was
+built is missed or doubled, and what may not be used is not.
+"""
+
+import asyncio
+import shutil
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from prometheus_client import REGISTRY
+
+from delivery.forward.interest import Interest
+from delivery.forward.interests import Interests
+from delivery.forward.leases import Lease
+from delivery.forward.zone import Zones
+from eventhub.access.groups import Groups
+from eventhub.event.envelope import Event
+from eventhub.eventlog.continuity import roll_all
+from eventhub.eventlog.log import Log
+from eventhub.types.book import Book
+from registrations.feed import Feed
+from registrations.index.build import build_stream
+from registrations.index.place import index_root
+from registrations.index.state import state_of
+from registrations.match.base.manifest import (
+    Manifest,
+    write_manifest,
+)
+from registrations.match.base.shard import Shard
+from tests.integration.forward_world import (
+    ForwardProcess,
+    World,
+    eventually,
+    place,
+    world_database,
+)
+from tests.integration.test_forward_exact import CUT, change_at_random, emit_at_random, owed
+
+world = pytest.fixture(scope="module")(world_database)
+EVENT = Event("d", "a", {})
+
+
+@pytest.fixture
+async def interests(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
+    """Nothing applies changes or looks for indexes by itself here."""
+    async with Log.open(database_url=world.url) as log:
+        feed = Feed(log)
+        task = asyncio.create_task(feed.run())
+        await feed.confirm()
+        yield Interests(log, feed, Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def connection(world: World) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(world.url, autocommit=True) as connection:
+        yield connection
+
+
+def tickets(interest: Interest, sequence: int, endpoint: int) -> list[int]:
+    return interest.owed(EVENT, sequence).endpoints.get(endpoint, [])
+
+
+def refused(reason: str) -> float:
+    return REGISTRY.get_sample_value("eventhub_index_refused_total", {"reason": reason}) or 0.0
+
+
+async def opened(interests: Interests, stream_id: int, passed: int = 0, epoch: int = 1) -> Interest:
+    """The stream's interest, of a lease that is new."""
+    lease = Lease(stream_id, epoch)
+    await interests.open(lease, passed)
+    return await interests.current(lease)
+
+
+async def swap(interests: Interests, stream_id: int, epoch: int = 1) -> None:
+    """The look that `follow_indexes` takes each second."""
+    lease = Lease(stream_id, epoch)
+    await interests._swap(lease, interests._kept[lease])
+
+
+# --- what changes when ---
+
+
+async def test_only_what_changed_since_is_loaded_also_of_a_transaction_that_was_open(
+    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """Its number and its barrier are older than what the index has, and it is committed later."""
+    stream_id, group = world.stream(), world.group()
+    [endpoint] = world.endpoints()
+    gone, ends, _ = made = world.register(stream_id, [endpoint] * 3)
+    asleep = world.register(stream_id, [endpoint], group=group)
+    world.emit(stream_id, "a")
+    world.change(gone, stream_id, None)
+    place(world, stream_id, 1)
+    late = world.begin()
+    made += world.register(stream_id, [endpoint])
+    manifest = build_stream(connection, tmp_path, stream_id)
+    assert (manifest.ids, manifest.facts["after"]) == (4, 1), "what has ended and passed is out"
+    made += [late.register(stream_id, endpoint)]
+    world.change(ends, stream_id, None)
+    world.suspend(group, [stream_id])
+
+    interest = await opened(interests, stream_id, 1)
+    assert interest.sizes == (4, 1, 1)
+    assert tickets(interest, 2, endpoint) == [id for id in sorted(made) if id not in (gone, ends)]
+    world.suspend(group, [stream_id], resume=True)
+    world.emit(stream_id, "a")
+    await interests.current(Lease(stream_id, 1))
+    assert tickets(interest, 2, endpoint) == [
+        id for id in sorted([*made, *asleep]) if id not in (gone, ends)
+    ]
+
+
+async def test_a_newer_index_takes_over_what_changed_while_it_was_built(
+    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """Ends that have been passed are forgotten by then, and not by the new index's snapshot."""
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    first = world.register(stream_id, [endpoint] * 5)
+    interest = await opened(interests, stream_id)
+    assert interest.sizes == (0, 5, 0)
+    build_stream(connection, tmp_path, stream_id)
+    world.change(first[0], stream_id, None)
+    world.emit(stream_id, "a")
+    await interests.current(Lease(stream_id, 1))
+    interest.advance(1)
+    assert interest.sizes == (0, 4, 0)
+    new = world.register(stream_id, [endpoint])
+    await interests.current(Lease(stream_id, 1))
+    await swap(interests, stream_id)
+    assert interest.sizes == (5, 1, 1)
+    assert tickets(interest, 2, endpoint) == first[1:] + new
+    place(world, stream_id, 1)
+    build_stream(connection, tmp_path, stream_id)
+    await swap(interests, stream_id)
+    assert interest.sizes == (5, 0, 0)
+    assert tickets(interest, 2, endpoint) == first[1:] + new
+    assert await opened(interests, stream_id, 1) is interest
+    # an older one, put back from a backup of the folder
+    epochs = sorted(index_root(tmp_path, stream_id).glob("epoch-*/manifest.json"))
+    shutil.copy(epochs[0], index_root(tmp_path, stream_id) / "manifest.json")
+    before = refused("older")
+    await swap(interests, stream_id)
+    assert refused("older") == before + 1
+    assert tickets(interest, 2, endpoint) == first[1:] + new
+
+
+async def test_another_strategy_has_all_in_memory_and_an_indexed_one_takes_the_index_again(
+    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    made = world.register(stream_id, [endpoint] * 3)
+    build_stream(connection, tmp_path, stream_id)
+    for strategy, sizes in (("index", (3, 0, 0)), ("compile", (0, 3, 0)), ("auto", (3, 0, 0))):
+        world.sql("UPDATE streams SET matching = %s WHERE id = %s", strategy, stream_id)
+        await opened(interests, stream_id)
+        await interests._rebuild()
+        await swap(interests, stream_id)
+        interest = await interests.current(Lease(stream_id, 1))
+        assert (interest.matching.strategy, interest.sizes) == (strategy, sizes)
+        assert tickets(interest, 1, endpoint) == made
+
+
+# --- what may not be used ---
+
+
+def mend(manifest: Manifest, root: Path, **facts: Any) -> None:
+    """The same epoch with other facts, properly sealed."""
+    changed = manifest._replace(facts={**manifest.facts, **facts})
+    write_manifest(root / manifest.folder, changed, durable=False)
+    write_manifest(root, changed, durable=False)
+
+
+async def test_an_index_that_may_not_be_used_is_not_and_the_tables_have_it_all(
+    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    made = world.register(stream_id, [endpoint] * 3)
+    root = index_root(tmp_path, stream_id)
+    leases = iter(range(1, 100))
+
+    async def refuses(reason: str) -> None:
+        before, lease = refused(reason), next(leases)
+        interest = await opened(interests, stream_id, epoch=lease)
+        assert interest.sizes == (0, 3, 0)
+        assert refused(reason) == before + 1
+        assert tickets(interest, 1, endpoint) == made
+        interests.close(Lease(stream_id, lease))
+
+    manifest = build_stream(connection, tmp_path, stream_id)
+    assert (await opened(interests, stream_id, epoch=next(leases))).sizes == (3, 0, 0)
+    mend(manifest, root, stream=stream_id + 1)
+    await refuses("stream")
+    mend(manifest, root, after=1)
+    await refuses("after")
+    mend(manifest._replace(built_through_sequence=10**9), root)
+    await refuses("future")
+    mend(manifest, root, form=99)
+    await refuses("damaged")
+    (root / "manifest.json").write_text("{}")
+    await refuses("damaged")
+    mend(manifest, root)
+    [part] = (root / manifest.folder).glob("*.idx")
+    bytes = part.read_bytes()
+    part.write_bytes(bytes[:-64])
+    await refuses("damaged")
+    part.write_bytes(bytes)
+    roll_all(connection)  # `manage.py restored`
+    await refuses("history")
+    build_stream(connection, tmp_path, stream_id)
+    assert (await opened(interests, stream_id, epoch=next(leases))).sizes == (3, 0, 0)
+
+
+async def test_an_index_whose_damage_shows_while_matching_stops_nothing(
+    world: World, tmp_path: Path, start: Callable[[], ForwardProcess]
+) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    made = world.register(stream_id, [endpoint] * 3)
+    place(world, stream_id, 0)
+    with psycopg.connect(world.url, autocommit=True) as connection:
+        build_stream(connection, tmp_path, stream_id)
+        root = index_root(tmp_path, stream_id)
+        [part] = root.glob("epoch-*/*.idx")
+        section = Shard(part).sections["dense_at"]
+        with part.open("r+b") as file:
+            file.seek(section.offset)
+            file.write(b"\x7f" * section.length)
+        running = start()
+        eventually(lambda: "how=opened" in running.log(), "the index is opened")
+        world.emit(stream_id, "a")
+        eventually(lambda: world.deliveries(stream_id) == [(1, endpoint, made)], "it is owed")
+        assert "index_refused" in running.log()
+        assert "reason=damaged" in running.log()
+        assert state_of(connection, tmp_path, stream_id).epoch is None
+        build_stream(connection, tmp_path, stream_id)
+        eventually(lambda: "how=swapped" in running.log(), "the next one is taken")
+        world.emit(stream_id, "a")
+        expected = [(1, endpoint, made), (2, endpoint, made)]
+        eventually(lambda: world.deliveries(stream_id) == expected, "it is owed")
+
+
+@pytest.fixture
+def start(world: World, tmp_path: Path) -> Iterator[Callable[[], ForwardProcess]]:
+    started: list[ForwardProcess] = []
+
+    def one_more() -> ForwardProcess:
+        process = ForwardProcess(world, tmp_path / f"forward-{len(started)}.log").wait_ready()
+        started.append(process)
+        return process
+
+    yield one_more
+    for process in started:
+        process.stop()
+
+
+def test_indexes_come_while_registrations_change_events_flow_and_forwarders_die(
+    world: World, start: Callable[[], ForwardProcess], tmp_path: Path
+) -> None:
+    stream_id = world.stream(segment_events_max=100)
+    first = start()
+    done = threading.Event()
+    built: list[int] = []
+
+    def build_on() -> None:
+        with psycopg.connect(world.url, autocommit=True) as connection:
+            while not done.is_set():
+                built.append(build_stream(connection, tmp_path, stream_id).epoch)
+                done.wait(0.3)
+
+    threads = [
+        threading.Thread(target=change_at_random, args=(world, stream_id, done)),
+        threading.Thread(target=build_on),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        emit_at_random(world, stream_id, 150)
+        eventually(lambda: "how=swapped" in first.log(), "an index is taken")
+        first.kill()
+        second = start()
+        emit_at_random(world, stream_id, 100)
+        world.sql(CUT)
+        emit_at_random(world, stream_id, 100)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    eventually(lambda: world.passed(stream_id) == 350, "all is matched")
+    expected = owed(world, stream_id)
+    assert len({row[0] for row in expected}) > 150
+    assert world.deliveries(stream_id) == expected
+    assert len(built) > 3
+    assert "how=opened" in second.log()

@@ -1,0 +1,203 @@
+"""The worker's job: builds what is asked for in a process of its own, which may end in any way."""
+
+import fcntl
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from eventhub import limits
+from eventhub.celery import app
+from eventhub.clock import SystemClock
+from eventhub.eventlog.database import blocking
+from eventhub.schedule import TIMETABLE
+from eventhub.up.guardian import descendants
+from registrations.building import rows
+from registrations.building.job import IndexJob
+from registrations.building.run import Order, build
+from registrations.building.turn import turn
+from registrations.index.place import index_root
+from registrations.match.base.manifest import Manifest, read_manifest
+from tests.integration.forward_world import World, eventually, world_database
+
+world = pytest.fixture(scope="module")(world_database)
+
+
+@pytest.fixture(autouse=True)
+def data(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder; and the environment that the builder's process gets."""
+    monkeypatch.setenv("DATABASE_URL", world.url)
+    monkeypatch.delenv("DATABASE_DIRECT_URL", raising=False)
+    monkeypatch.setenv("EVENTHUB_DATA", str(tmp_path))
+    return tmp_path
+
+
+def asked_stream(world: World, registrations: int = 3) -> int:
+    """A stream of which somebody asked for an index."""
+    stream_id = world.stream(matching="index")
+    world.register(stream_id, world.endpoints(registrations), "a")
+    ask(world, stream_id)
+    return stream_id
+
+
+def ask(world: World, stream_id: int) -> None:
+    with blocking(world.url, name="test") as connection:
+        rows.ask(connection, stream_id)
+
+
+def noted(world: World, stream_id: int) -> rows.Build:
+    with blocking(world.url, name="test") as connection:
+        return rows.builds(connection, [stream_id])[stream_id]
+
+
+def run(world: World, data: Path) -> None:
+    IndexJob(SystemClock()).run(world.url, data)
+
+
+def epoch(data: Path, stream_id: int) -> Manifest:
+    return read_manifest(index_root(data, stream_id))
+
+
+def outcomes(outcome: str) -> float:
+    return REGISTRY.get_sample_value("eventhub_index_builds_total", {"outcome": outcome}) or 0.0
+
+
+@contextmanager
+def held_up(data: Path, stream_id: int) -> Iterator[None]:
+    """A builder that has begun comes no further: something else has the lock of the folder."""
+    root = index_root(data, stream_id)
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def building(world: World, data: Path, stream_id: int, job: IndexJob) -> Iterator[int]:
+    """The job at work on the stream and held up; the number of the builder's process."""
+    with held_up(data, stream_id):
+        thread = threading.Thread(target=job.run, args=(world.url, data))
+        thread.start()
+        eventually(lambda: noted(world, stream_id).state == "building", "a builder")
+        [pid] = [pid for pid in descendants(os.getpid()) if _builds(pid, stream_id)]
+        yield pid
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def _builds(pid: int, stream_id: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except FileNotFoundError:
+        return False
+    return words[1:4] == [b"-m", b"registrations.building", str(stream_id).encode()]
+
+
+def test_what_is_asked_for_is_built_and_counted_also_after_one_that_fails(
+    world: World, data: Path
+) -> None:
+    before = outcomes("built"), outcomes("internal")
+    bad, good, other = asked_stream(world), asked_stream(world, 5), world.stream()
+    (index_root(data, bad) / "manifest.json.part").mkdir(parents=True)
+    run(world, data)
+    assert (outcomes("built") - before[0], outcomes("internal") - before[1]) == (1, 1)
+    assert (epoch(data, good).epoch, epoch(data, good).ids) == (1, 5)
+    found = noted(world, good)
+    assert (found.state, found.asked_at_us, found.done) == ("built", None, 5)
+    found = noted(world, bad)
+    assert (found.state, found.asked_at_us, found.reason) == ("failed", None, "internal")
+    assert "manifest.json.part" in found.detail
+    assert not index_root(data, other).exists(), "nobody asked for it, and it is not due"
+
+
+def test_a_builder_that_is_killed_leaves_what_was_there_and_is_tried_again_later(
+    world: World, data: Path
+) -> None:
+    stream_id = asked_stream(world)
+    build(Order(world.url, data, stream_id))
+    for number, reason in ((signal.SIGKILL, "process"), (signal.SIGALRM, "too_long")):
+        ask(world, stream_id)
+        before = outcomes(reason)
+        with building(world, data, stream_id, IndexJob(SystemClock())) as pid:
+            niceness = os.getpriority(os.PRIO_PROCESS, pid)
+            assert niceness == limits.INDEX_BUILD_NICENESS, "it would take who matches his cores"
+            os.kill(pid, number)
+        assert epoch(data, stream_id).epoch == 1
+        assert (noted(world, stream_id).state, noted(world, stream_id).reason) == ("failed", reason)
+        assert outcomes(reason) - before == 1
+    with blocking(world.url, name="test") as connection:
+        assert stream_id in rows.later(connection)
+        connection.execute(
+            "UPDATE index_builds SET asked_at = now() WHERE stream_id = %s", (stream_id,)
+        )
+    run(world, data)
+    assert epoch(data, stream_id).epoch == 1, "it was not to be tried before its time"
+    ask(world, stream_id)
+    run(world, data)
+    assert epoch(data, stream_id).epoch == 2, "who asks is not made to wait"
+
+
+def test_a_job_that_is_told_to_stop_ends_its_builder_and_counts_no_failure(
+    world: World, data: Path
+) -> None:
+    stream_id = asked_stream(world)
+    before = outcomes("process")
+    job = IndexJob(SystemClock())
+    with building(world, data, stream_id, job):
+        job.stop()
+    assert outcomes("process") == before
+    assert noted(world, stream_id).asked_at_us is not None
+    assert noted(world, stream_id).reason == "", "who stops it knows why"
+    job.run(world.url, data)
+    assert not (index_root(data, stream_id) / "manifest.json").exists()
+
+
+def test_one_builder_is_at_work_at_a_time(world: World, data: Path) -> None:
+    stream_id = asked_stream(world)
+    with turn(data, wait=True) as ours:
+        assert ours
+        run(world, data)
+        assert noted(world, stream_id).begun_at_us is None
+        with turn(data, wait=False) as free:
+            assert not free
+
+
+def test_who_asks_while_a_build_is_under_way_gets_another_one(world: World, data: Path) -> None:
+    stream_id = asked_stream(world)
+    with blocking(world.url, name="test") as connection:
+        rows.begin(connection, stream_id, 3)
+        assert noted(world, stream_id).state == "building"
+        connection.execute(
+            "UPDATE index_builds SET asked_at = NULL WHERE stream_id = %s", (stream_id,)
+        )
+        rows.ask(connection, stream_id)
+        rows.complete(connection, stream_id, 3)
+        assert stream_id in rows.asked(connection)
+        rows.begin(connection, stream_id, 3)
+        rows.complete(connection, stream_id, 3)
+        assert stream_id not in rows.asked(connection)
+
+
+def test_a_builder_that_was_not_heard_for_long_is_taken_for_gone(world: World, data: Path) -> None:
+    stream_id = world.stream()
+    with blocking(world.url, name="test") as connection:
+        rows.begin(connection, stream_id, 0)
+        connection.execute(
+            "UPDATE index_builds SET heard_at = now() - interval '1 minute' WHERE stream_id = %s",
+            (stream_id,),
+        )
+        assert noted(world, stream_id).state == "interrupted"
+        assert stream_id in rows.noted(connection)
+
+
+def test_a_database_that_is_away_is_no_error(data: Path) -> None:
+    IndexJob(SystemClock()).run("postgresql://127.0.0.1:1/none", data)
+
+
+def test_the_timetable_starts_it() -> None:
+    assert TIMETABLE["build-indexes"]["task"] in app.tasks

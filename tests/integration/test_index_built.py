@@ -1,0 +1,141 @@
+"""Match indexes of streams as they are built: on from the one before, verified, and when due."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from eventhub import limits
+from registrations.index.build import build_stream
+from registrations.index.errors import IndexNotTaken
+from registrations.index.place import index_root
+from registrations.index.state import IndexState, due_streams, state_of
+from registrations.index.verify import verify_stream
+from registrations.match.base.builder import Plan, build
+from registrations.match.base.manifest import (
+    folder_of,
+    read_manifest,
+)
+from tests.integration.forward_world import World, place, world_database
+
+world = pytest.fixture(scope="module")(world_database)
+
+
+@pytest.fixture
+def connection(world: World) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(world.url, autocommit=True) as connection:
+        yield connection
+
+
+def files(root: Path, epoch: int) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (root / folder_of(epoch)).glob("*.idx")}
+
+
+def change_some(world: World, stream_id: int, endpoint: int, seed: int) -> None:
+    chance = random.Random(seed)
+    live = world.register(stream_id, [endpoint] * 20, "a")
+    live += world.register(stream_id, [endpoint] * 20)
+    for ticket in chance.sample(live, 15):
+        world.change(ticket, stream_id, chance.choice(("a", "b", None)))
+        if chance.random() < 0.3:
+            world.emit(stream_id, "a")
+
+
+def test_an_index_built_on_from_the_one_before_has_the_same_bytes(
+    world: World, connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    stream_id, elsewhere = world.stream(), world.stream()
+    [endpoint] = world.endpoints()
+    one, other = tmp_path / "one", tmp_path / "other"
+    for seed in range(4):
+        change_some(world, stream_id, endpoint, seed)
+        change_some(world, elsewhere, endpoint, seed)
+        place(world, stream_id, seed)
+        stages: list[str] = []
+        first = build_stream(
+            connection, one, stream_id, progress=lambda at, said=stages: said.append(at.stage)
+        )
+        second = build_stream(connection, other, stream_id, full=True)
+        assert (first.ids, first.parts) == (second.ids, second.parts)
+        assert files(index_root(one, stream_id), first.epoch) == files(
+            index_root(other, stream_id), second.epoch
+        )
+        assert stages[-4:] == ["written", "sealed", "published", "cleaned"]
+        assert verify_stream(connection, one, stream_id) == []
+    assert first.ids > 100
+    assert first.facts["after"] == 3
+    with pytest.raises(IndexNotTaken):
+        build_stream(connection, one, 1)
+    with pytest.raises(IndexNotTaken):
+        build_stream(connection, one, world.stream(durability="transient"))
+
+
+def test_a_verification_names_the_registrations_that_are_wrong(
+    world: World, connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    one, two, three = world.register(stream_id, [endpoint] * 3, "a")
+    assert verify_stream(connection, tmp_path, stream_id) != []
+    build_stream(connection, tmp_path, stream_id)
+    world.change(two, stream_id, "b")
+    world.register(stream_id, [endpoint])
+    assert verify_stream(connection, tmp_path, stream_id) == [], "the tables have gone on"
+    alter = "UPDATE registration_versions SET filter = %s, endpoint_id = %s"
+    for filter, url, ticket in (
+        ('{"type": "z"}', endpoint, one),
+        ('{"type": "a"}', None, three),
+    ):
+        world.sql(f"{alter} WHERE registration_id = %s", filter, url, ticket)
+        [line] = verify_stream(connection, tmp_path, stream_id)
+        assert line.startswith(f"Registration {ticket} ")
+        world.sql(f"{alter} WHERE registration_id = %s", '{"type": "a"}', endpoint, ticket)
+    root = index_root(tmp_path, stream_id)
+    build(root, [], _plan_of(root))
+    found = verify_stream(connection, tmp_path, stream_id)
+    assert {line.split()[1] for line in found} == {str(id) for id in (one, two, three)}
+
+
+def _plan_of(root: Path) -> Plan:
+    manifest = read_manifest(root)
+    return Plan(manifest.built_through_sequence, manifest.facts)
+
+
+def test_an_index_is_due_when_enough_has_changed(
+    world: World,
+    connection: psycopg.Connection[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "INDEX_AUTO_MIN", 10)
+    monkeypatch.setattr(limits, "INDEX_DELTA_MIN", 4)
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+
+    def state() -> IndexState:
+        found = state_of(connection, tmp_path, stream_id)
+        assert found.due == (stream_id in due_streams(connection, tmp_path))
+        return found
+
+    world.register(stream_id, [endpoint] * 9)
+    place(world, stream_id, 0)
+    assert (state().epoch, state().changed_since, state().due) == (None, 9, False)
+    [ticket] = world.register(stream_id, [endpoint])
+    assert (state().changed_since, state().due) == (10, True)
+    build_stream(connection, tmp_path, stream_id)
+    assert state()[:3] == (1, 10, 10)
+    assert (state().changed_since, state().due) == (0, False)
+    world.change(ticket, stream_id, "b")  # one ends, one begins
+    world.register(stream_id, [endpoint])
+    assert (state().changed_since, state().due) == (3, False)
+    world.register(stream_id, [endpoint])
+    assert state().due
+    assert (state().built_at or 0) > 1_700_000_000_000_000
+    world.sql("UPDATE streams SET matching = 'compile' WHERE id = %s", stream_id)
+    assert not state().due
+
+
+# --- with processes ---

@@ -1,0 +1,72 @@
+"""Stored filters are compiled so that nobody waits long, and once while they are remembered."""
+
+import asyncio
+from collections.abc import Iterator
+
+import orjson
+import pytest
+
+from eventhub import limits
+from registrations.catalog import Version, Written, compiled
+from registrations.compiled import Compiled
+from registrations.match.spec import Spec
+from registrations.turns import in_turns
+
+
+def written(id: int, filter: object, language: str = "pairs") -> Written:
+    source = orjson.dumps(filter).decode()
+    return Written(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
+
+
+async def test_others_go_on_after_each_turn_of_the_one_who_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A listen by 150 registrations of 10 KB stopped a web process for 5 s."""
+    monkeypatch.setattr(limits, "TURN_S", 0)
+    did: list[str] = []
+
+    def steps(name: str) -> Iterator[None]:
+        for _ in range(50):
+            did.append(name)
+            yield
+
+    rows = [written(id, {"domain": f"others go on {id}"}) for id in range(50)]
+    works = [in_turns(steps("a")), in_turns(steps("b")), compiled(rows)]
+    both = asyncio.gather(*works)
+    while not both.done():
+        await asyncio.sleep(0)
+        did.append(".")
+    [*_, versions] = await both
+    assert [version.id for version in versions] == list(range(50))
+    assert did.count(".") >= 150, "others as often as one of them"
+    assert "".join(did).replace(".", "").startswith("abababab"), "each in its order"
+
+
+async def test_what_is_known_is_not_compiled_again() -> None:
+    spec = Spec("d", None, ())
+    known = Version(1, 1, "c", None, (spec,), 0, None)
+    rows = [written(1, {}), written(2, {"domain": "e"}), written(3, {"domain": "e"})]
+    one, two, three = await compiled(rows, {1: known})
+    assert one.specs is known.specs
+    assert two.specs is three.specs
+    assert two.specs == (Spec("e", None, ()),)
+
+
+def test_the_filters_asked_for_last_are_remembered() -> None:
+    texts = [f'{{"domain": "{name}"}}' for name in "abcd"]
+    each = len(texts[0]) + limits.COMPILED_FILTER_CHARS
+    remembered = Compiled(3 * each)
+    first = [remembered.specs("pairs", text) for text in texts[:3]]
+    assert remembered.specs("pairs", texts[0]) is first[0]
+    remembered.specs("pairs", texts[3])  # the second was asked for longest ago
+    assert (len(remembered), remembered.chars) == (3, 3 * each)
+    assert remembered.specs("pairs", texts[0]) is first[0]
+    assert remembered.specs("pairs", texts[2]) is first[2]
+    assert remembered.specs("pairs", texts[1]) is not first[1]
+
+
+@pytest.mark.parametrize("chars", [0, 10])
+def test_one_that_is_too_long_is_compiled_all_the_same(chars: int) -> None:
+    remembered = Compiled(chars)
+    assert remembered.specs("pairs", "{}") == (Spec(None, None, ()),)
+    assert (len(remembered), remembered.chars) == (0, 0)
