@@ -260,8 +260,7 @@ class Interests:
         if not stand.is_usable:
             return
         based = await asyncio.to_thread(Based, epoch, stand.names, kept.zone.kin)
-        known = await asyncio.to_thread(epoch.known, [*interest.in_memory(), *stand.ended])
-        for _ in interest.swap(based, known, stand.ended):
+        for _ in interest.swap(based, stand.ended):
             await asyncio.sleep(0)
         _took(lease, epoch, "swapped", interest)
 

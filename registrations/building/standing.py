@@ -41,9 +41,9 @@ class Standing(NamedTuple):
         if not count:
             return f"No registration on {name} has an endpoint, so there is nothing to index."
         return (
-            f"{name} has {count:,} versions of registrations with an endpoint, which are matched"
-            f" in memory; from {limits.INDEX_AUTO_MIN:,} on an index is built by itself, with the"
-            " strategy `index` from the first on."
+            f"{name} has few registrations with an endpoint (versions: {count:,}); they are matched"
+            f" in memory. From {limits.INDEX_AUTO_MIN:,} versions on an index is built by itself,"
+            " with the strategy `index` from the first on."
         )
 
 

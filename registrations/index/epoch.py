@@ -4,7 +4,6 @@ dense place. Plain.
 Nothing of an epoch changes. A version that ended since is known to whoever matches.
 """
 
-from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,13 +33,6 @@ class Columns(NamedTuple):
     ids: memoryview  # of the versions
 
 
-class Known(NamedTuple):
-    """Which of some versions an epoch has."""
-
-    asked: frozenset[int]
-    found: frozenset[int]
-
-
 class Epoch:
     """Opened; reading it needs no database. Any number of threads may."""
 
@@ -66,17 +58,6 @@ class Epoch:
     def __contains__(self, id: int) -> bool:
         """Whether a version is in; some microseconds."""
         return bool(self.base.places_of(id))
-
-    def known(self, ids: Iterable[int]) -> Known:
-        """The same of many at once."""
-        asked = np.array(sorted(set(ids)), np.int64)
-        found = set[int]()
-        for shard, columns in zip(self.base.shards, self.columns, strict=True):
-            if len(columns.ids):
-                ordered = np.asarray(columns.ids)[np.asarray(shard.views["by_id"])]
-                at = np.minimum(np.searchsorted(ordered, asked), len(ordered) - 1)
-                found.update(asked[ordered[at] == asked].tolist())
-        return Known(frozenset(asked.tolist()), frozenset(found))
 
     def _different(self, column: str) -> list[int]:
         parts = [np.unique(np.asarray(getattr(columns, column))) for columns in self.columns]

@@ -80,7 +80,7 @@ def _state(connection: Connection, data: Path, stream_id: int, bound: int) -> In
         manifest.built_through_sequence,
         changed,
         changed >= wanted,
-        f"{changed:,} versions have changed since; from {wanted:,} on it is built again.",
+        f"Versions changed since: {changed:,}; it is built again from {wanted:,} on.",
     )
 
 

@@ -163,8 +163,8 @@ def test_a_stream_without_use_for_an_index_is_not_built(hub: LiveHub, zone: Live
         assert (found["buildable"], found["why"]) == (False, problem["detail"])
     zone.register({"streams": ["orders"], "callback": "https://example.org/hook"})
     detail = hub.call("POST", PATH, key=zone.admin).refused(409, "nothing_to_index")["detail"]
-    assert "1 versions" in detail
-    assert "from 50,000 on" in detail
+    assert "versions: 1)" in detail
+    assert "From 50,000 versions on" in detail
 
 
 @pytest.mark.usefixtures("beside")

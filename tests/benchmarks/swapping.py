@@ -22,7 +22,7 @@ import orjson
 from delivery.forward.based import Based
 from delivery.forward.interest import Interest
 from registrations.catalog import Version
-from registrations.index.epoch import Known, open_epoch
+from registrations.index.epoch import open_epoch
 from registrations.index.facts import COLUMNS, NEVER_ENDS, Facts
 from registrations.lang.languages import parse
 from registrations.match.base.builder import Entry, Plan, build
@@ -61,7 +61,7 @@ class Taking:
         self._ended = ended
         self._next_ns = perf_counter_ns() if work.what == "swaps" else None
         self._thread = ThreadPoolExecutor(1)
-        self._opening: Future[tuple[Based, Known]] | None = None
+        self._opening: Future[Based] | None = None
         self._steps: Iterator[None] | None = None
         self.swaps = 0
         self.step_max_us = 0.0
@@ -81,12 +81,11 @@ class Taking:
             self._step()
         elif self._opening is not None:
             if self._opening.done():
-                self._steps = self._interest.swap(*self._opening.result(), self._ended)
+                self._steps = self._interest.swap(self._opening.result(), self._ended)
                 self._opening = None
         elif self._next_ns is not None and now_ns >= self._next_ns:
             self._interest.watch()
-            ids = [*self._interest.in_memory(), *self._ended]
-            self._opening = self._thread.submit(_opened, self._root, ids)
+            self._opening = self._thread.submit(_opened, self._root)
 
     def _step(self) -> None:
         assert self._steps is not None
@@ -106,9 +105,10 @@ class Took(NamedTuple):
     matches: list[int]
 
 
-def _opened(root: Path, ids: list[int]) -> tuple[Based, Known]:
+def _opened(root: Path) -> Based:
     epoch = open_epoch(root)
-    return Based(epoch, {}), epoch.known(ids)
+    _ = epoch.clients, epoch.groups
+    return Based(epoch, {})
 
 
 def specs(number: int) -> Specs:
@@ -153,8 +153,7 @@ def run(work: Work) -> dict[str, float]:
 def filled(work: Work) -> tuple[Interest, dict[int, int]]:
     """An interest over the index, with what changed since; and which versions ended."""
     interest, changed = Interest(0), min(CHANGED, work.registrations // 10)
-    based, _ = _opened(Path(work.root), [])
-    interest.based = based
+    interest.based = _opened(Path(work.root))
     numbers = range(work.registrations, work.registrations + changed)
     interest.take(Version(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
     leaving = Random(SEED).sample(range(fleet.DEVICES, work.registrations), changed)

@@ -176,8 +176,7 @@ class Twins:
                 for each in self._versions.values()
                 if each.until is not None and each.id not in self._had_ended
             }
-            known = epoch.known([*self.based.in_memory(), *ended])
-            self._swapping = self.based.swap(Based(epoch, CLIENTS), known, ended)
+            self._swapping = self.based.swap(Based(epoch, CLIENTS), ended)
             self.swaps += 1
 
     def step(self) -> None:
