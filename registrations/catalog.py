@@ -8,6 +8,7 @@ group holds only while the group is not suspended: load the suspensions of the v
 them, and those of the groups of a barrier.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from sys import intern
@@ -167,7 +168,11 @@ async def ended_since(connection: Connection, facts: Facts) -> dict[int, int]:
     """The versions that ended since an epoch's snapshot, or that may have, and where."""
     values = {"stream_id": facts.stream, "xmin": str(facts.xmin)}
     cursor = await connection.execute(SQL["ended_since"], values)
-    return dict(await cursor.fetchall())
+    found: dict[int, int] = {}
+    while piece := await cursor.fetchmany(_ROWS_PER_FETCH):
+        found.update(piece)
+        await asyncio.sleep(0)
+    return found
 
 
 async def moment_of(connection: Connection, stream_id: int) -> Moment | None:

@@ -77,13 +77,15 @@ class Interest:
         return summed(parts)
 
     def take(self, versions: Iterable[Version]) -> None:
-        """Take in versions as they are now; what is known already gets its end, if it has one."""
+        """Take in versions as they are now; what is known already gets its end, if it has one.
+        Raises IndexDamaged.
+        """
         for version in versions:
             if version.endpoint_id is None or version.suspended:
                 continue
             if self._watched is not None:
                 self._watched[version.id] = version.until
-            if self.based is not None and version.id in self.based:
+            if self.based is not None and self._is_in(self.based, version.id):
                 if version.until is not None:
                     self._ends[version.id] = version.until
                 continue
@@ -194,9 +196,12 @@ class Interest:
                 for number in piece:
                     made.follow(number, self._versions.get(number))
                 yield
-            for number, until in (self._watched or {}).items():
-                made.follow(number, self._versions.get(number))
-                made.end(number, until)
+            while len(self._watched or ()) > _PIECE:
+                watched, self._watched = self._watched or {}, {}
+                for piece in _pieces(watched):
+                    made.note({number: watched[number] for number in piece}, self._versions)
+                    yield
+            made.note(self._watched or {}, self._versions)
         finally:
             self.unwatch()
         before, versions = self._matcher, self._versions
@@ -204,11 +209,19 @@ class Interest:
         self._spent.rebuilds += 1
         self._matcher, self._versions = made.matcher, made.kept
         self.based, self._ends = made.based, made.ends
+        self.damaged = False
         for piece in _pieces(versions):
             for number in piece:
                 before.remove(number)
                 del versions[number]
             yield
+
+    def _is_in(self, based: Based, version: int) -> bool:
+        try:
+            return version in based
+        except IndexDamaged:
+            self.damaged = True
+            raise
 
     def _drop(self, number: int) -> None:
         version = self._versions.pop(number, None)
@@ -237,6 +250,12 @@ class _Made:
             self.kept[number] = version
         elif self.kept.pop(number, None) is not None:
             self.matcher.remove(number)
+
+    def note(self, watched: Mapping[int, int | None], versions: Mapping[int, Version]) -> None:
+        """What has changed of some versions, and their ends."""
+        for number, until in watched.items():
+            self.follow(number, versions.get(number))
+            self.end(number, until)
 
     def end(self, number: int, until: int | None) -> None:
         """What a version was told to have as its end."""

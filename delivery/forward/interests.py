@@ -12,6 +12,7 @@ awaits of its stream's task.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from eventhub.logs import get_logger
 from registrations.catalog import Version, compiled, suspensions_of, versions_of_barriers
 from registrations.feed import Change, Feed
 from registrations.index.epoch import Epoch
+from registrations.match.base.errors import IndexDamaged
 from registrations.match.matching import Matching
 from registrations.match.work import Labels
 from registrations.turns import in_turns
@@ -61,6 +63,11 @@ class _Kept:
         self.later: list[Piece] = []
         self.changes: list[_Changes] = []  # in order; the first may be under way
         self.applying = asyncio.Lock()
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether it stands on an index, or would if there was one."""
+        return self.loaded and not self.stale and self.interest.matching.is_indexed
 
     async def take(self, piece: Piece) -> None:
         if self.loaded:
@@ -99,7 +106,8 @@ class Interests:
             try:
                 await self._sort()
                 for lease, kept in list(self._kept.items()):
-                    await self._apply(lease.stream_id, kept)
+                    with suppress(IndexDamaged):  # the stream's task will see it too
+                        await self._apply(lease.stream_id, kept)
                 if self._policies:
                     await self._rebuild()
             except DatabaseUnavailable:
@@ -111,12 +119,19 @@ class Interests:
     async def follow_indexes(self) -> None:
         """Take newer indexes of streams as they come, until cancelled."""
         while True:
-            for lease, kept in list(self._kept.items()):
+            await self.take_indexes()
+            await asyncio.sleep(limits.INDEX_LOOK_INTERVAL_S)
+
+    async def take_indexes(self) -> None:
+        """Those that came since the last look."""
+        indexed = {lease: kept for lease, kept in self._kept.items() if kept.is_indexed}
+        newer = await self._indexes.newer([lease.stream_id for lease in indexed])
+        for lease, kept in indexed.items():
+            if lease.stream_id in newer and kept.is_indexed:
                 try:
                     await self._swap(lease, kept)
                 except DatabaseUnavailable:
                     self._indexes.look_again(lease.stream_id)
-            await asyncio.sleep(limits.INDEX_LOOK_INTERVAL_S)
 
     async def open(self, lease: Lease, passed: int) -> None:
         """Have the interest of a stream that is matched up to a sequence.
@@ -230,14 +245,10 @@ class Interests:
         metrics.FORWARD_BUILDS.labels(reason="strategy").inc()
 
     async def _swap(self, lease: Lease, kept: _Kept) -> None:
-        """Take a stream's newer index, if there is one. What it does not have stays in memory; what
-        changes meanwhile is in both, or in the memory alone. Raises DatabaseUnavailable.
+        """Take a stream's newer index. What it does not have stays in memory; what changes
+        meanwhile is in both, or in the memory alone. Raises DatabaseUnavailable.
         """
         interest, stream_id = kept.interest, lease.stream_id
-        if not kept.loaded or kept.stale or not interest.matching.is_indexed:
-            return
-        if stream_id == SYSTEM_STREAM_ID or not await self._indexes.has_new(stream_id):
-            return
         epoch = await self._indexes.open(stream_id)
         present = None if interest.based is None else interest.based.epoch
         if epoch is None or (present is not None and present.manifest == epoch.manifest):
@@ -246,6 +257,8 @@ class Interests:
             interest.watch()
             try:
                 await self._stand_on(lease, kept, epoch)
+            except IndexDamaged:
+                self._indexes.refuse(stream_id, epoch, DAMAGED)
             finally:
                 interest.unwatch()
 
@@ -280,9 +293,14 @@ class Interests:
         async with reading(self._log.pool, seconds=limits.FORWARD_LOAD_S_MAX) as connection:
             found = await load(connection, stream_id, passed, epoch)
         count = len(found.written)
-        kept.interest = await self._made(passed, found, zone, epoch)
-        while kept.later:
-            await take(kept.interest, kept.later.pop(0))
+        try:
+            kept.interest = await self._made(passed, found, zone, epoch)
+            while kept.later:
+                await take(kept.interest, kept.later.pop(0))
+        except IndexDamaged:
+            if epoch is not None:
+                self._indexes.refuse(stream_id, epoch, DAMAGED)
+            raise
         kept.loaded = True
         self._policy()  # it may be another since the snapshot
         metrics.FORWARD_BUILDS.labels(reason=reason).inc()

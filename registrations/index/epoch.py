@@ -56,7 +56,7 @@ class Epoch:
         return self.base.manifest
 
     def __contains__(self, id: int) -> bool:
-        """Whether a version is in; some microseconds."""
+        """Whether a version is in; some microseconds. Raises IndexDamaged."""
         return bool(self.base.places_of(id))
 
     def _different(self, column: str) -> list[int]:

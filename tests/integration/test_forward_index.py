@@ -77,12 +77,6 @@ async def opened(interests: Interests, stream_id: int, passed: int = 0, epoch: i
     return await interests.current(lease)
 
 
-async def swap(interests: Interests, stream_id: int, epoch: int = 1) -> None:
-    """The look that `follow_indexes` takes each second."""
-    lease = Lease(stream_id, epoch)
-    await interests._swap(lease, interests._kept[lease])
-
-
 # --- what changes when ---
 
 
@@ -133,12 +127,12 @@ async def test_a_newer_index_takes_over_what_changed_while_it_was_built(
     assert interest.sizes == (0, 4, 0)
     new = world.register(stream_id, [endpoint])
     await interests.current(Lease(stream_id, 1))
-    await swap(interests, stream_id)
+    await interests.take_indexes()
     assert interest.sizes == (5, 1, 1)
     assert tickets(interest, 2, endpoint) == first[1:] + new
     place(world, stream_id, 1)
     build_stream(connection, tmp_path, stream_id)
-    await swap(interests, stream_id)
+    await interests.take_indexes()
     assert interest.sizes == (5, 0, 0)
     assert tickets(interest, 2, endpoint) == first[1:] + new
     assert await opened(interests, stream_id, 1) is interest
@@ -146,7 +140,7 @@ async def test_a_newer_index_takes_over_what_changed_while_it_was_built(
     epochs = sorted(index_root(tmp_path, stream_id).glob("epoch-*/manifest.json"))
     shutil.copy(epochs[0], index_root(tmp_path, stream_id) / "manifest.json")
     before = refused("older")
-    await swap(interests, stream_id)
+    await interests.take_indexes()
     assert refused("older") == before + 1
     assert tickets(interest, 2, endpoint) == first[1:] + new
 
@@ -162,7 +156,7 @@ async def test_another_strategy_has_all_in_memory_and_an_indexed_one_takes_the_i
         world.sql("UPDATE streams SET matching = %s WHERE id = %s", strategy, stream_id)
         await opened(interests, stream_id)
         await interests._rebuild()
-        await swap(interests, stream_id)
+        await interests.take_indexes()
         interest = await interests.current(Lease(stream_id, 1))
         assert (interest.matching.strategy, interest.sizes) == (strategy, sizes)
         assert tickets(interest, 1, endpoint) == made
@@ -213,14 +207,18 @@ async def test_an_index_that_may_not_be_used_is_not_and_the_tables_have_it_all(
     part.write_bytes(bytes[:-64])
     await refuses("damaged")
     part.write_bytes(bytes)
+    spoil(part, "extra:endpoint")
+    await refuses("damaged")
+    part.write_bytes(bytes)
     roll_all(connection)  # `manage.py restored`
     await refuses("history")
     build_stream(connection, tmp_path, stream_id)
     assert (await opened(interests, stream_id, epoch=next(leases))).sizes == (3, 0, 0)
 
 
-async def test_an_index_whose_damage_shows_while_matching_stops_nothing(
-    world: World, tmp_path: Path, start: Callable[[], ForwardProcess]
+@pytest.mark.parametrize("section", ["dense_at", "by_id"])  # read by matching, and by changing
+async def test_an_index_that_is_damaged_while_it_is_used_stops_nothing(
+    world: World, tmp_path: Path, start: Callable[[], ForwardProcess], section: str
 ) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
@@ -230,22 +228,27 @@ async def test_an_index_whose_damage_shows_while_matching_stops_nothing(
         build_stream(connection, tmp_path, stream_id)
         root = index_root(tmp_path, stream_id)
         [part] = root.glob("epoch-*/*.idx")
-        section = Shard(part).sections["dense_at"]
-        with part.open("r+b") as file:
-            file.seek(section.offset)
-            file.write(b"\x7f" * section.length)
         running = start()
         eventually(lambda: "how=opened" in running.log(), "the index is opened")
+        spoil(part, section)
+        world.change(made[0], stream_id, None)
         world.emit(stream_id, "a")
-        eventually(lambda: world.deliveries(stream_id) == [(1, endpoint, made)], "it is owed")
+        eventually(lambda: world.deliveries(stream_id) == [(1, endpoint, made[1:])], "it is owed")
         assert "index_refused" in running.log()
         assert "reason=damaged" in running.log()
         assert state_of(connection, tmp_path, stream_id).epoch is None
         build_stream(connection, tmp_path, stream_id)
         eventually(lambda: "how=swapped" in running.log(), "the next one is taken")
         world.emit(stream_id, "a")
-        expected = [(1, endpoint, made), (2, endpoint, made)]
+        expected = [(1, endpoint, made[1:]), (2, endpoint, made[1:])]
         eventually(lambda: world.deliveries(stream_id) == expected, "it is owed")
+
+
+def spoil(part: Path, section: str) -> None:
+    place = Shard(part).sections[section]
+    with part.open("r+b") as file:
+        file.seek(place.offset)
+        file.write(b"\x7f" * place.length)
 
 
 @pytest.fixture

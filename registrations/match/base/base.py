@@ -27,14 +27,17 @@ class Base:
         self.shards = shards
 
     def places_of(self, id: int) -> list[Place]:
-        """All entries of an id; none if it is not there."""
+        """All entries of an id; none if it is not there. Raises IndexDamaged."""
         found: list[Place] = []
         for number, shard in enumerate(self.shards):
             ids, by_id = shard.views["ids"], shard.views["by_id"]
-            at = bisect_left(by_id, id, key=ids.__getitem__)
-            while at < len(by_id) and ids[by_id[at]] == id:
-                found.append(Place(number, by_id[at]))
-                at += 1
+            try:
+                at = bisect_left(by_id, id, key=ids.__getitem__)
+                while at < len(by_id) and ids[by_id[at]] == id:
+                    found.append(Place(number, by_id[at]))
+                    at += 1
+            except IndexError as error:
+                raise IndexDamaged(f"{shard.path.name} leads outside of itself.") from error
         return found
 
     def verify(self) -> None:
