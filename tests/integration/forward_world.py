@@ -5,12 +5,13 @@ Registrations are written here as a change of registrations does it: the head of
 heads of the streams, the barrier, and the event last.
 """
 
+import asyncio
 import itertools
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,22 @@ from typing import Any
 import orjson
 import psycopg
 
+from delivery.forward.interests import Interests
+from delivery.forward.zone import Zones
+from eventhub.access.groups import Groups
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.log import Log
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.types.book import Book
 from eventhub.up.guarded import Command, Guarded
 from eventhub.up.guardian import descendants
 from eventhub.up.identity import ordinary
+from registrations.feed import Feed
 from tests.databases import migrated_database
 
 HOME = Path(__file__).resolve().parents[2]
@@ -301,6 +308,36 @@ def world_database() -> Iterator[World]:
     """A fixture: a migrated database."""
     with migrated_database("forward") as url, closing(World(url)) as world:
         yield world
+
+
+Start = Callable[[], ForwardProcess]
+
+
+def forwarders(world: World, tmp_path: Path) -> Iterator[Start]:
+    """A fixture: starts forwarders; those that still run at the end of the test are stopped."""
+    started: list[ForwardProcess] = []
+
+    def one_more() -> ForwardProcess:
+        process = ForwardProcess(world, tmp_path / f"forward-{len(started)}.log").wait_ready()
+        started.append(process)
+        return process
+
+    yield one_more
+    for process in started:
+        process.stop()
+
+
+async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
+    """A fixture: nothing applies changes or looks for indexes by itself here, so what is in must
+    have come through `current`.
+    """
+    async with Log.open(database_url=world.url) as log:
+        feed = Feed(log)
+        task = asyncio.create_task(feed.run())
+        await feed.confirm()
+        yield Interests(log, feed, Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def place(world: World, stream_id: int, sequence: int) -> None:

@@ -1,34 +1,24 @@
 """What real forwarders that are behind lose to retention, and what endpoints are told of it."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eventhub.event.protobuf_codec import decode
-from tests.integration.forward_world import ForwardProcess, World, eventually, world_database
+from tests.integration.forward_world import (
+    Start,
+    World,
+    eventually,
+    forwarders,
+    world_database,
+)
 
 world = pytest.fixture(scope="module")(world_database)
-Start = Callable[[], ForwardProcess]
+start = pytest.fixture(forwarders)
 GAPS = (
     "SELECT endpoint_id, registrations, gap_first, sequence, gap_why, state FROM deliveries"
     " WHERE stream_id = %s AND gap_first IS NOT NULL ORDER BY endpoint_id"
 )
-
-
-@pytest.fixture
-def start(world: World, tmp_path: Path) -> Iterator[Start]:
-    started: list[ForwardProcess] = []
-
-    def one_more() -> ForwardProcess:
-        process = ForwardProcess(world, tmp_path / f"forward-{len(started)}.log").wait_ready()
-        started.append(process)
-        return process
-
-    yield one_more
-    for process in started:
-        process.stop()
 
 
 def drop(world: World, stream_id: int, upto: int, why: str) -> None:

@@ -2,10 +2,9 @@
 built is missed or doubled, and what may not be used is not.
 """
 
-import asyncio
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,8 @@ from prometheus_client import REGISTRY
 from delivery.forward.interest import Interest
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
-from delivery.forward.zone import Zones
-from eventhub.access.groups import Groups
 from eventhub.event.envelope import Event
 from eventhub.eventlog.continuity import roll_all
-from eventhub.eventlog.log import Log
-from eventhub.types.book import Book
-from registrations.feed import Feed
 from registrations.index.build import build_stream
 from registrations.index.place import index_root
 from registrations.index.state import state_of
@@ -32,28 +26,20 @@ from registrations.match.base.manifest import (
 )
 from registrations.match.base.shard import Shard
 from tests.integration.forward_world import (
-    ForwardProcess,
+    Start,
     World,
     eventually,
+    forwarders,
+    interests_alone,
     place,
     world_database,
 )
 from tests.integration.test_forward_exact import CUT, change_at_random, emit_at_random, owed
 
 world = pytest.fixture(scope="module")(world_database)
+interests = pytest.fixture(interests_alone)
+start = pytest.fixture(forwarders)
 EVENT = Event("d", "a", {})
-
-
-@pytest.fixture
-async def interests(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
-    """Nothing applies changes or looks for indexes by itself here."""
-    async with Log.open(database_url=world.url) as log:
-        feed = Feed(log)
-        task = asyncio.create_task(feed.run())
-        await feed.confirm()
-        yield Interests(log, feed, Zones(Book(log), Groups(log)), tmp_path, lambda: None)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.fixture
@@ -218,7 +204,7 @@ async def test_an_index_that_may_not_be_used_is_not_and_the_tables_have_it_all(
 
 @pytest.mark.parametrize("section", ["dense_at", "by_id"])  # read by matching, and by changing
 async def test_an_index_that_is_damaged_while_it_is_used_stops_nothing(
-    world: World, tmp_path: Path, start: Callable[[], ForwardProcess], section: str
+    world: World, tmp_path: Path, start: Start, section: str
 ) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
@@ -251,22 +237,8 @@ def spoil(part: Path, section: str) -> None:
         file.write(b"\x7f" * place.length)
 
 
-@pytest.fixture
-def start(world: World, tmp_path: Path) -> Iterator[Callable[[], ForwardProcess]]:
-    started: list[ForwardProcess] = []
-
-    def one_more() -> ForwardProcess:
-        process = ForwardProcess(world, tmp_path / f"forward-{len(started)}.log").wait_ready()
-        started.append(process)
-        return process
-
-    yield one_more
-    for process in started:
-        process.stop()
-
-
 def test_indexes_come_while_registrations_change_events_flow_and_forwarders_die(
-    world: World, start: Callable[[], ForwardProcess], tmp_path: Path
+    world: World, start: Start, tmp_path: Path
 ) -> None:
     stream_id = world.stream(segment_events_max=100)
     first = start()

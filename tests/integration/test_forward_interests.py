@@ -1,41 +1,27 @@
 """What a forwarder matches against is up to date when it says so, however late its news come."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
-from delivery.forward.zone import Zones
 from delivery.sessions.interest import Interest as Listened
-from eventhub.access.groups import Groups
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.database import reading
-from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Stored
-from eventhub.types.book import Book
-from registrations.feed import Feed
-from tests.integration.forward_world import World, world_database
+from tests.integration.forward_world import (
+    World,
+    interests_alone,
+    world_database,
+)
 
 world = pytest.fixture(scope="module")(world_database)
+interests = pytest.fixture(interests_alone)
 EVENT = Event("d", "a", {})
 FILTERS = 100
 COMPILED_S = 1.6  # so long they take at least
-
-
-@pytest.fixture
-async def interests(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
-    """Nothing applies changes by itself here: what is in must have come through `current`."""
-    async with Log.open(database_url=world.url) as log:
-        feed = Feed(log)
-        task = asyncio.create_task(feed.run())
-        await feed.confirm()
-        yield Interests(log, feed, Zones(Book(log), Groups(log)), tmp_path, lambda: None)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_change_counts_although_nobody_has_told_of_it(

@@ -3,40 +3,21 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from eventhub import limits
 from tests.integration.forward_world import (
-    ForwardProcess,
+    Start,
     World,
     eventually,
     world_database,
 )
 
 world = pytest.fixture(world_database)  # one each: a forwarder loads what all streams have
-Start = Callable[[], ForwardProcess]
 TAKEOVER_S = 3.0  # what the documentation promises, on a machine that is not busy with tests
 BUSY = 3
-
-
-@pytest.fixture
-def start(world: World, tmp_path: Path) -> Iterator[Start]:
-    """Starts forwarders; those that still run at the end of the test are stopped."""
-    started: list[ForwardProcess] = []
-
-    def one_more() -> ForwardProcess:
-        log = tmp_path / f"forward-{len(started)}.log"
-        process = ForwardProcess(world, log).wait_ready()
-        started.append(process)
-        return process
-
-    yield one_more
-    for process in started:
-        process.stop()
 
 
 def owners(world: World, stream_id: int) -> str:
