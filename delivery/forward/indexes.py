@@ -68,8 +68,7 @@ class Indexes:
         else:
             self._refused[stream_id] = epoch.manifest
         if reason == DAMAGED:
-            with suppress(OSError):
-                mark_damaged(index_root(self._data, stream_id), epoch.manifest)
+            _mark(index_root(self._data, stream_id), epoch)
         _tell(stream_id, reason, epoch=epoch.manifest.epoch)
 
     def look_again(self, stream_id: int) -> None:
@@ -87,9 +86,18 @@ def _opened(root: Path) -> Epoch:
     some 100 ms. Raises as `open_epoch`.
     """
     epoch = open_epoch(root)
-    epoch.base.verify()
+    try:
+        epoch.base.verify()
+    except IndexDamaged:
+        _mark(root, epoch)
+        raise
     _ = epoch.clients, epoch.groups
     return epoch
+
+
+def _mark(root: Path, epoch: Epoch) -> None:
+    with suppress(OSError):
+        mark_damaged(root, epoch.manifest)
 
 
 def _stamps(data: Path, stream_ids: Sequence[int]) -> dict[int, _Stamp]:

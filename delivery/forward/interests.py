@@ -236,10 +236,10 @@ class Interests:
 
     async def _restyle(self, kept: _Kept, matching: Matching) -> None:
         """What is in an index is in no memory, so it is read again for a strategy without one."""
-        if kept.interest.based is not None and not matching.is_indexed:
-            kept.stale = "strategy"
-            return
         async with self._making:
+            if kept.interest.based is not None and not matching.is_indexed:
+                kept.stale = "strategy"
+                return
             for _ in kept.interest.rebuild(matching):
                 await asyncio.sleep(0)
         metrics.FORWARD_BUILDS.labels(reason="strategy").inc()

@@ -8,7 +8,7 @@ transactions from there on. That is more than it did not see, and never less.
 from typing import Any, NamedTuple
 
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from registrations.match.base.manifest import Manifest
+from registrations.match.base.manifest import Manifest, are_counts
 from registrations.match.matching import INDEXED
 
 FORM = 1  # of the columns and facts
@@ -48,9 +48,11 @@ def facts_of(manifest: Manifest) -> Facts | None:
     try:
         if stored.pop("form") != FORM:
             return None
-        return Facts(**{**stored, "refused": tuple(stored["refused"])})
+        facts = Facts(**{**stored, "refused": tuple(stored["refused"])})
     except (KeyError, TypeError):
         return None
+    numbers = (facts.stream, facts.after, facts.head, facts.xmin, *facts.refused)
+    return facts if isinstance(facts.history, str) and are_counts(numbers) else None
 
 
 def refusal(manifest: Manifest, stream_id: int, moment: Moment) -> str | None:

@@ -185,8 +185,14 @@ async def test_an_index_that_may_not_be_used_is_not_and_the_tables_have_it_all(
     await refuses("future")
     mend(manifest, root, form=99)
     await refuses("damaged")
-    (root / "manifest.json").write_text("{}")
+    for wrong in ({"after": "0"}, {"xmin": None}, {"refused": ["x"]}, {"more": 1}):
+        mend(manifest, root, **wrong)
+        await refuses("damaged")
+    mend(manifest._replace(entries=-1), root)
     await refuses("damaged")
+    for text in ("{}", "[" * 200_000):
+        (root / "manifest.json").write_text(text)
+        await refuses("damaged")
     mend(manifest, root)
     [part] = (root / manifest.folder).glob("*.idx")
     bytes = part.read_bytes()
@@ -195,7 +201,9 @@ async def test_an_index_that_may_not_be_used_is_not_and_the_tables_have_it_all(
     part.write_bytes(bytes)
     spoil(part, "extra:endpoint")
     await refuses("damaged")
+    assert state_of(connection, tmp_path, stream_id).epoch is None, "nobody opens it again"
     part.write_bytes(bytes)
+    (part.parent / "damaged").unlink()
     roll_all(connection)  # `manage.py restored`
     await refuses("history")
     build_stream(connection, tmp_path, stream_id)

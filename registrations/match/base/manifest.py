@@ -7,6 +7,7 @@ epoch's folder has its own, which never changes.
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,16 +72,31 @@ def read_manifest(folder: Path) -> Manifest:
         sealed = json.loads((folder / NAME).read_bytes())
         fields, checksum = sealed["index"], sealed["checksum"]
         text = json.dumps(fields, indent=1, sort_keys=True)
+        if hash_of(text.encode()) != checksum:
+            raise IndexDamaged(f"The manifest in {folder} is altered.")
+        if fields.pop("version") != VERSION:
+            raise IndexDamaged(f"The manifest in {folder} is of another version than {VERSION}.")
+        parts = tuple(Part(**part) for part in fields.pop("parts"))
+        manifest = Manifest(parts=parts, **fields)
     except FileNotFoundError as error:
         raise IndexAbsent(f"There is no match index in {folder}; build one first.") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexDamaged(f"The manifest in {folder} cannot be read.") from error
-    if hash_of(text.encode()) != checksum:
-        raise IndexDamaged(f"The manifest in {folder} is altered.")
-    if fields.pop("version") != VERSION:
-        raise IndexDamaged(f"The manifest in {folder} is of another version than {VERSION}.")
-    parts = tuple(Part(**part) for part in fields.pop("parts"))
-    return Manifest(parts=parts, **fields)
+    if not _is_typed(manifest):
+        raise IndexDamaged(f"The manifest in {folder} has a field of another type.")
+    return manifest
+
+
+def _is_typed(manifest: Manifest) -> bool:
+    numbers = [manifest.epoch, manifest.entries, manifest.ids, manifest.built_through_sequence or 0]
+    numbers += [number for part in manifest.parts for number in (part.bytes, part.checksum)]
+    names = all(isinstance(part.file, str) for part in manifest.parts)
+    return names and are_counts(numbers) and isinstance(manifest.facts, dict)
+
+
+def are_counts(values: Iterable[object]) -> bool:
+    """Whole numbers, none below zero."""
+    return all(type(value) is int and value >= 0 for value in values)
 
 
 def sync_folder(folder: Path) -> None:

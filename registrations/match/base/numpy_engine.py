@@ -151,9 +151,10 @@ class NumpyEngine:
 
 def within(low: Array, end: Array, size: int) -> Array:
     """All places from each `low` to before its `end`. Raises IndexError beyond `size`."""
-    if len(end) and int(end.max()) > size:
+    counts = end - low
+    if len(end) and (int(end.max()) > size or int(counts.min()) < 0):
         raise IndexError
-    return spread(low, end - low)
+    return spread(low, counts)
 
 
 def failing(words: Array, present: Array, *, has_keys_only: bool) -> Array:

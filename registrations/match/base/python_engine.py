@@ -132,6 +132,8 @@ def copied(shard: Shard, graves: Graves, found: list[int], *, places: bool) -> m
         low, high = dense_at[conjunction], dense_at[conjunction + 1] & PLACE
         into = shared if low & SHARED else out
         low &= PLACE
+        if not low <= high <= len(ids):
+            raise IndexError
         if conjunction in graves.wounded:
             alive: Iterable[int] = graves.alive(conjunction, low, high)
             into.extend(alive if places or into is shared else (ids[at] for at in alive))

@@ -263,9 +263,10 @@ def test_a_manifest_that_was_altered_is_refused(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(fields))
     with pytest.raises(IndexDamaged, match="altered"):
         open_base(tmp_path)
-    manifest.write_text("{")
-    with pytest.raises(IndexDamaged, match="cannot be read"):
-        open_base(tmp_path)
+    for text in ("{", "[" * 200_000):
+        manifest.write_text(text)
+        with pytest.raises(IndexDamaged, match="cannot be read"):
+            open_base(tmp_path)
 
 
 @engines
@@ -288,6 +289,8 @@ def test_no_engine_leaves_the_file_however_damaged_it_is(tmp_path: Path, engine:
             try:
                 for event in events:
                     matcher.match(event)
+                    places = matcher.match(event, places=True)
+                    assert all(0 <= place < shard.head.entries for place in places)
             except IndexDamaged:
                 refused += 1
     assert refused > 10
