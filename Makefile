@@ -1,9 +1,12 @@
 # Everything a developer or an operator types. `make` alone lists it.
 
 SHELL := /bin/sh
+MAKEFLAGS += --jobs=2
+# hundreds of processes start in a run of the tests: not each is to compile all sources anew
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup payloads console openapi run test lint lint-python lint-console bench chaos \
-	requirements lock
+.PHONY: help setup payloads console openapi run test lint lint-python lint-types lint-console \
+	bench chaos requirements lock
 
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
@@ -93,7 +96,7 @@ run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
 test: setup $(VENV)/.stamp-dev lint ## linters, then all tests: make test ARGS="-k cursor"
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-lint: lint-python lint-console ## ruff, import contracts, mypy; of the console types and ESLint
+lint: lint-console lint-types lint-python ## ruff, import contracts, mypy; of the console types and ESLint
 
 lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
@@ -101,8 +104,12 @@ lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/lint-imports
 	$(BIN)/mypy $(MYPY_PATHS)
 
+# its types are made by the console's build
+lint-types: setup $(VENV)/.stamp-dev
+	cd frontend && $(NPM) exec -- tsc
+
 lint-console: setup $(VENV)/.stamp-dev
-	cd frontend && $(NPM) run --silent check
+	cd frontend && $(NPM) exec -- eslint .
 
 bench: setup $(VENV)/.stamp-dev ## measure against baselines: make bench ARGS="emit --json out.json"
 	$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -34,6 +34,7 @@ from delivery.sessions.consumer import SocketDoor  # noqa: E402 - needs Django s
 from delivery.sessions.keeper import Keeper  # noqa: E402
 from delivery.sessions.listening import Sources  # noqa: E402
 from delivery.sessions.table import listen_doors  # noqa: E402
+from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.table import BULK_DOORS  # noqa: E402
 from registrations.closure.table import closure_doors  # noqa: E402
 from registrations.understand.table import UNDERSTAND_DOORS  # noqa: E402

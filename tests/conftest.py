@@ -1,11 +1,13 @@
 """Fixtures for all tests. PostgreSQL and Redis come from tests/embedded.py."""
 
+import gc
 from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
 from django.db import connections
 
+from eventhub import limits
 from tests.databases import migrated_template
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Sink, thanks
@@ -24,6 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return short, crc32(together.encode()), file
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now lives as long as the run, as in a web process."""
+    gc.freeze()
+    gc.set_threshold(limits.GC_THRESHOLD)
 
 
 @pytest.fixture(scope="session")

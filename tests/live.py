@@ -234,7 +234,7 @@ def live_hub(folder: Path) -> Iterator[LiveHub]:
         try:
             _manage(env, "boot", "-v", "0")
             operator = ("--username", OPERATOR, "--email", "o@example.org")
-            _manage(env, "createsuperuser", "--no-input", *operator)
+            _manage(env, "createsuperuser", "--skip-checks", "--no-input", *operator)
             for process in processes.web:
                 process.start(wait=False)
             for process in processes.web:

@@ -30,6 +30,7 @@ class Command(BaseCommand):
         "Sealed segments in the archive (EVENTHUB_ARCHIVE_URL): write them, look at them, check"
         " them. See docs/archive.md."
     )
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -17,6 +17,7 @@ from eventhub.up.beside import NoDatabaseUrl, require_database
 
 class Command(BaseCommand):
     help = "Make an API key for a client, which is created if need be, and print the key once."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("client")

@@ -20,6 +20,7 @@ class Command(BaseCommand):
         " Any number of forwarders share the streams; of one that is gone the others take over"
         " within three seconds."
     )
+    requires_system_checks = ()
 
     def handle(self, **options: Any) -> None:
         env = read_env()

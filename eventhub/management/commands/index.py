@@ -3,6 +3,8 @@
 import json
 import os
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,12 +23,12 @@ from registrations.building.run import Order, build
 from registrations.building.standing import (
     Standing,
     concerned,
-    indexed,
     standing_json,
     standings,
     wanted,
 )
-from registrations.building.turn import turn
+from registrations.building.turn import step_back, turn
+from registrations.index.place import indexed
 from registrations.index.verify import verify_stream
 
 _HELP = {
@@ -64,6 +66,7 @@ class Command(BaseCommand):
         "Match indexes: the files by which events of streams with very many registrations are"
         " matched. See docs/operations.md."
     )
+    requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
         shape = {"formatter_class": RawDescriptionHelpFormatter, "epilog": _EXAMPLES}
@@ -82,11 +85,14 @@ class Command(BaseCommand):
                 action.add_argument(
                     "--full",
                     action="store_true",
-                    help="from the tables, instead of from the present index and what has changed;"
-                    " the bytes are the same",
+                    help="from the tables, instead of from the present index and what has changed",
                 )
             if name == "show":
                 action.add_argument("--json", action="store_true", help="a list of JSON objects")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        step_back()
+        super().run_from_argv(argv)
 
     def handle(self, *args: Any, **options: Any) -> None:
         env = read_env()
@@ -100,7 +106,7 @@ class Command(BaseCommand):
         except EventHubError as error:
             raise CommandError(error.message) from error
         except OSError as error:
-            raise CommandError(f"The data folder {env.data} cannot be used: {error}") from error
+            raise CommandError(str(error)) from error
 
     def _build(self, where: Where, options: dict[str, Any]) -> None:
         _require_owner(where)
@@ -114,8 +120,27 @@ class Command(BaseCommand):
                 "Nothing is asked for, and nothing is due. An index is built by itself from"
                 f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint on a stream on."
             )
+        failed = 0
         for standing in able:
-            self._build_one(where, standing, full=options["full"])
+            with self._told(standing) as told:
+                self._build_one(where, standing, full=options["full"])
+            failed += len(told)
+        if failed:
+            raise CommandError(f"{len(able)} to build, {failed} failed")
+
+    @contextmanager
+    def _told(self, standing: Standing) -> Iterator[list[str]]:
+        """Of several streams each has its turn, whatever becomes of another one: an error of one is
+        said, and is in the list then.
+        """
+        said: list[str] = []
+        try:
+            yield said
+        except BrokenPipeError:
+            raise
+        except (EventHubError, OSError) as error:
+            said.append(error.message if isinstance(error, EventHubError) else str(error))
+            self._say(f"{_name(standing.stream)}: {said[0]}")
 
     def _build_one(self, where: Where, standing: Standing, *, full: bool) -> None:
         url = where.env.database_direct_url
@@ -138,29 +163,36 @@ class Command(BaseCommand):
             made = build(order, watch.hear)
         seconds = clock.monotonic_s() - began_s
         self._say(
-            f"{_name(standing.stream)}: epoch {made.epoch}, {made.ids:,} registrations in"
-            f" {made.entries:,} entries, {made.bytes / _MIB:,.1f} MiB, {seconds:,.1f} s"
+            f"{_name(standing.stream)}: epoch {made.epoch}, versions: {made.ids:,}, entries:"
+            f" {made.entries:,}, {made.bytes / _MIB:,.1f} MiB, {seconds:,.1f} s"
         )
 
     def _verify(self, where: Where, options: dict[str, Any]) -> None:
-        wrong = 0
+        wrong = failed = 0
+        there = indexed(where.data)
         with blocking(where.env.database_direct_url, name="index builder") as connection:
             found = _chosen(connection, where._replace(all=True))
-            found = [one for one in found if where.stream or one.stream.id in indexed(where.data)]
-            if where.stream and not found[0].state.epoch:
-                name = found[0].stream.name
-                raise CommandError(
-                    f"{name} has no match index that could be used: {found[0].state.why}"
-                )
+            found = [one for one in found if one.stream.id in there]
+            if where.stream and not found:
+                raise CommandError(f"{where.stream} has no match index.")
             for standing in found:
-                lines = verify_stream(connection, where.data, standing.stream.id)
-                wrong += bool(lines)
-                self._say(f"{_name(standing.stream)}: {'WRONG' if lines else 'good'}")
-                for line in lines:
-                    self._say(f"  {line}")
-        self._say(f"{len(found)} looked at, {wrong} wrong")
-        if wrong:
-            raise CommandError("`manage.py index build --full` makes an index anew.")
+                with self._told(standing) as told:
+                    lines = verify_stream(connection, where.data, standing.stream.id)
+                    self._say_verified(standing.stream, lines)
+                    wrong += bool(lines)
+                failed += len(told)
+        summary = f"{len(found)} looked at, {wrong} wrong"
+        if wrong or failed:
+            raise CommandError(f"{summary}, {failed} could not be verified")
+        self._say(summary)
+
+    def _say_verified(self, stream: rows.Stream, lines: list[str]) -> None:
+        self._say(f"{_name(stream)}: {'WRONG' if lines else 'good'}")
+        for line in lines:
+            self._say(f"  {line}")
+        if lines:
+            where = f"--stream {stream.name} --zone {stream.zone}"
+            self._say(f"  It is made anew by: manage.py index build --full {where}")
 
     def _show(self, where: Where, options: dict[str, Any]) -> None:
         with blocking(where.env.database_direct_url, name="index builder") as connection:

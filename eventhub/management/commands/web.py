@@ -14,6 +14,7 @@ from eventhub.websocket import HubWebSocketProtocol
 
 class Command(BaseCommand):
     help = "Run one web process: hot doors, websockets, management API."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
