@@ -1,6 +1,6 @@
 """The Celery application: workers that drain callbacks, and the timetable. Composition root.
 
-`python -m celery -A eventhub.celery worker -P threads -c 2` runs a worker. Its drain is a bootstep
+`python -m celery -A eventhub.celery worker -P threads -c 3` runs a worker. Its drain is a bootstep
 of the worker itself, not of the consumer: it runs whether or not there is a broker. Redis carries
 hints only, and with everything in it gone nothing is lost.
 """

@@ -234,7 +234,8 @@ def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> It
 
 def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
     """Workers that drain callbacks, and the timetable. Each worker drains in a thread of its own,
-    beside the few that Celery's tasks need.
+    beside the few that Celery's tasks need: two jobs hold one each for long, archiving and the
+    building of match indexes, and one more is left for what is short.
     """
     for number in range(1, options.workers + 1):
         name = f"worker-{number}"
@@ -250,7 +251,7 @@ def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iter
 def celery_worker(name: str) -> tuple[str, ...]:
     """The arguments of Python that run a worker of that name (`worker-1@%h`)."""
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    return (*CELERY, "worker", "-P", "threads", "-c", "2", "-n", name, *quiet)
+    return (*CELERY, "worker", "-P", "threads", "-c", "3", "-n", name, *quiet)
 
 
 def _demo(

@@ -2,10 +2,8 @@
 how it ended in a line of JSON on its standard output (job.py).
 """
 
-import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from eventhub import limits, logs
@@ -14,30 +12,16 @@ from eventhub.env import Env, read_env
 from eventhub.errors import EventHubError
 from registrations.building.job import BUILT, BUSY, Report
 from registrations.building.run import INTERNAL, Order, build
-from registrations.building.turn import turn
-
-_AUTOGROUP = Path("/proc/self/autogroup")  # niceness counts within a session only, where it is on
-_OOM_SCORE = Path("/proc/self/oom_score_adj")
-_FIRST_TO_GO = "500"  # when memory ends, rather this than PostgreSQL
+from registrations.building.turn import step_back, turn
 
 
 def main() -> None:
-    _step_back()
+    step_back()
     signal.alarm(limits.INDEX_BUILD_S_MAX)  # ends the process, also when nobody looks after it
     env = read_env()
     logs.configure(env.log_format, env.log_level)
     report = _built(env, int(sys.argv[1]))
     sys.stdout.write(report.line() + "\n")
-
-
-def _step_back() -> None:
-    """What this process takes, it takes from nobody who waits."""
-    os.nice(limits.INDEX_BUILD_NICENESS)
-    with suppress(OSError):
-        _OOM_SCORE.write_text(_FIRST_TO_GO)
-    if os.getsid(0) == os.getpid():
-        with suppress(OSError):
-            _AUTOGROUP.write_text(str(limits.INDEX_BUILD_NICENESS))
 
 
 def _built(env: Env, stream_id: int) -> Report:

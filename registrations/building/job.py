@@ -14,7 +14,7 @@ from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.database import blocking
 from eventhub.logs import get_logger
 from registrations.building import rows
-from registrations.building.turn import turn
+from registrations.building.turn import may_look, turn
 from registrations.index.state import due_streams
 
 log = get_logger(__name__)
@@ -45,7 +45,6 @@ class IndexJob:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._child = Child()
-        self._looked_s = float("-inf")  # when it last looked for what is due
 
     def run(self, database_url: str, data: Path) -> None:
         """Returns at once if a run is under way, and soon after `stop`."""
@@ -64,12 +63,13 @@ class IndexJob:
         self._child.stop()
 
     def _wanted(self, database_url: str, data: Path) -> list[int]:
-        """What is asked for, first; what is due is looked for less often, because it is counted."""
+        """What is asked for, first; what is due is looked for less often and by one worker of all,
+        because it is counted.
+        """
         with blocking(database_url, name="index builder") as connection:
             found = dict.fromkeys(rows.asked(connection))
-            if self._clock.monotonic_s() - self._looked_s >= limits.INDEX_DUE_INTERVAL_S:
+            if may_look(data, self._clock.now_us()):
                 found.update(dict.fromkeys(due_streams(connection, data)))
-                self._looked_s = self._clock.monotonic_s()
             later = rows.later(connection) if found else set()
         return [stream_id for stream_id in found if stream_id not in later]
 

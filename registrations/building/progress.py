@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from eventhub.clock import Clock
-from registrations.match.base.builder import Progress
+from registrations.match.base.builder import READ, Progress
 
 _LINE_S = 5.0  # between two lines of a log, unless a stage ends
 _REDRAW_S = 0.1  # on a terminal
@@ -55,9 +55,12 @@ class Watch:
             self._written_s = now_s
 
     def _line(self, progress: Progress, now_s: float) -> str:
-        """Stage, count, and how many a second since the stage began."""
+        """Stage, count, and how many a second since the stage began. What is expected are versions
+        to be read; later stages count entries.
+        """
         done = progress.entries
-        of = f" of about {self._expected:,}" if self._expected >= done else ""
+        is_share = progress.stage == READ and self._expected >= done
+        of = f" of about {self._expected:,}" if is_share else ""
         seconds = now_s - self._stage_s
         rate = f", {(done - self._stage_done) / seconds:,.0f}/s" if seconds > 0 else ""
         return f"{self._name}: {progress.stage} {done:,}{of}{rate}"

@@ -25,8 +25,8 @@ class Build(NamedTuple):
     begun_at_us: int | None
     ended_at_us: int | None
     stage: str  # of the builder, while it is at work
-    done: int  # registrations taken in
-    expected: int | None  # how many they will be, about
+    done: int  # versions of registrations that were read, and in later stages entries
+    expected: int | None  # how many versions there are, about
     reason: str  # an error's code, if it failed
     detail: str
     open: bool  # begun and not ended
@@ -55,7 +55,9 @@ class Stream(NamedTuple):
 
 
 def ask(connection: Connection, stream_id: int) -> None:
-    """A build is to begin as soon as it can, also when the last one failed."""
+    """A build is to begin as soon as it can, also when the last one failed; beside one that is
+    under way another one.
+    """
     connection.execute(SQL["ask"], {"stream_id": stream_id})
 
 
@@ -87,7 +89,7 @@ def complete(connection: Connection, stream_id: int, done: int) -> None:
 
 
 def fail(connection: Connection, stream_id: int, reason: str, detail: str) -> None:
-    """The build that is open has failed; nothing if none is."""
+    """The build that is open has failed, or one that did not come as far as to begin."""
     values = {"stream_id": stream_id, "reason": reason, "detail": detail}
     connection.execute(SQL["fail"], values)
 

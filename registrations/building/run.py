@@ -2,6 +2,7 @@
 that the console shows. Sql module.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,9 +44,9 @@ def build(order: Order, progress: Callable[[Progress], None] = lambda progress: 
         blocking(url, name="index builder") as connection,
         blocking(url, name="index builder") as notes,
     ):
-        state = state_of(connection, order.data, order.stream_id)
-        rows.begin(notes, order.stream_id, state.ids + state.changed_since)
         try:
+            state = state_of(connection, order.data, order.stream_id)
+            rows.begin(notes, order.stream_id, state.ids + state.changed_since)
             with _heard(notes, order.stream_id) as told:
                 manifest = build_stream(
                     connection,
@@ -99,13 +100,21 @@ def _both(*told: Callable[[Progress], None]) -> Callable[[Progress], None]:
 
 def _note(notes: rows.Connection, stream_id: int, error: BaseException) -> None:
     """Why it failed; without a word if the database is what fails."""
-    if isinstance(error, EventHubError):
-        reason, detail = error.code, error.message
-    elif isinstance(error, Exception):
-        reason, detail = INTERNAL, f"{type(error).__name__}: {error}"
-    else:
-        reason, detail = ENDED, "The builder was told to end."
+    reason, detail = _reason(error)
     try:
         rows.fail(notes, stream_id, reason, detail)
     except psycopg.Error:
         log.warning("index_build_unnoted", stream=stream_id, reason=reason)
+
+
+def _reason(error: BaseException) -> tuple[str, str]:
+    """An error's code, and words that every manager of the stream may read: nothing of this machine
+    or of the database is in them. Who catches the error has its own words.
+    """
+    if isinstance(error, EventHubError):
+        return error.code, type(error)().message
+    if isinstance(error, OSError) and error.errno:
+        return INTERNAL, f"{os.strerror(error.errno)}."
+    if isinstance(error, Exception):
+        return INTERNAL, EventHubError().message
+    return ENDED, "The builder was told to end."

@@ -15,5 +15,5 @@ def find_standing(*, actor: Actor, stream: str) -> Standing:
     actor.require("manage", stream)
     connection = raw_connection()
     found = streams.get_stream(connection, actor.zone_id, stream)
-    [standing] = standings(connection, Path(settings.ENV.data), [found.id])
+    [standing] = standings(connection, Path(settings.ENV.data), [found.id], exact=False)
     return standing

@@ -36,9 +36,15 @@ class IndexBuildSerializer(serializers.Serializer):
     )
     begun_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
-    stage = serializers.CharField(help_text="What the builder is at; empty if it is not at work.")
-    done = serializers.IntegerField(help_text="Registrations that are done with.")
-    expected = serializers.IntegerField(allow_null=True, help_text="About how many they will be.")
+    stage = serializers.CharField(
+        help_text="What the builder did last; empty if it is not at work."
+    )
+    done = serializers.IntegerField(
+        help_text="Of the stage `read`, versions of registrations; of later ones, entries."
+    )
+    expected = serializers.IntegerField(
+        allow_null=True, help_text="About how many versions there are to read."
+    )
     reason = serializers.CharField(help_text="Of one that failed: an error's code.")
     detail = serializers.CharField(help_text="The same in words.")
 
@@ -49,6 +55,7 @@ class MatchIndexSerializer(serializers.Serializer):
     index = IndexEpochSerializer(allow_null=True, help_text="null: there is none that can be used.")
     changed_since = serializers.IntegerField(
         help_text="Versions of registrations that began or ended since; without an index, all."
+        " They are counted up to where a build is due."
     )
     due = serializers.BooleanField(help_text="A worker builds it by itself, soon.")
     why = serializers.CharField(help_text="Why it is due or not, in words.")

@@ -12,8 +12,9 @@ def ask_build(*, actor: Actor, stream: str) -> Standing:
     """A worker is to build the stream's index as soon as it can; who asks again before it has begun
     changes nothing. Raises NothingToIndex.
     """
-    found = find_standing(actor=actor, stream=stream)
-    if found.refused:
-        raise NothingToIndex(found.refused, stream=stream)
-    rows.ask(raw_connection(), found.stream.id)
-    return find_standing(actor=actor, stream=stream)
+    found, connection = find_standing(actor=actor, stream=stream), raw_connection()
+    if found.idle:
+        raise NothingToIndex(found.idle, stream=stream)
+    rows.ask(connection, found.stream.id)
+    builds = rows.builds(connection, [found.stream.id])
+    return found._replace(build=builds[found.stream.id])

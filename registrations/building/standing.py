@@ -8,11 +8,9 @@ from eventhub import limits
 from eventhub.event.json_codec import time_text
 from registrations.building import rows
 from registrations.building.rows import Build, Connection, Stream
-from registrations.index.place import index_root
+from registrations.index.place import indexed
 from registrations.index.state import IndexState, due_streams, state_of
 from registrations.match.matching import AUTO, INDEXED
-
-_FOLDER = "stream-"
 
 
 class Standing(NamedTuple):
@@ -46,22 +44,24 @@ class Standing(NamedTuple):
             " with the strategy `index` from the first on."
         )
 
+    @property
+    def idle(self) -> str:
+        """Why nobody needs to ask for a build now, in words; "" if one may be asked for."""
+        if not self.refused and self.state.epoch and not self.state.changed_since:
+            return f"Nothing has changed since the index of {self.stream.name} was built."
+        return self.refused
 
-def standings(connection: Connection, data: Path, ids: Iterable[int]) -> list[Standing]:
-    """Of those of the streams that there are, by zone and name."""
+
+def standings(
+    connection: Connection, data: Path, ids: Iterable[int], *, exact: bool = True
+) -> list[Standing]:
+    """Of those of the streams that there are, by zone and name; `exact`: see `state_of`."""
     found = rows.streams(connection, list(ids))
     builds = rows.builds(connection, [stream.id for stream in found])
     return [
-        Standing(stream, state_of(connection, data, stream.id), builds.get(stream.id))
+        Standing(stream, state_of(connection, data, stream.id, exact=exact), builds.get(stream.id))
         for stream in found
     ]
-
-
-def indexed(data: Path) -> list[int]:
-    """The streams that have an index, or a folder for one, in the data folder."""
-    folders = index_root(data, 0).parent.glob(f"{_FOLDER}*")
-    names = [folder.name.removeprefix(_FOLDER) for folder in folders]
-    return sorted(int(name) for name in names if name.isdecimal())
 
 
 def wanted(connection: Connection, data: Path) -> list[int]:
@@ -82,8 +82,8 @@ def standing_json(standing: Standing) -> dict[str, Any]:
         "index": _index_json(state) if state.epoch else None,
         "changed_since": state.changed_since,
         "due": state.due,
-        "why": standing.refused or state.why,
-        "buildable": not standing.refused,
+        "why": standing.idle or state.why,
+        "buildable": not standing.idle,
         "builds_from": limits.INDEX_AUTO_MIN,
         "build": None if build is None else _build_json(build),
     }

@@ -1,7 +1,8 @@
 """Builds the match index of a stream: of what the present epoch has and what changed since, or of
 the tables alone. Sql module.
 
-Both give the same bytes. Memory is that of one shard, whatever there is (limits.py).
+Both give the same bytes as long as there is one shard. Memory is that of one shard, whatever there
+is (limits.py).
 """
 
 from bisect import insort
@@ -26,7 +27,7 @@ from registrations.index.tables import (
     settle,
     snapshot,
 )
-from registrations.match.base.builder import Plan, Progress, build_columns
+from registrations.match.base.builder import READ, Plan, Progress, build_columns
 from registrations.match.base.columns import Columns, Gathering
 from registrations.match.base.decode import columns_of
 from registrations.match.base.errors import IndexAbsent, IndexDamaged, NotIndexable
@@ -106,29 +107,37 @@ class _Build:
         """All versions; shards that are full."""
         for row in found:
             self._add(row)
-            if len(self._gathering) >= limits.INDEX_SHARD_ENTRIES_MAX:
+            if not self._has_room():
                 yield self.last()
-                self._gathering = Gathering(COLUMNS)
 
     def go_on(self, previous: Epoch, changed: Iterable[Row]) -> Iterator[Columns]:
-        """What an epoch has and what changed since; all shards but the last."""
+        """What an epoch has and what changed since; all shards but the last. What still fits is put
+        together, so that shards do not become many as versions leave them.
+        """
         ended: dict[int, int] = {}
         for row in changed:
             if row.id not in previous:
                 self._add(row)
+                if not self._has_room():
+                    yield self.last()
             elif row.until is not None:
                 ended[row.id] = row.until
         for number, shard in enumerate(previous.base.shards):
             columns = _living(shard, previous.columns[number], ended, self._moment.after)
             self._tell(len(columns.ids))
-            is_last = number == len(previous.base.shards) - 1
-            if is_last and len(columns.ids) < limits.INDEX_SHARD_ENTRIES_MAX:
+            if self._has_room(len(columns.ids)):
                 self._gathering.take(columns)
             else:
                 yield columns
 
     def last(self) -> Columns:
-        return self._gathering.columns()
+        """What is gathered; nothing is then."""
+        gathered, self._gathering = self._gathering, Gathering(COLUMNS)
+        return gathered.columns()
+
+    def _has_room(self, more: int = 1) -> bool:
+        """Whether so many entries can be gathered still; those of one version are not parted."""
+        return len(self._gathering) + more <= limits.INDEX_SHARD_ENTRIES_MAX
 
     def _add(self, row: Row) -> None:
         """Raises NotIndexable if too many are."""
@@ -147,7 +156,7 @@ class _Build:
 
     def _tell(self, more: int) -> None:
         self._read += more
-        self._progress(Progress("read", self._read))
+        self._progress(Progress(READ, self._read))
 
 
 def _living(shard: Shard, of: EpochColumns, ended: dict[int, int], after: int) -> Columns:

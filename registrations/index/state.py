@@ -2,7 +2,7 @@
 driver.
 
 Due it is when a build is worth what it costs (limits.py). What changed is counted by the barriers
-of changes, so it costs what changed; streams without an index are counted up to where one is due.
+of changes, so it costs what changed, and unless it is to be exact, no more than a due build does.
 """
 
 from pathlib import Path
@@ -37,36 +37,43 @@ class IndexState(NamedTuple):
     why: str  # it is due or not, for people
 
 
-def state_of(connection: Connection, data: Path, stream_id: int) -> IndexState:
-    """A stream that is not there, or takes no index, has none. Raises psycopg.Error."""
-    return _state(connection, data, stream_id, _ALL)
+def state_of(
+    connection: Connection, data: Path, stream_id: int, *, exact: bool = True
+) -> IndexState:
+    """A stream that is not there, or takes no index, has none. Not `exact`: versions are counted up
+    to where a build is due. Raises psycopg.Error.
+    """
+    try:
+        moment = moment_of(connection, stream_id)
+    except IndexNotTaken as error:
+        return _without(0, due=False, why=error.message)  # all zones have registrations on `system`
+    root = index_root(data, stream_id)
+    epoch, missing = _usable(root, stream_id, moment)
+    if epoch is not None:
+        return _with(connection, root, epoch, exact)
+    wanted = limits.INDEX_AUTO_MIN if moment.strategy == AUTO else limits.INDEX_DELTA_MIN
+    found = _count(connection, stream_id, _ALL if exact else wanted)
+    why = f"{missing} One is built by itself from {wanted:,} versions of registrations on."
+    return _without(found, due=found >= wanted, why=why)
 
 
 def due_streams(connection: Connection, data: Path) -> list[int]:
     """The streams whose index is to be built now, ascending. Raises psycopg.Error."""
     found = connection.execute(SQL["forwarded_streams"], (sorted(INDEXED),)).fetchall()
-    bound = limits.INDEX_AUTO_MIN
-    return [id for [id] in found if _state(connection, data, id, bound).due]
+    return [id for [id] in found if state_of(connection, data, id, exact=False).due]
 
 
-def _state(connection: Connection, data: Path, stream_id: int, bound: int) -> IndexState:
-    try:
-        moment = moment_of(connection, stream_id)
-    except IndexNotTaken as error:
-        return _without(_count(connection, stream_id, bound), due=False, why=error.message)
-    root = index_root(data, stream_id)
-    epoch, missing = _usable(root, stream_id, moment)
-    if epoch is None:
-        found = _count(connection, stream_id, bound)
-        wanted = limits.INDEX_AUTO_MIN if moment.strategy == AUTO else limits.INDEX_DELTA_MIN
-        why = f"{missing} From {wanted:,} versions of registrations on one is built."
-        return _without(found, due=found >= wanted, why=why)
-    values = {"stream_id": stream_id, "xmin": str(epoch.facts.xmin)}
+def _with(connection: Connection, root: Path, epoch: Epoch, exact: bool) -> IndexState:
+    manifest = epoch.manifest
+    wanted = max(limits.INDEX_DELTA_MIN, int(limits.INDEX_DELTA_SHARE_MAX * manifest.ids))
+    values = {
+        "stream_id": epoch.facts.stream,
+        "xmin": str(epoch.facts.xmin),
+        "bound": _ALL if exact else wanted,
+    }
     row = connection.execute(SQL["count_changed"], values).fetchone()
     changed = int(row[0]) if row else 0
-    manifest = epoch.manifest
-    share = int(limits.INDEX_DELTA_SHARE_MAX * manifest.ids)
-    wanted = max(limits.INDEX_DELTA_MIN, share)
+    more = "" if exact or changed < wanted else " or more"
     try:
         built_at = (root / manifest.folder / NAME).stat().st_mtime_ns // 1_000
     except OSError:
@@ -80,7 +87,7 @@ def _state(connection: Connection, data: Path, stream_id: int, bound: int) -> In
         manifest.built_through_sequence,
         changed,
         changed >= wanted,
-        f"Versions changed since: {changed:,}; it is built again from {wanted:,} on.",
+        f"Versions changed since: {changed:,}{more}; it is built again from {wanted:,} on.",
     )
 
 
@@ -95,13 +102,15 @@ def _count(connection: Connection, stream_id: int, bound: int) -> int:
 
 
 def _usable(root: Path, stream_id: int, moment: Moment) -> tuple[Epoch | None, str]:
-    """The epoch, or why there is none."""
+    """The epoch, or why there is none, in words that say nothing of this machine."""
     try:
         epoch = open_epoch(root)
     except IndexAbsent:
         return None, "There is no index."
-    except (IndexDamaged, OSError) as error:
-        return None, f"The index cannot be read ({error})."
+    except IndexDamaged:
+        return None, "The index is damaged."
+    except OSError:
+        return None, "The index cannot be read."
     refused = refusal(epoch.manifest, stream_id, moment)
     if refused is not None:
         return None, f"The index is of no use ({refused})."

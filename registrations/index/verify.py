@@ -6,6 +6,7 @@ The tables have gone on since; the barriers of changes say what the epoch's snap
 
 from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,11 +20,12 @@ from registrations.index.epoch import Epoch, open_epoch
 from registrations.index.facts import COLUMNS, NEVER_ENDS, refusal
 from registrations.index.place import index_root
 from registrations.index.tables import SQL, Connection, Row, moment_of, rows, snapshot
-from registrations.match.base.base import Base, open_base
+from registrations.match.base.base import open_base
 from registrations.match.base.builder import Plan, build_columns
 from registrations.match.base.columns import NOT, NUMBER, TEST, Gathering
 from registrations.match.base.decode import columns_of
 from registrations.match.base.errors import IndexAbsent, IndexDamaged, NotIndexable
+from registrations.match.base.shard import Shard
 
 _ROWS = 10_000  # looked up at once
 _LINES_MAX = 100  # of one kind
@@ -37,7 +39,7 @@ _REASONS = {
 
 def verify_stream(connection: Connection, data: Path, stream_id: int) -> list[str]:
     """What is wrong with the index, a line each; none: it is whole. Each line about a version names
-    its registration. Raises IndexNotTaken, psycopg.Error.
+    its registration. Raises IndexNotTaken, OSError, psycopg.Error.
     """
     try:
         epoch = open_epoch(index_root(data, stream_id))
@@ -63,8 +65,7 @@ class _Check:
         self._refused = frozenset(epoch.facts.refused)
         self._lines: list[str] = []
         self._seen = array("q")
-        self._registrations: dict[int, int] = {}
-        self._gathering = Gathering(COLUMNS)
+        self._gatherings = [Gathering(COLUMNS) for _ in epoch.columns]
         self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
 
     def take(self, row: Row, *, began: bool, ended: bool) -> None:
@@ -76,7 +77,8 @@ class _Check:
                 self._say(row, "is not in the index")
             return
         self._seen.append(row.id)
-        found = self._columns_at(places[0].shard, places[0].dense)
+        shard, dense = places[0]
+        found = {name: getattr(self._epoch.columns[shard], name)[dense] for name in COLUMNS}
         wanted = dict(row.columns())
         if not ended and found["until"] == NEVER_ENDS:
             wanted["until"] = NEVER_ENDS  # it ended later
@@ -85,10 +87,9 @@ class _Check:
                 self._say(row, f"has {name} {found[name]}; in the tables it is {wanted[name]}")
         try:
             specs = self._compiled.specs(row.language, row.filter_json)
-            self._gathering.add(row.id, specs, found)
+            self._gatherings[shard].add(row.id, specs, found)
         except NotIndexable:
             self._say(row, "is in the index, which cannot hold its filter")
-        self._registrations[row.id] = row.registration
 
     def lines(self) -> list[str]:
         seen = np.array(self._seen, np.int64)
@@ -97,28 +98,35 @@ class _Check:
             for place in np.flatnonzero(~np.isin(ids, seen)).tolist():
                 named = f"{columns.registration[place]} (version {ids[place]})"
                 self._lines.append(f"Registration {named} is in the index, and not in the tables.")
-        return self._lines[:_LINES_MAX] or self._postings()
+        for number in range(0 if self._lines else len(self._gatherings)):
+            self._lines += self._postings(number)
+        return self._lines[:_LINES_MAX]
 
-    def _postings(self) -> list[str]:
-        """Built again of the tables, everything must come out as it is."""
-        with TemporaryDirectory(prefix="eventhub-verify-") as folder:
-            build_columns(Path(folder), [self._gathering.columns()], Plan(durable=False))
-            again = open_base(Path(folder))
-            altered = _altered(self._epoch.base, again)
-            if not altered:
-                return []
-            here, there = _entries(self._epoch.base), _entries(again)
-        wrong = sorted(id for id in here.keys() | there.keys() if here.get(id) != there.get(id))
+    def _postings(self, number: int) -> list[str]:
+        """A shard built again of the tables must come out as it is. What it is made of is
+        forgotten.
+        """
+        shard = self._epoch.base.shards[number]
+        columns = self._gatherings[number].columns()
+        self._gatherings[number] = Gathering(COLUMNS)
+        with _room() as folder:
+            build_columns(folder, [columns], Plan(durable=False))
+            del columns
+            [again] = open_base(folder).shards
+            altered = _altered(shard, again)
+            wrong = _differing(shard, again) if altered else []
         named = [
-            f"Registration {self._registrations[id]} (version {id}) is indexed under something"
-            " else than its filter says."
+            f"Registration {self._registration(id)} (version {id}) is indexed under something else"
+            " than its filter says."
             for id in wrong[:_LINES_MAX]
         ]
-        return named or [f"Built again, {', '.join(altered)} come out otherwise."]
+        if altered and not named:
+            return [f"Built again, {', '.join(altered)} of {shard.path.name} come out otherwise."]
+        return named
 
-    def _columns_at(self, shard: int, dense: int) -> dict[str, int]:
-        columns = self._epoch.columns[shard]
-        return {name: getattr(columns, name)[dense] for name in COLUMNS}
+    def _registration(self, id: int) -> int:
+        shard, dense = self._epoch.base.places_of(id)[0]
+        return self._epoch.columns[shard].registration[dense]
 
     def _say(self, row: Row, what: str) -> None:
         self._lines.append(f"Registration {row.registration} (version {row.id}) {what}.")
@@ -137,33 +145,41 @@ def _bounded(
             yield (row, *seen[row.id])
 
 
-def _altered(one: Base, other: Base) -> list[str]:
-    """The sections that differ; of several shards all that may."""
-    if len(one.shards) > 1:
-        return ["shards"] if _entries(one) != _entries(other) else []
-    if len(one.shards) != len(other.shards):
-        return ["shards"]
-    return [
-        name
-        for mine, its in zip(one.shards, other.shards, strict=True)
-        for name in sorted(mine.views.keys() | its.views.keys())
-        if mine.views.get(name) != its.views.get(name)
-    ]
+@contextmanager
+def _room() -> Iterator[Path]:
+    """A folder for what is made to be compared. Raises OSError, which names it."""
+    with TemporaryDirectory(prefix="eventhub-verify-") as folder:
+        try:
+            yield Path(folder)
+        except OSError as error:
+            error.filename = error.filename or folder
+            raise
 
 
-def _entries(base: Base) -> dict[int, int]:
+def _altered(one: Shard, other: Shard) -> list[str]:
+    """The sections that differ."""
+    names = sorted(one.views.keys() | other.views.keys())
+    return [name for name in names if one.views.get(name) != other.views.get(name)]
+
+
+def _differing(one: Shard, other: Shard) -> list[int]:
+    """The ids that stand for something else, ascending."""
+    here, there = _entries(one), _entries(other)
+    return sorted(id for id in here.keys() | there.keys() if here.get(id) != there.get(id))
+
+
+def _entries(shard: Shard) -> dict[int, int]:
     """Of each id a number for all its conjunctions, the same for the same ones."""
     found: dict[int, int] = {}
-    for shard in base.shards:
-        columns = columns_of(shard)
-        offsets, words = columns.offsets.tolist(), columns.words.tolist()
-        gates = [columns.gate_names[gate] for gate in columns.gates.tolist()]
-        for at, id in enumerate(columns.ids.tolist()):
-            named = (
-                columns.tests[word & NUMBER]
-                if word >= TEST
-                else (bool(word & NOT), columns.keys[word & NUMBER])
-                for word in words[offsets[at] : offsets[at + 1]]
-            )
-            found[id] = found.get(id, 0) + hash((gates[at], frozenset(named)))
+    columns = columns_of(shard)
+    offsets, words = columns.offsets.tolist(), columns.words.tolist()
+    gates = [columns.gate_names[gate] for gate in columns.gates.tolist()]
+    for at, id in enumerate(columns.ids.tolist()):
+        named = (
+            columns.tests[word & NUMBER]
+            if word >= TEST
+            else (bool(word & NOT), columns.keys[word & NUMBER])
+            for word in words[offsets[at] : offsets[at + 1]]
+        )
+        found[id] = found.get(id, 0) + hash((gates[at], frozenset(named)))
     return found

@@ -35,7 +35,7 @@ def test_an_index_is_explained_asked_for_and_shown_when_it_is_built(desk: Desk) 
         "UPDATE index_builds SET asked_at = NULL, begun_at = now(), heard_at = now(),"
         " stage = 'read', done = 1, expected = 3 WHERE asked_at IS NOT NULL RETURNING stream_id"
     )
-    expect(state).to_contain_text("read: 1 of about 3")
+    expect(state).to_contain_text("Registrations read: 1 of about 3")
     expect(state.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "33")
     desk.hub.sql(
         "UPDATE index_builds SET ended_at = now(), reason = 'internal', detail = 'The disk is full'"

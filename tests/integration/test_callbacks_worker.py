@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import psycopg
 import redis
+from celery import Celery
 
 from eventhub import limits
 from eventhub.up.hub import HOME, celery_worker
@@ -198,6 +200,36 @@ async def test_a_word_by_redis_wakes_every_worker_before_it_would_look(
                     took.append(time.monotonic() - began_s)
                     await asyncio.sleep(0.15 * (number % 3))
         assert median(took) < limits.CALLBACK_SCAN_INTERVAL_S / 4, took
+    finally:
+        redis_server.kill()
+
+
+async def test_archiving_and_the_building_of_indexes_leave_a_thread_for_what_is_short(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    """Both may take hours; meanwhile the hourly tasks of a worker would be forgotten."""
+    redis_server, log = Broker(tmp_path), tmp_path / "w1.log"
+    redis_server.start()
+    task = Celery(broker=f"redis+socket://{redis_server.socket}").send_task
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE wait_event_type = 'Lock' AND application_name = ANY (%s)"
+    )
+    jobs = ["eventhub archiver", "eventhub index builder"]
+    try:
+        with (
+            worker(world, redis_server.url, log, EVENTHUB_DATA=str(tmp_path)),
+            psycopg.connect(world.url) as holder,
+        ):
+            await until(partial(ready, log), 40)
+            holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            holder.execute("LOCK TABLE archiver, index_builds IN ACCESS EXCLUSIVE MODE")
+            for name in ("eventlog.archive", "registrations.build_indexes"):
+                task(name, queue="eventhub")
+            await until(lambda: world.one(waiting, jobs) == 2, 40)
+            world.sql("INSERT INTO lanes VALUES (-1, -1, 1, gen_random_uuid(), '2020-01-01')")
+            task("delivery.forget_lanes", queue="eventhub")
+            await until(lambda: not world.one("SELECT count(*) FROM lanes"), 20)
     finally:
         redis_server.kill()
 

@@ -3,6 +3,8 @@
 import fcntl
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from prometheus_client import REGISTRY
 
 from eventhub import limits
 from eventhub.celery import app
-from eventhub.clock import SystemClock
+from eventhub.clock import ManualClock, SystemClock
 from eventhub.eventlog.database import blocking
 from eventhub.schedule import TIMETABLE
 from eventhub.up.guardian import descendants
@@ -23,7 +25,7 @@ from registrations.building.run import Order, build
 from registrations.building.turn import turn
 from registrations.index.place import index_root
 from registrations.match.base.manifest import Manifest, read_manifest
-from tests.integration.forward_world import World, eventually, world_database
+from tests.integration.forward_world import HOME, World, eventually, place, world_database
 
 world = pytest.fixture(scope="module")(world_database)
 
@@ -111,7 +113,7 @@ def test_what_is_asked_for_is_built_and_counted_also_after_one_that_fails(
     assert (found.state, found.asked_at_us, found.done) == ("built", None, 5)
     found = noted(world, bad)
     assert (found.state, found.asked_at_us, found.reason) == ("failed", None, "internal")
-    assert "manifest.json.part" in found.detail
+    assert found.detail == "Is a directory.", "tenants read it: no path of the server is in it"
     assert not index_root(data, other).exists(), "nobody asked for it, and it is not due"
 
 
@@ -172,15 +174,79 @@ def test_who_asks_while_a_build_is_under_way_gets_another_one(world: World, data
     with blocking(world.url, name="test") as connection:
         rows.begin(connection, stream_id, 3)
         assert noted(world, stream_id).state == "building"
-        connection.execute(
-            "UPDATE index_builds SET asked_at = NULL WHERE stream_id = %s", (stream_id,)
-        )
         rows.ask(connection, stream_id)
         rows.complete(connection, stream_id, 3)
         assert stream_id in rows.asked(connection)
         rows.begin(connection, stream_id, 3)
         rows.complete(connection, stream_id, 3)
         assert stream_id not in rows.asked(connection)
+
+
+def test_the_pause_after_a_failure_begins_when_it_ends_whoever_asked_meanwhile(
+    world: World,
+) -> None:
+    stream_id = asked_stream(world)
+    older = "UPDATE index_builds SET {} = now() - interval '61 minutes' WHERE stream_id = %s"
+    with blocking(world.url, name="test") as connection:
+        rows.begin(connection, stream_id, 3)
+        world.sql("UPDATE index_builds SET tries = 12 WHERE stream_id = %s", stream_id)
+        world.sql(older.format("begun_at"), stream_id)
+        assert stream_id in rows.later(connection), "it was heard just now"
+        rows.ask(connection, stream_id)
+        rows.fail(connection, stream_id, "too_long", "")
+        assert stream_id in rows.asked(connection)
+        assert stream_id in rows.later(connection)
+        world.sql(older.format("ended_at"), stream_id)
+        assert stream_id not in rows.later(connection)
+
+
+def test_a_builder_that_dies_before_it_has_begun_has_had_its_try(
+    world: World, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_id = asked_stream(world)
+    monkeypatch.setenv("PYTHONHOME", str(data / "none"))  # Python itself does not start
+    for tries in (1, 2):
+        run(world, data)
+        found = noted(world, stream_id)
+        assert (found.state, found.reason, found.asked_at_us) == ("failed", "process", None)
+        [[counted]] = world.sql("SELECT tries FROM index_builds WHERE stream_id = %s", stream_id)
+        assert counted == tries
+        with blocking(world.url, name="test") as connection:
+            assert stream_id in rows.later(connection)
+        older = "UPDATE index_builds SET asked_at = now(), ended_at = now() - interval '1 hour'"
+        world.sql(f"{older} WHERE stream_id = %s", stream_id)
+
+
+def test_one_of_all_workers_looks_for_what_is_due(
+    world: World, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "INDEX_DELTA_MIN", 3)
+    clock, stream_id = ManualClock(), world.stream(matching="index")
+    workers = [IndexJob(clock), IndexJob(clock)]
+    workers[0].run(world.url, data)
+    world.register(stream_id, world.endpoints(3), "a")
+    place(world, stream_id, 0)
+    for worker in workers:
+        worker.run(world.url, data)
+    assert not index_root(data, stream_id).exists(), "the other one has just looked"
+    clock.advance_s(limits.INDEX_DUE_INTERVAL_S)
+    workers[1].run(world.url, data)
+    assert epoch(data, stream_id).ids == 3
+
+
+def test_a_build_by_hand_steps_back_behind_those_who_match(world: World, data: Path) -> None:
+    stream_id = asked_stream(world)
+    [[name]] = world.sql("SELECT name FROM streams WHERE id = %s", stream_id)
+    words = ("index", "build", "--stream", name, "--zone", "forward")
+    with held_up(data, stream_id):
+        process = subprocess.Popen([sys.executable, str(HOME / "manage.py"), *words])
+        try:
+            eventually(lambda: noted(world, stream_id).state == "building", "a builder")
+            assert os.getpriority(os.PRIO_PROCESS, process.pid) == limits.INDEX_BUILD_NICENESS
+            assert Path(f"/proc/{process.pid}/oom_score_adj").read_text() == "500\n"
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_a_builder_that_was_not_heard_for_long_is_taken_for_gone(world: World, data: Path) -> None:

@@ -1,6 +1,7 @@
 """Match indexes of streams as they are built: on from the one before, verified, and when due."""
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from eventhub import limits
 from registrations.index.build import build_stream
+from registrations.index.epoch import open_epoch
 from registrations.index.errors import IndexNotTaken
 from registrations.index.place import index_root
 from registrations.index.state import IndexState, due_streams, state_of
@@ -73,6 +75,39 @@ def test_an_index_built_on_from_the_one_before_has_the_same_bytes(
         build_stream(connection, one, world.stream(durability="transient"))
 
 
+def test_no_shard_of_an_index_holds_more_than_it_may(
+    world: World,
+    connection: psycopg.Connection[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "INDEX_SHARD_ENTRIES_MAX", 20)
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+
+    def sizes() -> list[int]:
+        build_stream(connection, tmp_path, stream_id)
+        assert verify_stream(connection, tmp_path, stream_id) == []
+        return [len(columns.ids) for columns in open_epoch(root).columns]
+
+    root = index_root(tmp_path, stream_id)
+    tickets = world.register(stream_id, [endpoint] * 10, "a")
+    assert sizes() == [10]
+    tickets += world.register(stream_id, [endpoint] * 45, "b")
+    assert sorted(sizes()) == [15, 20, 20]
+    for ticket in tickets:
+        world.change(ticket, stream_id, None)
+    place(world, stream_id, 1)
+    wrong = world.register(stream_id, [endpoint] * 30, "c")
+    assert sorted(sizes()) == [10, 20], "what is left of several is put together"
+    world.sql(
+        "UPDATE registration_versions SET filter = %s WHERE registration_id = ANY (%s)",
+        *('{"type": "z"}', [wrong[0], wrong[-1]]),
+    )
+    said = verify_stream(connection, tmp_path, stream_id)
+    assert sorted(int(line.split()[1]) for line in said) == [wrong[0], wrong[-1]]
+
+
 def test_a_verification_names_the_registrations_that_are_wrong(
     world: World, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
@@ -134,8 +169,37 @@ def test_an_index_is_due_when_enough_has_changed(
     world.register(stream_id, [endpoint])
     assert state().due
     assert (state().built_at or 0) > 1_700_000_000_000_000
+    [ticket] = world.register(stream_id, [endpoint] * 3)[:1]
+    world.change(ticket, stream_id, None)
+    assert state().changed_since == 7, "one that began and ended since is one"
+    bounded = state_of(connection, tmp_path, stream_id, exact=False)
+    assert (bounded.changed_since, bounded.due) == (4, True)
+    assert "4 or more" in bounded.why
     world.sql("UPDATE streams SET matching = 'compile' WHERE id = %s", stream_id)
     assert not state().due
+
+
+def test_why_an_index_cannot_be_read_is_said_without_the_servers_paths(
+    world: World, connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    stream_id = world.stream()
+    world.register(stream_id, world.endpoints(3), "a")
+    manifest = build_stream(connection, tmp_path, stream_id)
+    folder = index_root(tmp_path, stream_id) / manifest.folder
+
+    def spoilt(said: str) -> None:
+        state = state_of(connection, tmp_path, stream_id)
+        assert (state.epoch, state.changed_since) == (None, 3)
+        assert state.why.startswith(said)
+        assert "/" not in state.why
+
+    (folder / "damaged").touch()
+    spoilt("The index is damaged.")
+    shutil.rmtree(folder)
+    spoilt("The index is damaged.")
+    shutil.rmtree(index_root(tmp_path, stream_id))
+    (index_root(tmp_path, stream_id) / "manifest.json").mkdir(parents=True)
+    spoilt("The index cannot be read.")
 
 
 # --- with processes ---

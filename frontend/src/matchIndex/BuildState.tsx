@@ -4,6 +4,16 @@ import { duration, whole } from "../parts/text";
 import type { Build } from "./matchIndex";
 
 const PATIENCE_MS = 30_000; // workers look every few seconds
+const READ = "read"; // the stage that counts what is expected
+const STAGES: Record<string, string> = {
+  begun: "Begun",
+  read: "Registrations read",
+  assembled: "Entries put in order",
+  written: "Entries written",
+  sealed: "Entries on the disk",
+  published: "Entries in force",
+  cleaned: "Entries in force",
+};
 const HUNDREDTHS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 
 /** How far the build is that is under way, or how the last one ended. */
@@ -38,13 +48,13 @@ function Said({ build }: { build: Build }) {
 }
 
 function Running({ build: { stage, done, expected } }: { build: Build }) {
-  const share = expected === null || expected === 0 ? undefined : Math.min(100, Math.round((100 * done) / expected));
+  const share = stage !== READ || expected === null || expected === 0 ? undefined : Math.min(100, Math.round((100 * done) / expected));
   return (
     <Stack gap={6} maw={520}>
       <Progress value={share ?? 100} animated={share === undefined} aria-label="How far the build is" />
       <Text size="sm" c="dimmed" className="number">
-        {stage}: {whole(done)}
-        {expected !== null && expected >= done && ` of about ${whole(expected)}`}
+        {STAGES[stage] ?? stage}: {whole(done)}
+        {share !== undefined && expected !== null && expected >= done && ` of about ${whole(expected)}`}
       </Text>
     </Stack>
   );

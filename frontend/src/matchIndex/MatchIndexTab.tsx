@@ -22,7 +22,7 @@ export function MatchIndexTab({ zone, stream }: { zone: string; stream: string }
   if (data === undefined) return <Loading h={300} />;
   return (
     <Stack gap="md">
-      {data.index !== null && <Figures index={data.index} changed={data.changed_since} />}
+      {data.index !== null && <Figures index={data.index} found={data} />}
       <Card title="Match index" aside={<Word found={data} />}>
         <Stack gap="md" p="md" pt={0}>
           <Text size="sm" maw={760}>
@@ -37,11 +37,11 @@ export function MatchIndexTab({ zone, stream }: { zone: string; stream: string }
   );
 }
 
-function Figures({ index, changed }: { index: Epoch; changed: number }) {
+function Figures({ index, found: { changed_since: changed, due } }: { index: Epoch; found: MatchIndex }) {
   return (
     <SimpleGrid cols={{ base: 2, lg: 4 }} spacing="md">
       <Figure label="Registrations in it" value={whole(index.registrations)} about={`in ${whole(index.entries)} entries`} />
-      <Figure label="Changed since" value={whole(changed)} about={changed === 0 ? "all that there is, is in it" : "matched in memory meanwhile"} />
+      <Figure label="Changed since" value={due ? `${whole(changed)} or more` : whole(changed)} about={changed === 0 ? "nothing has begun or ended" : "matched in memory meanwhile"} />
       <Figure label="Size" value={bytes(index.bytes)} about="on the disk, shared by all processes" />
       <Figure label="Built" value={index.built_at === null ? "just now" : <Moment at={index.built_at} />} about={`epoch ${whole(index.epoch)}`} />
     </SimpleGrid>

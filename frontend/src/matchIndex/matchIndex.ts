@@ -8,7 +8,7 @@ export type Epoch = components["schemas"]["IndexEpoch"];
 export type Build = components["schemas"]["IndexBuild"];
 
 const INTERVAL_MS = 3_000;
-const BUSY_INTERVAL_MS = 500; // while somebody waits for it
+const BUSY_INTERVAL_MS = 2_000; // while somebody waits for it; each look is a count in the database
 
 /** True while a build is under way or waits for a worker. */
 export function isBusy(build: Build | null): build is Build {

@@ -1,18 +1,22 @@
 -- Notes of builds of match indexes.
 
 -- name: ask
--- Also at once of what failed. Who asks again before it has begun changes nothing.
+-- Also at once of what failed. Who asks again before it has begun changes nothing; who asks while one is under way gets
+-- another one, after the pause if that one fails.
 INSERT INTO index_builds AS b (stream_id, asked_at) VALUES (%(stream_id)s, now())
-ON CONFLICT (stream_id) DO UPDATE SET asked_at = COALESCE(b.asked_at, now()), tries = 0
+ON CONFLICT (stream_id) DO UPDATE
+   SET asked_at = CASE WHEN b.asked_at > COALESCE(b.begun_at, '-infinity') THEN b.asked_at ELSE now() END,
+       tries = CASE WHEN b.ended_at IS NULL THEN b.tries ELSE 0 END
 
 -- name: asked
 SELECT stream_id FROM index_builds WHERE asked_at IS NOT NULL ORDER BY asked_at, stream_id
 
 -- name: later
--- Streams whose next try has to wait: twice as long with each that did not end well.
+-- Streams whose next try has to wait: twice as long with each that did not end well, from its end or its last word on.
 SELECT stream_id FROM index_builds
  WHERE tries > 0
-   AND begun_at + make_interval(secs => least(%(retry_s)s * 2 ^ least(tries - 1, 20), %(retry_s_max)s)) > now()
+   AND COALESCE(ended_at, heard_at, begun_at)
+     + make_interval(secs => least(%(retry_s)s * 2 ^ least(tries - 1, 20), %(retry_s_max)s)) > now()
 
 -- name: begin
 INSERT INTO index_builds AS b (stream_id, tries, begun_at, heard_at, stage, expected)
@@ -33,10 +37,14 @@ UPDATE index_builds
  WHERE stream_id = %(stream_id)s AND ended_at IS NULL
 
 -- name: fail
-UPDATE index_builds
-   SET ended_at = now(), reason = %(reason)s, detail = %(detail)s,
-       asked_at = CASE WHEN asked_at > begun_at THEN asked_at END
- WHERE stream_id = %(stream_id)s AND ended_at IS NULL
+-- One that did not come as far as to begin has had its try as well.
+INSERT INTO index_builds AS b (stream_id, tries, begun_at, ended_at, reason, detail)
+VALUES (%(stream_id)s, 1, now(), now(), %(reason)s, %(detail)s)
+ON CONFLICT (stream_id) DO UPDATE
+   SET tries = b.tries + (b.begun_at IS NULL OR b.ended_at IS NOT NULL)::integer,
+       begun_at = CASE WHEN b.ended_at IS NULL THEN COALESCE(b.begun_at, now()) ELSE now() END,
+       ended_at = now(), stage = '', reason = %(reason)s, detail = %(detail)s,
+       asked_at = CASE WHEN b.ended_at IS NULL AND b.asked_at > b.begun_at THEN b.asked_at END
 
 -- name: builds
 SELECT stream_id, (extract(epoch FROM asked_at) * 1000000)::bigint, (extract(epoch FROM begun_at) * 1000000)::bigint,

@@ -32,13 +32,16 @@ from registrations.match.spec import Specs
 EPOCHS_KEPT = 3  # the current one, and two older for whoever opens them just now
 _EPOCH = re.compile(r"epoch-(\d{8,})")
 _LOCK = "lock"
+READ = "read"  # a stage of whoever makes the columns: it counts what is read, and no entries
 
 
 class Progress(NamedTuple):
-    """How far a build is. `stage`: gathered, assembled, written, sealed, published, cleaned."""
+    """How far a build is. `stage`, what was done last: gathered or READ, then assembled, written,
+    sealed, published, cleaned.
+    """
 
     stage: str
-    entries: int  # done with so far
+    entries: int  # done so far
 
 
 class Entry(NamedTuple):

@@ -10,7 +10,6 @@ from delivery.forward.interest import Interest
 from eventhub.event.envelope import Event
 from eventhub.eventlog.streams import Matching as Name
 from registrations.catalog import Suspension, Version
-from registrations.digest import digest_of
 from registrations.filters import Filter
 from registrations.match.matching import AUTO, Matching
 from registrations.match.spec import Spec
@@ -72,7 +71,10 @@ def test_a_stream_may_have_each_strategy_that_there_is() -> None:
 
 
 def digest(language: str, source: Any, *streams: int, client: int = 1) -> object:
-    return digest_of(client, streams or (1,), Filter(language, source).form())
+    filter = Filter(language, source)
+    found = filter.digest(client, streams or (1,))
+    assert filter.prepared().digest(client, streams or (1,)) == found
+    return found
 
 
 def test_what_is_asked_for_alike_has_one_digest_however_it_is_written() -> None:
