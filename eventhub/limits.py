@@ -325,6 +325,10 @@ FILTER_STEPS_MAX = 30_000  # pairs of alternatives joined or compared for it: ab
 INTEGER_MIN = -(1 << 63)
 INTEGER_MAX = (1 << 64) - 1  # the greatest of 64 bits without a sign
 ARITHMETIC_RESULTS_MAX = 100  # of one calculation with lists; of more nothing comes
+# what the filters of one client may take of every event of one stream, and those of one socket:
+# tests of about 2 us (lang/weight.py), so 10 ms; 1.2 s of an event made for it, less than a lease
+FILTERS_TRIED_MAX = 5_000
+FILTER_FOUND_FREE = 32  # such tests of a filter behind a value or range: few events come there
 FILTER_TESTS_MAX = 4_096  # in all conjunctions together: 64 of 64, as many as pairs may be
 CLOSURE_ALTERNATIVES_MAX = 256  # of what is wanted of a stream, as producers are told ...
 CLOSURE_CHARS_MAX = 65_536  # ... and its text; wider, and less exact, where it would be more

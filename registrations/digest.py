@@ -11,17 +11,25 @@ from registrations.lang.normal import Form, in_order
 _BYTES = 16
 
 
-def digest_of(client_id: int, stream_ids: Iterable[int], form: Form) -> UUID:
-    """Equal for equal clients, sets of streams and normal forms; else different, as good as surely.
+def written_form(form: Form) -> bytes:
+    """Equal for equal normal forms alone."""
+    found = []
+    for alternative in in_order(form):
+        found.append(b"|")
+        for written, _ in alternative:
+            text = written.encode()
+            found.append(b"%d:%b" % (len(text), text))
+    return b"".join(found)
+
+
+def digest_of(client_id: int, stream_ids: Iterable[int], written: bytes) -> UUID:
+    """Equal for equal clients, sets of streams and forms as they are written; else different, as
+    good as surely.
 
     The client is in it, so that one look-up finds those of one client alone.
     """
     digest = blake2b(digest_size=_BYTES)
     for number in (client_id, *sorted(set(stream_ids))):
         digest.update(b"%d," % number)
-    for alternative in in_order(form):
-        digest.update(b"|")
-        for written, _ in alternative:
-            text = written.encode()
-            digest.update(b"%d:%b" % (len(text), text))
+    digest.update(written)
     return UUID(bytes=digest.digest())

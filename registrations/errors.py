@@ -1,5 +1,8 @@
 """Errors of registrations and endpoints, part of the one tree of eventhub/errors.py."""
 
+from typing import Any
+
+from eventhub import limits
 from eventhub.errors import BadRequest, Conflict, EventHubError, NotFound
 
 
@@ -76,6 +79,25 @@ class FilterTooLarge(EventHubError):
         message = " ".join(_TOO_LARGE[name].format(most) for name, most in bound.items())
         where = {} if place is None else {"line": place[0], "column": place[1]}
         super().__init__(message or None, field=field, **bound, **where)
+
+
+class FiltersTooCostly(Conflict):
+    """More of the filters together would be tried for every event than may be. Let each ask for a
+    value, a beginning or a range of an attribute too, take others away, or spread them over clients
+    or sockets.
+    """
+
+    code = "filters_too_costly"
+
+    def __init__(self, *, cost: int, used: int, stream: str | None = None) -> None:
+        """What this one counts, and the others do: of a socket, or of a client on a stream."""
+        others = f"the client's others on {stream}" if stream else "the others of this socket"
+        numbers = f"This one counts {cost:,} and {others} {used:,} of {limits.FILTERS_TRIED_MAX:,}."
+        message = f"{' '.join((type(self).__doc__ or '').split())} {numbers}"
+        details: dict[str, Any] = {"cost": cost, "used": used, "cost_max": limits.FILTERS_TRIED_MAX}
+        if stream:
+            details["stream"] = stream
+        super().__init__(message, field="filter", **details)
 
 
 _TOO_LARGE = {

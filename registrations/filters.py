@@ -5,17 +5,21 @@ The pairs language stands in fields of its own (`domain`, `type`, `application`,
 other is named by `language`, and `filter` is its text or its JSON (OIF-04, OIF-16).
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import orjson
 
 from eventhub.errors import EventHubError, InvalidField, MissingField
+from registrations.digest import digest_of, written_form
 from registrations.errors import UnknownLanguage
 from registrations.lang.languages import Parsed, parse
-from registrations.lang.normal import Form, always, normal
+from registrations.lang.normal import Form, always, normal, normal_of_pairs
 from registrations.lang.pairs import FIELDS, parse_pairs
+from registrations.match.budget import budget_of
 from registrations.match.cost import Cost, cost_of
-from registrations.match.spec import Specs, spec_of, specs_of, specs_of_form
+from registrations.match.spec import Specs, spec_of, specs_of
 
 PAIRS = "pairs"
 FILTER_FIELDS = (*FIELDS, "language", "filter")
@@ -28,6 +32,7 @@ class Filter(NamedTuple):
     language: str
     source: Any
     known: "Read | None" = None  # what was read, where that was needed to check the filter
+    written: bytes | None = None  # its form, where a digest will be asked for
 
     def stored(self) -> tuple[str, str]:
         """The language and the source as JSON."""
@@ -48,12 +53,29 @@ class Filter(NamedTuple):
         if self.known is not None:
             return self.known
         parsed = parse(self.language, self.source)
-        return Read(parsed, normal(parsed.node))
+        form = normal_of_pairs if self.language == PAIRS else normal
+        return Read(parsed, form(parsed.node))
+
+    def prepared(self) -> "Filter":
+        """The same, with what of its digest can be known before the streams are. Several
+        alternatives may be written much longer than the filter, and are not kept.
+        """
+        form = self.form()
+        return self._replace(written=written_form(form)) if len(form) == 1 else self
+
+    def digest(self, client_id: int, stream_ids: Iterable[int]) -> UUID:
+        """Of a registration that asks for it (digest.py). Raises what the language raises."""
+        written = written_form(self.form()) if self.written is None else self.written
+        return digest_of(client_id, stream_ids, written)
+
+    def budget(self) -> int:
+        """What is tried for every event (match/budget.py). Raises what the language raises."""
+        return 0 if self.language == PAIRS else budget_of(self.form())
 
     def reading(self) -> "Reading":
         """What the hub understood."""
         parsed, form = self.read()
-        return Reading(parsed.predicate, warnings_of(form), cost_of(specs_of_form(form)))
+        return Reading(parsed.predicate, warnings_of(form), cost_of(form))
 
 
 class Read(NamedTuple):

@@ -109,7 +109,7 @@ def parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
         callback = valid_url(callback, addresses, field="callback")
     return NewRegistration(
         _streams(fields["streams"]),
-        parse_filter(fields),
+        parse_filter(fields).prepared(),
         _endpoint(fields),
         callback,
         name_of(fields.get("client"), "client"),

@@ -13,8 +13,10 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import queries
+from eventhub.eventlog.arrays import Int8Array, TextArray, adapt, int8_array, text_array
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
+from registrations import dear
 from registrations.errors import UnknownRegistration
 
 SQL = queries.load("registrations.sql", Path(__file__).parent / "sql")
@@ -63,6 +65,7 @@ class Wanted(NamedTuple):
     group_id: int | None = None
     report_json: str | None = None
     digest: UUID | None = None
+    dear: int = 0  # what it takes of the budget of its client (dear.py)
 
 
 class Belonging(NamedTuple):
@@ -166,8 +169,10 @@ def insert(
     """New registrations with the clients' keys for them; their ids, ascending in the order
     given.
     """
-    values = {**whose._asdict(), "barrier": barrier, "keys": list(keys), **_columns(wanted)}
-    return [id for [id] in connection.execute(SQL["insert_registrations"], values).fetchall()]
+    values = {**whose._asdict(), "barrier": barrier, "keys": text_array(keys), **_columns(wanted)}
+    ids = [id for [id] in _cursor(connection).execute(SQL["insert_registrations"], values)]
+    dear.note(connection, map(_begun, ids, wanted))
+    return ids
 
 
 def owner_of(connection: Connection, zone_id: int, client_id: int | None, registration: int) -> int:
@@ -184,6 +189,8 @@ def owner_of(connection: Connection, zone_id: int, client_id: int | None, regist
 def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Registration]:
     """Those of the ids that are live, by id, so that nobody else changes them."""
     asked = sorted(set(ids))
+    if not asked:
+        return []
     connection.execute(SQL["lock_registrations"], (asked,))
     return show(connection, asked)  # a statement of its own, after the lock
 
@@ -197,18 +204,20 @@ def lock_registration(connection: Connection, registration: int) -> Registration
 
 
 def end_versions(connection: Connection, registrations: Iterable[int], barrier: int) -> None:
-    connection.execute(SQL["end_versions"], (barrier, list(registrations)))
+    values = {"registrations": list(registrations), "barrier": barrier}
+    connection.execute(SQL["end_versions"], values)
 
 
 def add_versions(connection: Connection, versions: Sequence[NewVersion], barrier: int) -> None:
     """The next versions of registrations whose current ones have ended."""
     values = {
-        "registrations": [one.registration for one in versions],
-        "numbers": [one.number for one in versions],
+        "registrations": int8_array([one.registration for one in versions]),
+        "numbers": int8_array([one.number for one in versions]),
         "barrier": barrier,
         **_columns([one.wanted for one in versions]),
     }
-    connection.execute(SQL["insert_versions"], values)
+    _cursor(connection).execute(SQL["insert_versions"], values)
+    dear.note(connection, (_begun(one.registration, one.wanted) for one in versions))
 
 
 def end(connection: Connection, registrations: Iterable[int]) -> None:
@@ -217,7 +226,7 @@ def end(connection: Connection, registrations: Iterable[int]) -> None:
 
 def by_key(connection: Connection, client_id: int, keys: Iterable[str]) -> dict[str, Keyed]:
     """What the client's keys name; one that ended only if none of that key is live."""
-    rows = connection.execute(SQL["by_key"], (client_id, list(keys))).fetchall()
+    rows = _cursor(connection).execute(SQL["by_key"], (client_id, text_array([*keys])))
     return {key: Keyed(id, live) for key, id, live in rows}
 
 
@@ -273,17 +282,28 @@ def _found(rows: Iterable[tuple[Any, ...]]) -> list[Registration]:
     return [one._replace(streams=tuple(one.streams)) for one in found]
 
 
-def _columns(wanted: Sequence[Wanted]) -> dict[str, list[Any]]:
+def _columns(wanted: Sequence[Wanted]) -> dict[str, Int8Array | TextArray]:
     return {
-        "streams": [f"{{{','.join(map(str, one.streams))}}}" for one in wanted],
-        "languages": [one.language for one in wanted],
-        "filters": [one.filter_json for one in wanted],
-        "endpoints": [one.endpoint_id for one in wanted],
-        "suspended": [one.suspended for one in wanted],
-        "groups": [one.group_id for one in wanted],
-        "reports": [one.report_json for one in wanted],
-        "digests": [one.digest for one in wanted],
+        "streams": text_array([f"{{{','.join(map(str, one.streams))}}}" for one in wanted]),
+        "languages": text_array([one.language for one in wanted]),
+        "filters": text_array([one.filter_json for one in wanted]),
+        "endpoints": int8_array([one.endpoint_id for one in wanted]),
+        "suspended": int8_array([int(one.suspended) for one in wanted]),
+        "groups": int8_array([one.group_id for one in wanted]),
+        "reports": text_array([one.report_json for one in wanted]),
+        "digests": text_array([one.digest.hex if one.digest else None for one in wanted]),
     }
+
+
+def _begun(id: int, wanted: Wanted) -> dear.Begun:
+    return dear.Begun(id, wanted.streams, wanted.dear)
+
+
+def _cursor(connection: Connection) -> psycopg.Cursor[Any]:
+    """For statements of many rows: the server binds their parameters, arrays as they are packed."""
+    cursor = psycopg.Cursor(connection)
+    adapt(cursor)
+    return cursor
 
 
 def _list(value: Any) -> list[Any]:

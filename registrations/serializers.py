@@ -143,6 +143,10 @@ class CostSerializer(serializers.Serializer):
     every_event = serializers.BooleanField(help_text="Some alternative is looked at for each one.")
     pairs = serializers.IntegerField(help_text="Equalities, in all alternatives.")
     tests = serializers.IntegerField(help_text="What else is tried when it is looked at.")
+    budget = serializers.IntegerField(
+        help_text="What is tried for every event, in units of about 2 µs: of "
+        f"{limits.FILTERS_TRIED_MAX:,} that a client has on each stream."
+    )
 
 
 class RegistrationSerializer(ChangedSerializer):

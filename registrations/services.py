@@ -15,6 +15,7 @@ from eventhub.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import rows
+from registrations.dear import Budget
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
 from registrations.errors import KeyTaken
@@ -24,6 +25,19 @@ from registrations.owners import Owner
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Registration, Vector, Wanted
 from registrations.terms import Names, same
+
+
+class Made(NamedTuple):
+    """A registration that was just made, as far as it is told."""
+
+    id: int
+    client: str
+    streams: tuple[int, ...]
+    barrier: int
+    key: str | None
+    suspended: bool
+    group: str | None
+    number: int = 1
 
 
 class Shown(NamedTuple):
@@ -48,7 +62,8 @@ def create_registrations(
         _refuse_taken(owner.id, items)
         terms.hold(items)
         secrets = _new_endpoints(actor, owner, terms, items)
-        wanted = _first_versions(terms, items)
+        budget = Budget(connection, owner.id)
+        wanted = _first_versions(terms, items, budget)
         names = terms.by_id()
         barrier = rows.new_barrier(connection)
         whose = rows.Belonging(actor.zone_id, owner.id, session.id)
@@ -80,6 +95,7 @@ def change_registration(
     connection = raw_connection()
     with transaction.atomic():
         owner_id = rows.owner_of(connection, actor.zone_id, client_id, id)
+        rows.lock_session(connection, owner_id)  # of the budget
         found = rows.lock_registration(connection, id)
         names = rows.stream_names(connection, found.streams)
         require_all(actor, found, names)
@@ -88,6 +104,7 @@ def change_registration(
         if same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
             return Shown(found, names, vector)
+        Budget(connection, owner_id, [id]).take(wanted.streams, wanted.dear, id)
         barrier = rows.new_barrier(connection)
         rows.end_versions(connection, [id], barrier)
         version = rows.NewVersion(id, found.number + 1, wanted)
@@ -174,7 +191,7 @@ def registration_resource(actor: Actor, id: int) -> Resource:
 def announcement(
     actor: Actor,
     type: str,
-    registration: Registration,
+    registration: Registration | Made,
     names: dict[int, str],
     streams: Sequence[int] = (),
 ) -> Announcement:
@@ -218,11 +235,12 @@ def _new_endpoints(
     return secrets
 
 
-def _first_versions(terms: Names, items: Sequence[NewRegistration]) -> list[Wanted]:
+def _first_versions(terms: Names, items: Sequence[NewRegistration], budget: Budget) -> list[Wanted]:
     found: list[Wanted] = []
     for index, item in enumerate(items):
         try:
             found.append(terms.first(item))
+            budget.take(found[-1].streams, found[-1].dear)
         except EventHubError as error:
             error.index = index
             raise

@@ -13,7 +13,6 @@ from eventhub.access.actor import Actor
 from eventhub.access.system import raw_connection
 from eventhub.errors import EventHubError, UnknownStream
 from registrations import rows
-from registrations.digest import digest_of
 from registrations.endpoints import rows as endpoint_rows
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
 from registrations.filters import changed_filter, same_filter, stored_filter
@@ -95,7 +94,8 @@ class Names:
             suspended=item.suspended,
             group_id=self._group(item.group),
             report_json=_json(item.report),
-            digest=digest_of(self._client_id, ids, item.filter.form()),
+            digest=item.filter.digest(self._client_id, ids),
+            dear=0 if item.suspended else item.filter.budget(),
         )
 
     def next(
@@ -106,14 +106,16 @@ class Names:
         endpoint = change.endpoint if "endpoint" in given else found.endpoint_id
         ids = self._ids(change.streams or streams, endpoint)
         filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
+        suspended = found.suspended if change.suspended is None else change.suspended
         return Wanted(
             ids,
             *filter.stored(),
             endpoint_id=endpoint,
-            suspended=found.suspended if change.suspended is None else change.suspended,
+            suspended=suspended,
             group_id=self._group(change.group if "group" in given else found.group),
             report_json=_json(change.report) if "report" in given else found.report_json,
-            digest=digest_of(self._client_id, ids, filter.form()),
+            digest=filter.digest(self._client_id, ids),
+            dear=0 if suspended else filter.budget(),
         )
 
     def _ids(self, names: Sequence[str], endpoint: int | None) -> tuple[int, ...]:

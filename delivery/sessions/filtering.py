@@ -19,8 +19,9 @@ from eventhub.access.principal import Principal
 from eventhub.errors import UnknownChannel
 from eventhub.event.envelope import ALL_MASK
 from registrations.filters import parse_filter
-from registrations.lang.ast import And, Arithmetic, Compare, In, Node, Not, Operand, Or
+from registrations.lang.ast import Node
 from registrations.lang.normal import always
+from registrations.lang.weight import weight
 
 _aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="filters")
 _turns: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, int], asyncio.Lock] = (
@@ -46,15 +47,14 @@ async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
         pairs=None if wish.pairs.everything else wish.pairs,
         zone=principal.zone if wish.stream == "system" else None,
         tree=tree,
-        looks=looks_of(tree),
+        cost=cost_of(tree),
     )
     return wanted.seen_by(principal)
 
 
-def looks_of(tree: Node | None) -> int:
-    """How many events a listen looks at before others get their turn."""
-    tests = max(_tests(tree), 1)
-    return min(limits.LISTEN_LOOKS_PER_TURN_MAX, limits.LISTEN_TESTS_PER_TURN_MAX // tests)
+def cost_of(tree: Node | None) -> int:
+    """What an event may cost, in units of weight.py."""
+    return 0 if tree is None else weight(tree)
 
 
 async def _tree_of(client_id: int, fields: Mapping[str, Any]) -> Node | None:
@@ -70,25 +70,3 @@ async def _tree_of(client_id: int, fields: Mapping[str, Any]) -> Node | None:
 def _read(fields: Mapping[str, Any]) -> Node | None:
     parsed, form = parse_filter(dict(fields)).read()
     return None if always(form) else parsed.node
-
-
-def _tests(node: Node | None) -> int:
-    """How many tests an event may cost."""
-    match node:
-        case None:
-            return 0
-        case And(items) | Or(items):
-            return sum(map(_tests, items))
-        case Not(item):
-            return _tests(item)
-        case In(_, values):
-            return 1 + len(values) // 8
-        case Compare(_, left, right):
-            return 1 + _sums(left) + _sums(right)
-    return 1
-
-
-def _sums(operand: Operand) -> int:
-    if isinstance(operand, Arithmetic):
-        return 1 + _sums(operand.left) + _sums(operand.right)
-    return 0

@@ -10,6 +10,7 @@ Concurrency contract: one event loop, one user at a time; a read ahead is the on
 import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
+from time import monotonic
 from typing import Any, Literal, NamedTuple
 
 from delivery.sessions.filtering import filter_of
@@ -142,6 +143,11 @@ class Listening:
             self.listen.started_head = _NEVER_LIVE
         return message
 
+    @property
+    def is_dear(self) -> bool:
+        """Whether a turn may take long, though little is told."""
+        return self._interest is not None or self.listen.filter.cost > 0
+
     def watch(self, waker: asyncio.Event) -> None:
         """Have it set when the stream goes on."""
         self._waker = waker
@@ -254,7 +260,10 @@ class Listening:
     def _tell_wanted(
         self, form: Form[T], bounds: tuple[int, int], turn: Turn, told: list[T]
     ) -> int:
-        """What is wanted of the page up to an end, at a time; how far it was looked at."""
+        """What is wanted of the page up to an end, at a time; how far it was looked at. At least
+        one event is, and no more than that if it took long.
+        """
+        until_s = monotonic() + limits.TURN_S
         end, now_us = bounds
         listen, interest, page = self.listen, self._interest, self._page
         types = self._sources.book.evolved(self.info.zone_id)
@@ -264,6 +273,8 @@ class Listening:
                 break
             stored = page[at]
             at += 1
+            if monotonic() > until_s:
+                end = at
             if not listen.filter.wants(stored, now_us):
                 continue
             named = () if interest is None else interest.matching(stored)

@@ -21,6 +21,7 @@ from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.system import shown_to
+from registrations.errors import FiltersTooCostly
 from registrations.lang.ast import Node
 from registrations.lang.evaluate import Kin, holds, only_itself
 from registrations.lang.pairs import Pairs
@@ -38,12 +39,18 @@ class Filter(NamedTuple):
     groups: frozenset[str] = frozenset()  # that the client is in
     tree: Node | None = None  # instead of pairs, in any language
     kin: Kin = only_itself  # for tests of types
-    looks: int = limits.LISTEN_LOOKS_PER_TURN_MAX  # events at a time, fewer where each costs more
+    cost: int = 0  # of the tree for an event, in units of lang/weight.py
 
     @property
     def plain(self) -> bool:
         """True if the mask alone decides, as far as nothing in an event restricts it."""
         return self.zone is None and self.pairs is None and self.tree is None
+
+    @property
+    def looks(self) -> int:
+        """How many events a listen looks at before others get their turn."""
+        most = limits.LISTEN_TESTS_PER_TURN_MAX // max(self.cost, 1)
+        return max(1, min(limits.LISTEN_LOOKS_PER_TURN_MAX, most))
 
     def seen_by(self, principal: Principal) -> "Filter":
         """The same for a reader as it is now."""
@@ -165,6 +172,13 @@ class Session:
                 "This socket has as many listens as it may; open another.",
                 listens_max=limits.LISTENS_PER_SOCKET_MAX,
             )
+
+    def may_hold(self, filter: Filter) -> None:
+        """Raises FiltersTooCostly where an event would cost too much with it."""
+        cost = filter.cost
+        used = sum(one.filter.cost for one in self.listens.values())
+        if cost and used + cost > limits.FILTERS_TRIED_MAX:
+            raise FiltersTooCostly(cost=cost, used=used)
 
     def find(self, name: str) -> Listen:
         """Raises UnknownListen."""

@@ -98,6 +98,7 @@ class Pump(Reader):
         listen = Listen(message.listen, message.stream, Filter(), message.window)
         listening = await Listening.open(self._sources, self.principal, wish, listen)
         try:
+            self.session.may_hold(listen.filter)
             news = listening.news(self._form)
             await self._send([*news, self._form.message(listening.began())])
         except BaseException:
@@ -156,7 +157,10 @@ class Pump(Reader):
         busy = False
         for listening in list(self._running.values()):
             try:
-                busy |= await self._serve(listening)
+                if await self._serve(listening):
+                    busy = True
+                    if listening.is_dear:
+                        await asyncio.sleep(0)  # others' turn: the next one may take as long
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 busy = True

@@ -49,6 +49,8 @@ def parse_json(body: bytes) -> Any:
 
 
 def _check_depth(text: str) -> None:
+    if text.count("{") + text.count("[") <= limits.JSON_DEPTH_MAX:
+        return  # too few to nest too deep, wherever they stand
     depth = 0
     for match in _STRING_OR_BRACKET.finditer(text):
         mark = match[0]

@@ -50,19 +50,22 @@ def bytea_array(items: Sequence[bytes]) -> ByteaArray:
     return ByteaArray(_packed(_BYTEA, items))
 
 
-def text_array(items: Sequence[str]) -> TextArray:
-    """Texts, none null. Raises UnicodeEncodeError for half a surrogate."""
-    return TextArray(_packed(_TEXT, [item.encode() for item in items]))
+def text_array(items: Sequence[str | None]) -> TextArray:
+    """Texts, or None for null. Raises UnicodeEncodeError for half a surrogate."""
+    return TextArray(_packed(_TEXT, [None if item is None else item.encode() for item in items]))
 
 
-def _packed(kind: int, items: Sequence[bytes]) -> bytes:
+def _packed(kind: int, items: Sequence[bytes | None]) -> bytes:
     if not items:
         return _SIZE.pack(0) * 2 + struct.pack(">I", kind)
     pack = _SIZE.pack
-    parts = [_HEAD.pack(1, 0, kind, len(items), 1)]
+    parts = [_HEAD.pack(1, 1, kind, len(items), 1)]
     for item in items:
-        parts.append(pack(len(item)))
-        parts.append(item)
+        if item is None:
+            parts.append(_NULL)
+        else:
+            parts.append(pack(len(item)))
+            parts.append(item)
     return b"".join(parts)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub.eventlog import queries
+from eventhub.eventlog.arrays import adapt, int8_array, text_array
 from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.errors import Changed
 from eventhub.eventlog.stored import Cursor
@@ -33,14 +34,17 @@ def record(connection: Connection, told: Told) -> None:
     `system` is held, so one statement for all of a kind, with parameters bound by the server.
     """
     cursor = psycopg.Cursor(connection)
+    adapt(cursor)
     for values in _by_kind(told):
         cursor.execute(SQL["record"], values)
 
 
 async def record_in(connection: psycopg.AsyncConnection[Any], told: Told) -> None:
     """`record` on an asynchronous connection."""
+    cursor = connection.cursor()
+    adapt(cursor)
     for values in _by_kind(told):
-        await connection.execute(SQL["record"], values)
+        await cursor.execute(SQL["record"], values)
 
 
 def last_changes(
@@ -81,4 +85,4 @@ def _by_kind(told: Told) -> Iterator[tuple[Any, ...]]:
         kind = (resource.kind, resource.zone_id, place.segment)
         kinds.setdefault(kind, {})[resource.name] = place.sequence
     for kind, found in kinds.items():
-        yield *kind, list(found), list(found.values())
+        yield *kind, text_array(list(found)), int8_array(list(found.values()))

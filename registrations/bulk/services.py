@@ -13,11 +13,12 @@ from eventhub.access.system import append_announced, prepare, raw_connection
 from eventhub.errors import EventHubError, InvalidField, LimitReached
 from registrations import rows
 from registrations.bulk.lines import Act, Change, Create, End, Line, Target
+from registrations.dear import Budget
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.owners import Owner
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Keyed, NewVersion, Registration, Session, Wanted
-from registrations.services import announcement, require_all, session_with_room
+from registrations.services import Made, announcement, require_all, session_with_room
 from registrations.terms import Names, same
 
 
@@ -61,6 +62,7 @@ class _Plan:
 class NewRow(NamedTuple):
     wanted: Wanted
     key: str | None
+    group: str | None
 
 
 class _Known(NamedTuple):
@@ -74,6 +76,7 @@ class _Known(NamedTuple):
     live: dict[int, Registration]
     own: dict[int, bool]  # the client's tickets: True while they are live
     names: dict[int, str]  # of streams
+    budget: Budget
 
 
 def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> Applied:
@@ -120,16 +123,19 @@ def _look_up(
     connection = raw_connection()
     acts = _acts(turn)
     asked = {id for act in acts if (id := _id_of(act.target, keys)) is not None}
-    own = rows.own(connection, owner.id, asked)
+    own = rows.own(connection, owner.id, asked) if asked else {}
     found = rows.lock_registrations(connection, [id for id, live in own.items() if live])
-    names = rows.stream_names(connection, {id for one in found for id in one.streams})
+    streams = {id for one in found for id in one.streams}
+    names = rows.stream_names(connection, streams) if streams else {}
     items: list[NewRegistration | RegistrationChange] = []
     items += [act.item for act in acts if isinstance(act, Create)]
     items += [act.change for act in acts if isinstance(act, Change)]
     terms = Names(actor, owner.id)
     terms.look_up((*names.values(), *(name for item in items for name in item.streams or ())))
     terms.hold(items, found)
-    return _Known(actor, owner, session, terms, keys, {one.id: one for one in found}, own, names)
+    live = {one.id: one for one in found}
+    budget = Budget(connection, owner.id, live)
+    return _Known(actor, owner, session, terms, keys, live, own, names, budget)
 
 
 def _acts(lines: Sequence[Line]) -> list[Act]:
@@ -175,7 +181,8 @@ def _plan_create(plan: _Plan, known: _Known, number: int, act: Create) -> None:
     count = known.session.registrations + len(plan.creates) - len(plan.ends)
     if count >= limits.REGISTRATIONS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
-    plan.creates.append((number, NewRow(wanted, item.key)))
+    known.budget.take(wanted.streams, wanted.dear)
+    plan.creates.append((number, NewRow(wanted, item.key, item.group)))
 
 
 def _plan_change(plan: _Plan, known: _Known, act: Change) -> None:
@@ -187,6 +194,7 @@ def _plan_change(plan: _Plan, known: _Known, act: Change) -> None:
     if same(found, wanted):
         plan.repeated += 1
     else:
+        known.budget.take(wanted.streams, wanted.dear, found.id)
         plan.changes.append((found, wanted))
 
 
@@ -195,6 +203,7 @@ def _plan_end(plan: _Plan, known: _Known, act: End) -> None:
     found = known.live.get(id)
     if found is not None:
         require_all(known.actor, found, known.names)
+        known.budget.free(found.id)
         plan.ends.append(found)
     elif id in known.own:
         plan.repeated += 1
@@ -210,13 +219,14 @@ def _write(known: _Known, plan: _Plan, lines: int) -> Applied:
     made = _insert(known, plan, barrier)
     changed = [found.id for found, _ in plan.changes]
     ended = [found.id for found in plan.ends]
-    rows.end_versions(connection, (*changed, *ended), barrier)
-    rows.add_versions(connection, list(_versions(plan.changes)), barrier)
-    rows.end(connection, ended)
+    if changed or ended:
+        rows.end_versions(connection, (*changed, *ended), barrier)
+        rows.add_versions(connection, list(_versions(plan.changes)), barrier)
+        rows.end(connection, ended)
     rows.count_session(connection, session.id, len(made) - len(ended))
-    now = {one.id: one for one in rows.show(connection, (*made, *changed))}
+    now = {one.id: one for one in rows.show(connection, changed)} if changed else {}
     names = {**known.names, **known.terms.by_id()}
-    told = [announcement(actor, "registration.created", now[id], names) for id in made]
+    told = [announcement(actor, "registration.created", one, names) for one in made]
     for found, wanted in plan.changes:
         streams = tuple(dict.fromkeys((*found.streams, *wanted.streams)))
         told.append(announcement(actor, "registration.changed", now[found.id], names, streams))
@@ -227,20 +237,26 @@ def _write(known: _Known, plan: _Plan, lines: int) -> Applied:
     prepared = prepare(zone=actor.zone, announcements=told)
     before = {id for found, _ in plan.changes for id in found.streams}
     after = {id for one in (*now.values(), *plan.ends) for id in one.streams}
-    rows.raise_barrier(connection, barrier, before | after)
+    new = {id for one in made for id in one.streams}
+    rows.raise_barrier(connection, barrier, before | after | new)
     places = append_announced(prepared)
-    tickets = [(number, id) for (number, _), id in zip(plan.creates, made, strict=True)]
+    tickets = [(number, one.id) for (number, _), one in zip(plan.creates, made, strict=True)]
     counts = (len(made), len(changed), len(ended), plan.repeated)
     return Applied(lines, *counts, plan.refused, tickets, places[-1].sequence)
 
 
-def _insert(known: _Known, plan: _Plan, barrier: int) -> list[int]:
+def _insert(known: _Known, plan: _Plan, barrier: int) -> list[Made]:
     if not plan.creates:
         return []
     whose = rows.Belonging(known.actor.zone_id, known.owner.id, known.session.id)
-    wanted = [row.wanted for _, row in plan.creates]
-    keys = [row.key for _, row in plan.creates]
-    return rows.insert(raw_connection(), whose, barrier, wanted, keys)
+    new = [row for _, row in plan.creates]
+    wanted = [row.wanted for row in new]
+    ids = rows.insert(raw_connection(), whose, barrier, wanted, [row.key for row in new])
+    name = known.owner.name
+    return [
+        Made(id, name, asked.streams, barrier, key, asked.suspended, group)
+        for id, (asked, key, group) in zip(ids, new, strict=True)
+    ]
 
 
 def _versions(changes: Iterable[tuple[Registration, Wanted]]) -> Iterable[NewVersion]:

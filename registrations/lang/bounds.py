@@ -29,6 +29,8 @@ from registrations.lang.printed import printed
 
 Part = Node | Operand
 _LEAVES = (Path, Const, Truth)  # what stands in no parentheses of its own
+_WITH_TEXT = (Text, OfType)  # which is a part of its own
+_OF_TWO = (Compare, Arithmetic)
 
 
 def bounded(node: Node) -> str:
@@ -39,12 +41,14 @@ def bounded(node: Node) -> str:
     parts = 0
     while waiting:
         part, depth = waiting.pop()
-        parts += 1 + isinstance(part, Text | OfType)  # and the text in it
+        parts += 1 + isinstance(part, _WITH_TEXT)
         if parts > limits.FILTER_PARTS_MAX:
             raise FilterTooLarge(place=part.place, parts_max=limits.FILTER_PARTS_MAX)
-        if depth > limits.FILTER_DEPTH_MAX and not isinstance(part, _LEAVES):
+        if isinstance(part, _LEAVES):
+            _check(part)
+            continue
+        if depth > limits.FILTER_DEPTH_MAX:
             raise FilterTooLarge(place=part.place, depth_max=limits.FILTER_DEPTH_MAX)
-        _check(part)
         waiting += [(one, depth + 1) for one in _inner(part)[::-1]]
     text = printed(node)
     _check_text(text)
@@ -52,11 +56,9 @@ def bounded(node: Node) -> str:
 
 
 def _inner(part: Part) -> tuple[Part, ...]:
+    if isinstance(part, _OF_TWO):  # most are
+        return part.left, part.right
     match part:
-        case Path() | Const():
-            return ()
-        case Compare(_, left, right) | Arithmetic(_, left, right):
-            return left, right
         case And(items) | Or(items):
             return items
         case Not(item):

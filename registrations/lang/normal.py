@@ -45,6 +45,18 @@ def normal(node: Node) -> Form:
     return tests.sorted(found)
 
 
+def normal_of_pairs(node: Node) -> Form:
+    """The same of a tree of the pairs language: equalities of different fields, all of which must
+    hold, so that none excludes or contains another.
+    """
+    match node:
+        case And(items):
+            return (frozenset(map(_plain, items)),)
+        case Truth():
+            return (frozenset(),)
+    return (frozenset((_plain(node),)),)
+
+
 def always(form: Form) -> bool:
     return frozenset() in form
 
@@ -158,6 +170,8 @@ class _Tests:
         """The alternatives of two that must both hold. What both have, and what asks for all that
         one of the others does, stays as it is; the rest is joined, each with each.
         """
+        if len(found) == len(form) == 1:
+            return self._joined(found, form, place)  # a part of the other adds nothing to it
         common = {one: against for one, against in found.items() if one in form}
         mine, theirs = _without(found, common), _without(form, common)
         if not common and not _tests_of(mine) & _tests_of(theirs) and 0 not in (*mine, *theirs):

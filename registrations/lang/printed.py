@@ -2,6 +2,7 @@
 
 import json
 import re
+from json.encoder import encode_basestring
 
 from registrations.lang.ast import (
     And,
@@ -31,6 +32,8 @@ def is_plain(name: str) -> bool:
 
 def printed(node: Node) -> str:
     """The predicate form, on one line."""
+    if isinstance(node, Compare):  # most are
+        return f"({node.op} {printed_operand(node.left)} {printed_operand(node.right)})"
     match node:
         case And(items):
             return _form("and", *map(printed, items))
@@ -38,8 +41,6 @@ def printed(node: Node) -> str:
             return _form("or", *map(printed, items))
         case Not(item):
             return _form("not", printed(item))
-        case Compare(op, left, right):
-            return _form(op, printed_operand(left), printed_operand(right))
         case In(path, values):
             return _form("in", _path(path), *map(printed_operand, values))
         case Text(op, path, text):
@@ -88,4 +89,4 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def _constant(value: object) -> str:
-    return _encode(value)
+    return encode_basestring(value) if isinstance(value, str) else _encode(value)

@@ -6,10 +6,12 @@ is the rarest, a matcher alone knows.
 
 from typing import Any, Literal, NamedTuple
 
+from registrations.lang.normal import Form
 from registrations.match.atoms import atoms_of
+from registrations.match.budget import budget_of
 from registrations.match.conditions import anchor_of
 from registrations.match.gates import gate_of
-from registrations.match.spec import Spec, Specs
+from registrations.match.spec import Spec, specs_of_form
 
 # the cheapest first: an event that has the pair, an event that has the attribute, an event of the
 # domain, type and application, any event
@@ -32,6 +34,7 @@ class Cost(NamedTuple):
     every_event: bool  # a spec is looked at for whatever comes
     pairs: int
     tests: int
+    budget: int  # how much it takes of its client's budget on each stream
 
     def json(self) -> dict[str, Any]:
         """As answers show it."""
@@ -39,14 +42,16 @@ class Cost(NamedTuple):
         return {**self._asdict(), "reached_by": reached}
 
 
-def cost_of(specs: Specs) -> Cost:
+def cost_of(form: Form) -> Cost:
     """The cost of a filter; of one that never matches nothing."""
+    specs = specs_of_form(form)
     reached = tuple(map(_reach_of, specs))
     return Cost(
         reached,
         any(one.by == "event" for one in reached),
         sum(len(atoms_of(spec)) for spec in specs),
         sum(len(spec.tests) for spec in specs),
+        budget_of(form),
     )
 
 

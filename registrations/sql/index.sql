@@ -14,17 +14,21 @@ SELECT count(*)
          LIMIT %(bound)s) AS v
 
 -- name: count_changed
--- Those that began or ended since a snapshot whose oldest open transaction was `xmin`, or that may have.
+-- Those that began or ended since a snapshot whose oldest open transaction was `xmin`, or that may have, up to a bound.
 WITH moved AS MATERIALIZED (
     SELECT id FROM barriers
      WHERE xid >= %(xmin)s::text::xid8 AND xid < pg_snapshot_xmax(pg_current_snapshot())
        AND streams @> ARRAY[%(stream_id)s]::bigint[]
 ), changed AS (
-    SELECT v.id FROM moved m JOIN registration_versions v ON v.from_barrier = m.id
+    SELECT FROM moved m JOIN registration_versions v ON v.from_barrier = m.id
      WHERE %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
-    UNION
-    SELECT v.id FROM moved m JOIN registration_versions v ON v.until_barrier = m.id
+    UNION ALL
+    SELECT FROM moved m JOIN registration_versions v ON v.until_barrier = m.id
      WHERE %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
+       AND NOT EXISTS (SELECT FROM barriers b
+                        WHERE b.id = v.from_barrier AND b.xid >= %(xmin)s::text::xid8
+                          AND b.xid < pg_snapshot_xmax(pg_current_snapshot()))
+     LIMIT %(bound)s
 )
 SELECT count(*) FROM changed
 

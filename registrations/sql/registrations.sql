@@ -61,9 +61,9 @@ RETURNING b.streams, b.segments::text[], b.sequences
 -- name: insert_registrations
 -- Numbers ascend in the order given; each registration with its first version.
 WITH given AS (
-    SELECT nextval(pg_get_serial_sequence('registrations', 'id')) AS id, g.*
+    SELECT nextval((SELECT pg_get_serial_sequence('registrations', 'id')::regclass)) AS id, g.*
       FROM unnest(%(keys)s::text[], %(streams)s::text[], %(languages)s::text[], %(filters)s::text[], %(endpoints)s::bigint[],
-                  %(suspended)s::boolean[], %(groups)s::bigint[], %(reports)s::text[], %(digests)s::uuid[])
+                  %(suspended)s::bigint[], %(groups)s::bigint[], %(reports)s::text[], %(digests)s::text[])
            WITH ORDINALITY AS g (key, streams, language, filter, endpoint_id, suspended, group_id, report, digest, n)
      ORDER BY g.n
 ), made AS (
@@ -72,8 +72,8 @@ WITH given AS (
 ), versions AS (
     INSERT INTO registration_versions
            (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report, digest, from_barrier)
-    SELECT id, 1, streams::bigint[], language, filter::json, endpoint_id, suspended, group_id, report::json, digest,
-           %(barrier)s
+    SELECT id, 1, streams::bigint[], language, filter::json, endpoint_id, suspended <> 0, group_id, report::json,
+           digest::uuid, %(barrier)s
       FROM given ORDER BY n
 )
 SELECT id FROM given ORDER BY n
@@ -81,11 +81,11 @@ SELECT id FROM given ORDER BY n
 -- name: insert_versions
 INSERT INTO registration_versions
        (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report, digest, from_barrier)
-SELECT registration_id, number, streams::bigint[], language, filter::json, endpoint_id, suspended, group_id, report::json,
-       digest, %(barrier)s
-  FROM unnest(%(registrations)s::bigint[], %(numbers)s::integer[], %(streams)s::text[], %(languages)s::text[],
-              %(filters)s::text[], %(endpoints)s::bigint[], %(suspended)s::boolean[], %(groups)s::bigint[],
-              %(reports)s::text[], %(digests)s::uuid[])
+SELECT registration_id, number, streams::bigint[], language, filter::json, endpoint_id, suspended <> 0, group_id,
+       report::json, digest::uuid, %(barrier)s
+  FROM unnest(%(registrations)s::bigint[], %(numbers)s::bigint[], %(streams)s::text[], %(languages)s::text[],
+              %(filters)s::text[], %(endpoints)s::bigint[], %(suspended)s::bigint[], %(groups)s::bigint[],
+              %(reports)s::text[], %(digests)s::text[])
        WITH ORDINALITY AS g (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report,
                              digest, n)
  ORDER BY n
@@ -100,8 +100,12 @@ SELECT client_id FROM registrations
 SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR UPDATE
 
 -- name: end_versions
-UPDATE registration_versions SET until_barrier = %s
- WHERE registration_id = ANY (%s::bigint[]) AND until_barrier IS NULL
+-- They take nothing of the budget of their client any more.
+WITH forgotten AS (
+    DELETE FROM dear_filters WHERE registration_id = ANY (%(registrations)s::bigint[])
+)
+UPDATE registration_versions SET until_barrier = %(barrier)s
+ WHERE registration_id = ANY (%(registrations)s::bigint[]) AND until_barrier IS NULL
 
 -- name: end_registrations
 UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[])
@@ -121,7 +125,9 @@ SELECT id, deleted_at IS NULL FROM registrations WHERE client_id = %s AND id = A
 UPDATE registrations SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
 
 -- name: end_versions_of_client
-WITH ended AS (
+WITH forgotten AS (
+    DELETE FROM dear_filters WHERE client_id = %(client_id)s
+), ended AS (
     UPDATE registration_versions v SET until_barrier = %(barrier)s
       FROM registrations r
      WHERE r.client_id = %(client_id)s AND v.registration_id = r.id AND v.until_barrier IS NULL

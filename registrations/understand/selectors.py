@@ -27,7 +27,6 @@ from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.selectors import find_stored, place_of
 from eventhub.types.selectors import lineage_of
 from registrations import rows
-from registrations.digest import digest_of
 from registrations.filters import FILTER_FIELDS, stored_filter
 from registrations.lang.evaluate import Kin
 from registrations.lang.explain import explain
@@ -91,7 +90,7 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     except EventHubError as error:
         return {**found, "mistake": error.problem()}
     if client_id is not None and ids is not None:
-        digest = digest_of(client_id, ids, draft.filter.form())
+        digest = draft.filter.digest(client_id, ids)
         row = raw_connection().execute(SQL["equal"], (digest,)).fetchone()
         if row is not None:
             found["equal_to"] = row[0]

@@ -116,6 +116,40 @@ def test_lines_are_stored_and_told_while_more_are_sent(hub: LiveHub, zone: LiveZ
     assert sequences[0] < shown["changed"] <= sequences[-1]
 
 
+def test_a_creation_is_told_as_one_by_itself_is(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    zone.create_stream("bills")
+    hub.call("POST", "/v1/registration-groups", {"name": "g"}, key=zone.admin)
+    all_of_it = {"streams": ["orders", "bills"], "key": "k", "suspended": True, "group": "g"}
+    wanted: list[dict[str, Any]] = [all_of_it, {"streams": ["bills"]}]
+    made = hub.call("POST", "/v1/registrations", wanted, key=zone.admin)
+    first, last = map(int, made.headers["eventhub-caused"].split("-"))
+    alone = [told_at(zone, sequence) for sequence in range(first, last + 1)]
+    sent(zone, [{"op": "end", "key": "k"}])
+
+    creates = [{"op": "create", **one} for one in wanted]
+    [progress, _] = sent(zone, creates, "?tickets=true")
+    last = progress["sequence"]
+    bulk = [told_at(zone, sequence) for sequence in range(last - 1, last + 1)]
+    assert [one["registration"] for one in bulk] == [id for _, id in progress["tickets"]]
+    own = ("registration", "barrier")
+    assert [without(one, *own) for one in bulk] == [without(one, *own) for one in alone]
+    assert bulk[0]["barrier"] == bulk[1]["barrier"] > alone[0]["barrier"]
+
+
+def told_at(zone: LiveZone, sequence: int) -> dict[str, Any]:
+    """The attributes of a creation that `system` tells."""
+    path = f"/v1/streams/system/events/{sequence}"
+    event: dict[str, Any] = zone.hub.call("GET", path, key=zone.admin).json
+    assert event["type"] == "registration.created"
+    attributes: dict[str, Any] = event["attributes"]
+    return attributes
+
+
+def without(found: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name not in names}
+
+
 def test_what_was_cut_off_is_sent_again_and_nothing_is_made_twice(
     hub: LiveHub, zone: LiveZone
 ) -> None:

@@ -31,7 +31,7 @@ OTHERS_MAX = 1.2
 OTHERS_PER_S = 200.0  # events of others; each is owed to a callback and a websocket
 ATTACKS_PER_S = 20.0
 PASS_S = 8.0  # in which every hostile filter comes to every door
-DEAR = 30  # of the dearest filters that are allowed
+DEAR = 30  # of the dearest filters that are allowed: more than one client may have
 DEAR_EVENTS = 50  # for the cost of one
 CLIENT = "attacker"
 

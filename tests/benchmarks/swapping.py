@@ -5,6 +5,7 @@ built by another process; prints figures as JSON. Runs in a process of its own.
 
 import gc
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import orjson
 
 from delivery.forward.based import Based
 from delivery.forward.interest import Interest
+from eventhub import limits
 from registrations.catalog import Version
 from registrations.index.epoch import open_epoch
 from registrations.index.facts import COLUMNS, NEVER_ENDS, Facts
@@ -118,6 +120,7 @@ def specs(number: int) -> Specs:
 
 
 def built(work: Work) -> dict[str, float]:
+    os.nice(limits.INDEX_BUILD_NICENESS)  # as the hub's builder
     facts = Facts(stream=2, history="bench", after=0, head=0, xmin=0)
     columns = {**dict.fromkeys(COLUMNS, 0), "endpoint": 1, "until": NEVER_ENDS}
     entries = (

@@ -12,10 +12,11 @@ export function reaches({ reached_by: found }: Cost): string[] {
   return more > 0 ? [...all.slice(0, SHOWN_MAX), `${more} more`] : all;
 }
 
-/** What is done for an event that comes that far. */
-export function work({ pairs, tests }: Cost): string {
+/** What is done for an event that comes that far, and what of it counts against the client's budget. */
+export function work({ pairs, tests, budget }: Cost): string {
   const parts = [pairs > 0 && some(pairs, "value"), tests > 0 && `${some(tests, "test")} one by one`].filter(Boolean);
-  return parts.length === 0 ? "nothing more to look at" : `up to ${parts.join(" and ")}`;
+  const done = parts.length === 0 ? "nothing more to look at" : `up to ${parts.join(" and ")}`;
+  return budget === 0 ? done : `${done}; takes ${budget} of the client's budget on each stream`;
 }
 
 function words({ by, names }: Reach): string {

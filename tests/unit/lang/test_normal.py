@@ -1,9 +1,11 @@
 """The normal form says of every event what the tree says, and is bounded."""
 
 import time
+from typing import Any
 
 import pytest
 from hypothesis import example, given
+from hypothesis import strategies as st
 
 from eventhub import limits
 from eventhub.event.envelope import Event
@@ -12,11 +14,12 @@ from registrations.filters import Filter
 from registrations.lang.ast import And, Exists, Node, Not, Or, Path
 from registrations.lang.certain import certain
 from registrations.lang.evaluate import holds
+from registrations.lang.languages import parse
 from registrations.lang.normal import Form, always, in_order, normal
 from registrations.lang.predicate import parse_predicate
 from registrations.lang.printed import printed
 from registrations.lang.propositional import parse_propositional
-from tests.unit.lang.trees import event, events, tests, trees
+from tests.unit.lang.trees import NAMES, event, events, tests, trees, values
 
 
 def form(text: str) -> Form:
@@ -46,6 +49,17 @@ def test_de_morgan(one: Node, other: Node, seen: Event) -> None:
             assert normal(left) == normal(right)
         except FilterTooLarge:
             continue
+
+
+gates = st.sampled_from(("", "a", "b")).map(lambda text: text or None)
+
+
+@given(st.fixed_dictionaries({"domain": gates, "type": gates, "application": gates}),
+       st.dictionaries(st.sampled_from(NAMES), values, max_size=4))  # fmt: skip
+def test_of_pairs_it_is_found_without_a_search(gate: dict[str, Any], pairs: dict[str, Any]) -> None:
+    source = {**gate, "attributes": pairs}
+    found = Filter("pairs", source).form()
+    assert found == normal(parse("pairs", source).node)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from eventhub.event.envelope import Event
+from registrations.lang.normal import normal
 from registrations.lang.predicate import parse_predicate
 from registrations.match.access import AccessMatcher
 from registrations.match.alternatives import FilterMatcher
@@ -11,7 +12,7 @@ from registrations.match.spec import specs_of
 
 
 def cost(text: str) -> Cost:
-    return cost_of(specs_of(parse_predicate(text)))
+    return cost_of(normal(parse_predicate(text)))
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,17 @@ async def test_a_filter_that_lets_everything_through_is_none() -> None:
         wish = Wish("orders", filter={"language": "predicate", "filter": text})
         wanted = await filter_of(NO_GATE, principal(1), wish)
         assert wanted.tree is None, text
+
+
+async def test_a_turn_is_shorter_the_more_an_event_costs() -> None:
+    """A wildcard counted as one test, however much it looked for, and many arms as one event."""
+    stars = "*".join("ab"[n % 2] for n in range(2_000))
+    for text, cost in (("(= a 1)", 1), ("(> (+ a b) 3)", 2), (f'(wildcard a "*{stars}*")', 2_000)):
+        wish = Wish("orders", filter={"language": "predicate", "filter": text})
+        wanted = await filter_of(NO_GATE, principal(1), wish)
+        assert wanted.cost == cost
+        most = limits.LISTEN_TESTS_PER_TURN_MAX // cost
+        assert wanted.looks == min(limits.LISTEN_LOOKS_PER_TURN_MAX, most)
+    longest = '(wildcard a "' + "*a" * 8_100 + '*")'
+    wish = Wish("orders", filter={"language": "predicate", "filter": longest})
+    assert (await filter_of(NO_GATE, principal(1), wish)).looks == 1, "it gets on all the same"

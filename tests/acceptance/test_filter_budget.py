@@ -1,0 +1,164 @@
+"""What a client's filters may take of every event of a stream is bounded, whichever way they come:
+made, changed, resumed, in bulk, or at the same moment; and so are those of a socket.
+"""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from eventhub import limits
+from tests.acceptance.wire import session
+from tests.live import Answer, LiveZone
+
+MOST = limits.FILTERS_TRIED_MAX
+QUARTER = MOST // 4
+CODE = "filters_too_costly"
+
+
+def dear(number: int, cost: int = QUARTER) -> dict[str, Any]:
+    """A filter that counts so much; each number is another one."""
+    parts = "*".join("ab"[n % 2] for n in range(cost - 1))
+    return {"language": "predicate", "filter": f'(wildcard note "*{parts}*{number}*")'}
+
+
+def interest(number: int, **more: Any) -> dict[str, Any]:
+    return {"streams": ["orders"], **dear(number), **more}
+
+
+def call(zone: LiveZone, method: str, path: str, body: Any = None, web: int = 0) -> Answer:
+    url = zone.hub.web[web].url
+    return zone.hub.call(method, f"/v1/registrations{path}", body, key=zone.admin, url=url)
+
+
+def bulk(zone: LiveZone, *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What was refused, and the last line."""
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    headers = {"Content-Type": "application/x-ndjson"}
+    path = "/v1/registrations/bulk"
+    answer = zone.hub.call("POST", path, body, key=zone.admin, headers=headers)
+    assert answer.status == 200, answer
+    *told, done = [json.loads(line) for line in answer.body.splitlines()]
+    return [one for one in told if "error" in one], done
+
+
+def full(zone: LiveZone) -> list[int]:
+    """The tickets of four filters that are all that the client may have on `orders`."""
+    for stream in ("orders", "others"):
+        zone.create_stream(stream)
+    made = zone.register(*(interest(n) for n in range(4)))
+    assert [one["cost"]["budget"] for one in made] == [QUARTER] * 4
+    return [one["id"] for one in made]
+
+
+def test_one_more_is_refused_with_what_is_used_and_what_to_do(zone: LiveZone) -> None:
+    full(zone)
+    cheap = {"language": "predicate", "filter": '(and (prefix note "a") (wildcard note "*b*"))'}
+    items = [interest(1, **cheap), interest(5, filter='(wildcard note "*b*")')]
+    refused = call(zone, "POST", "", items).refused(409, CODE)
+    assert refused["position"] == {"index": 1, "field": "filter"}
+    told = {"cost": 1, "used": MOST, "cost_max": MOST, "stream": "orders"}
+    assert told.items() <= refused.items()
+    assert "a value, a beginning or a range" in refused["detail"]
+    several = call(zone, "POST", "", interest(5, streams=["others", "orders"]))
+    several.refused(409, CODE)
+    [found] = zone.register(items[0])
+    assert found["cost"]["budget"] == 0, "a cheap filter never counts"
+    zone.register(interest(5, streams=["others"]))
+    other = zone.key("listen:*", client="another")
+    zone.register(interest(5), key=other)
+
+
+def test_together_in_one_request_they_are_bounded_too(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    refused = call(zone, "POST", "", [interest(n) for n in range(5)]).refused(409, CODE)
+    assert refused["position"]["index"] == 4
+    assert call(zone, "GET", "").json["items"] == []
+
+
+def test_a_change_is_bounded_by_what_it_adds(zone: LiveZone) -> None:
+    first, *_ = full(zone)
+    [elsewhere] = zone.register(interest(5, streams=["others"]))
+    [cheap] = zone.register({"streams": ["orders"], "domain": "shop"})
+    call(zone, "PATCH", f"/{elsewhere['id']}", {"streams": ["orders"]}).refused(409, CODE)
+    call(zone, "PATCH", f"/{cheap['id']}", dear(5)).refused(409, CODE)
+    call(zone, "PATCH", f"/{first}", dear(0, QUARTER + 1)).refused(409, CODE)
+    assert call(zone, "PATCH", f"/{first}", dear(6)).status == 200, "as much as before"
+    assert call(zone, "PATCH", f"/{first}", dear(0, QUARTER - 1)).status == 200
+    assert call(zone, "PATCH", f"/{cheap['id']}", dear(5, 1)).status == 200, "what it left"
+    call(zone, "PATCH", f"/{cheap['id']}", dear(5, 2)).refused(409, CODE)
+
+
+def test_what_is_suspended_counts_from_its_resumption_on(zone: LiveZone) -> None:
+    first, *_ = full(zone)
+    [asleep] = zone.register(interest(5, suspended=True))
+    path = f"/{asleep['id']}"
+    call(zone, "PATCH", path, {"suspended": False}).refused(409, CODE)
+    assert call(zone, "PATCH", f"/{first}", {"suspended": True}).status == 200
+    assert call(zone, "PATCH", path, {"suspended": False}).status == 200
+    call(zone, "PATCH", f"/{first}", {"suspended": False}).refused(409, CODE)
+    assert call(zone, "DELETE", path).status == 204
+    assert call(zone, "PATCH", f"/{first}", {"suspended": False}).status == 200
+
+
+def test_a_client_that_ends_leaves_nothing_behind(zone: LiveZone) -> None:
+    full(zone)
+    rows = "SELECT count(*) FROM dear_filters d JOIN clients c ON c.id = d.client_id"
+    rows += " JOIN zones z ON z.id = c.zone_id WHERE z.name = %s"
+    assert zone.hub.sql(rows, zone.name) == [(4,)]
+    assert zone.hub.operate("DELETE", f"/v1/clients/tester?zone={zone.name}").status == 204
+    assert zone.hub.sql(rows, zone.name) == [(0,)]
+
+
+def test_a_bulk_line_is_refused_by_its_number_and_uses_what_earlier_ones_left(
+    zone: LiveZone,
+) -> None:
+    first, second, *_ = full(zone)
+    [cheap] = zone.register({"streams": ["orders"], "domain": "shop"})
+    refused, done = bulk(
+        zone,
+        {"op": "create", **interest(5)},
+        {"op": "change", "id": cheap["id"], **dear(6)},
+        {"op": "end", "id": first},
+        {"op": "create", **interest(7)},
+        {"op": "change", "id": second, **dear(1, QUARTER - 9)},
+        {"op": "change", "id": cheap["id"], **dear(8, 10)},
+        {"op": "create", "streams": ["orders"], **dear(9, 9)},
+        {"op": "create", "streams": ["orders"], "attributes": {"a": 1}},
+    )
+    assert [(one["line"], one["error"]["code"]) for one in refused] == [(1, CODE), (2, CODE),
+                                                                        (6, CODE)]  # fmt: skip
+    assert refused[2]["error"]["used"] == MOST - 9
+    assert (done["created"], done["changed"], done["ended"]) == (3, 1, 1)
+    call(zone, "POST", "", interest(10, **dear(10, 1))).refused(409, CODE)
+
+
+def test_of_those_who_come_at_once_no_more_get_in(zone: LiveZone) -> None:
+    """Made, changed and resumed in several processes; before the lock each saw room for itself."""
+    zone.create_stream("orders")
+    cheap = [one["id"] for one in zone.register(*([{"streams": ["orders"], "domain": "d"}] * 6))]
+    asleep = [one["id"] for one in zone.register(*(interest(n, suspended=True) for n in range(6)))]
+    jobs = [("POST", "", interest(10 + n)) for n in range(6)]
+    jobs += [("PATCH", f"/{id}", dear(20 + n)) for n, id in enumerate(cheap)]
+    jobs += [("PATCH", f"/{id}", {"suspended": False}) for id in asleep]
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        answers = [pool.submit(call, zone, *job, at % 2) for at, job in enumerate(jobs)]
+        found = sorted(one.result().status for one in answers)
+    assert found.count(409) == len(jobs) - 4, found
+    assert set(found) <= {200, 201, 409}
+    items = call(zone, "GET", "?limit=1000").json["items"]
+    live = [one["cost"]["budget"] for one in items if not one["suspended"]]
+    assert sum(live) == MOST
+
+
+async def test_the_filters_of_one_socket_are_bounded_together(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    async with session(zone.hub, zone.admin) as reader:
+        for n in range(4):
+            await reader.listen("orders", name=f"l{n}", **dear(n))
+        refused = await reader.ask("orders", name="more", **dear(5, 1))
+        assert (refused["op"], refused["code"], refused["listen"]) == ("error", CODE, "more")
+        assert (refused["used"], refused["cost_max"]) == (MOST, MOST)
+        await reader.listen("orders", name="plain", attributes={"a": 1})
+        await reader.say("stop", listen="l0")
+        await reader.hear_op("stopped")
+        await reader.listen("orders", name="more", **dear(5))
