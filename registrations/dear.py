@@ -76,11 +76,13 @@ class Budget:
                 name = self._connection.execute(SQL["stream_name"], (stream,)).fetchone()
                 raise FiltersTooCostly(cost=cost, used=used, stream=name[0] if name else "")
         self.free(registration)
-        self._planned.update(dict.fromkeys(streams, cost))
+        if cost:
+            self._planned.update(dict.fromkeys(streams, cost))
 
     def free(self, registration: int) -> None:
         """For one that ends."""
-        self._planned.subtract(self._before.pop(registration, {}))
+        if registration in self._before:
+            self._planned.subtract(self._before.pop(registration))
 
     def _used_on(self, stream: int) -> int:
         if stream not in self._used:

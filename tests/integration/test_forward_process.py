@@ -12,10 +12,12 @@ from tests.integration.forward_world import (
     Start,
     World,
     eventually,
+    forwarders,
     world_database,
 )
 
 world = pytest.fixture(world_database)  # one each: a forwarder loads what all streams have
+start = pytest.fixture(forwarders)
 TAKEOVER_S = 3.0  # what the documentation promises, on a machine that is not busy with tests
 BUSY = 3
 
