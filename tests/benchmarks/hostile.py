@@ -19,7 +19,7 @@ from registrations.match.spec import specs_of
 from registrations.match.strategies import new_matcher
 from tests.benchmarks import bombs, fleet
 from tests.benchmarks.hub import Hub
-from tests.benchmarks.load.hostile import TOO_BIG
+from tests.benchmarks.load.hostile import CUT, TOO_BIG
 from tests.benchmarks.load.jobs import Attack, HostileJob, LatencyJob
 from tests.benchmarks.load.start import LoadFailed, run_load
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
@@ -216,5 +216,5 @@ def _body(door: str, bomb: bombs.Bomb) -> str:
 def _of_door(door: str, bomb: bombs.Bomb) -> list[str]:
     """What a door says before it reads the filter: its message is too long, or too deep."""
     if door == "listen":
-        return ["message_too_large", TOO_BIG, "too_deep"]
+        return ["message_too_large", TOO_BIG, CUT, "too_deep"]
     return ["body_too_large", "too_deep"]

@@ -19,6 +19,7 @@ PATHS = {
     "dry-run": "/v1/filters/dry-run",
 }
 TOO_BIG = "closed 1009"  # what a websocket says of a message that is too long
+CUT = "closed 1006"  # the same: what was not read yet resets the connection, and 1009 may be lost
 TIMEOUT_S = 30.0
 
 
