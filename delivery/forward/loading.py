@@ -22,7 +22,7 @@ from registrations.index.epoch import Epoch
 from registrations.index.facts import Moment, refusal, takes_index
 from registrations.match.matching import AUTO
 
-_NOWHERE = Moment(0, "", 0, AUTO, "", 0, 0)  # of a stream that is not there any more
+_NOWHERE = Moment(0, "", 0, AUTO, "", 0)  # of a stream that is not there any more
 
 
 class Piece(NamedTuple):

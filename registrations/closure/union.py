@@ -132,14 +132,6 @@ class Union:
         return self._gathered
 
 
-def closure_of(forms: Iterable[Form], bounds: Bounds = _BOUNDS) -> Closure:
-    """The union of filters in normal form."""
-    union = Union(bounds)
-    for form in forms:
-        union.add(form)
-    return union.closure()
-
-
 def _sorted(found: list[Alternative], *, widened: bool) -> Closure:
     return Closure(tuple(sorted(found, key=_words)), widened)
 

@@ -72,7 +72,7 @@ def build_stream(
             yield build.last()
 
         # the refused ones are known when the last shard is; the manifest is written after it
-        facts = Facts(stream_id, moment.history, moment.after, moment.head, moment.xmin)
+        facts = Facts(stream_id, moment.history, moment.after, moment.xmin)
         stored = {**facts.stored(), "refused": build.refused}
         plan = Plan(moment.system, stored, progress=progress)
         return build_columns(root, shards(), plan)

@@ -22,7 +22,6 @@ class Facts(NamedTuple):
     stream: int
     history: str  # of the database: another one after a restore
     after: int  # versions that ended at or before this sequence of the stream are left out
-    head: int  # of the stream
     xmin: int  # the oldest transaction that the snapshot did not see the end of
     refused: tuple[int, ...] = ()  # versions that no index can hold, ascending
 
@@ -39,7 +38,6 @@ class Moment(NamedTuple):
     strategy: str
     durability: str
     after: int  # the stream is matched for callbacks up to here; 0: not at all
-    head: int
 
 
 def facts_of(manifest: Manifest) -> Facts | None:
@@ -51,7 +49,7 @@ def facts_of(manifest: Manifest) -> Facts | None:
         facts = Facts(**{**stored, "refused": tuple(stored["refused"])})
     except (KeyError, TypeError):
         return None
-    numbers = (facts.stream, facts.after, facts.head, facts.xmin, *facts.refused)
+    numbers = (facts.stream, facts.after, facts.xmin, *facts.refused)
     return facts if isinstance(facts.history, str) and are_counts(numbers) else None
 
 

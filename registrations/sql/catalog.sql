@@ -71,11 +71,10 @@ SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)]
 -- name: moment
 -- A stream in this snapshot: see registrations/index/facts.py. Its place in `forwarding` is that of the callbacks.
 SELECT system.sequence, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, s.matching, s.durability,
-       COALESCE(f.sequence, 0), COALESCE(h.sequence, 0)
+       COALESCE(f.sequence, 0)
   FROM log_state l
   JOIN heads system ON system.stream_id = 1
   JOIN streams s ON s.id = %s
-  LEFT JOIN heads h ON h.stream_id = s.id
   LEFT JOIN forwarding f ON f.stream_id = s.id
 
 -- name: client_names

@@ -121,7 +121,7 @@ def specs(number: int) -> Specs:
 
 def built(work: Work) -> dict[str, float]:
     os.nice(limits.INDEX_BUILD_NICENESS)  # as the hub's builder
-    facts = Facts(stream=2, history="bench", after=0, head=0, xmin=0)
+    facts = Facts(stream=2, history="bench", after=0, xmin=0)
     columns = {**dict.fromkeys(COLUMNS, 0), "endpoint": 1, "until": NEVER_ENDS}
     entries = (
         Entry(number, specs(number), {**columns, "registration": number})

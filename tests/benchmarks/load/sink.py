@@ -11,7 +11,8 @@ from typing import cast
 
 import uvloop
 
-OK = b"HTTP/1.1 204 No Content\r\n\r\n"
+from tests.benchmarks.load.receiver import Receiver
+
 DRIP_S = 1.0
 
 
@@ -22,42 +23,16 @@ class Count:
     first_s = 0.0
     last_s = 0.0
 
+    def took(self, path: str, body: bytes) -> None:
+        self.last_s = time.monotonic()
+        if not self.requests:
+            self.first_s = self.last_s
+        self.requests += 1
+
     def report(self) -> str:
         text = json.dumps([self.requests, self.first_s, self.last_s])
         self.requests = 0
         return text
-
-
-class Healthy(asyncio.Protocol):
-    """Answers each request at once."""
-
-    def __init__(self, count: Count) -> None:
-        self._count = count
-        self._buffer = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        data = self._buffer + data
-        while (end := data.find(b"\r\n\r\n")) >= 0:
-            head = data[:end].lower()
-            at = head.find(b"content-length:") + 15
-            stop = head.find(b"\r\n", at)
-            whole = end + 4 + int(head[at:stop] if stop > 0 else head[at:])
-            if len(data) < whole:
-                break
-            data = data[whole:]
-            self._transport.write(OK)
-            self._took()
-        self._buffer = data
-
-    def _took(self) -> None:
-        count = self._count
-        count.last_s = time.monotonic()
-        if not count.requests:
-            count.first_s = count.last_s
-        count.requests += 1
 
 
 class Hanging(asyncio.Protocol):
@@ -80,7 +55,7 @@ class Dripping(asyncio.Protocol):
 async def main() -> None:
     loop = asyncio.get_running_loop()
     count = Count()
-    kinds = {"healthy": lambda: Healthy(count), "hanging": Hanging, "dripping": Dripping}
+    kinds = {"healthy": lambda: Receiver(count.took), "hanging": Hanging, "dripping": Dripping}
     ports = {}
     for name, kind in kinds.items():
         server = await loop.create_server(kind, "127.0.0.1", 0)

@@ -16,10 +16,11 @@ from registrations.closure.door import answer_of
 from registrations.closure.live import Demand
 from registrations.closure.shapes import parse_shape, shape_of, wanted
 from registrations.closure.stored import Asked
-from registrations.closure.union import Closure, closure_of
+from registrations.closure.union import Closure
 from registrations.lang.evaluate import holds
 from registrations.lang.languages import parse
 from registrations.lang.normal import normal
+from tests.unit.closure.vocabulary import closure_of
 
 
 def closure(*texts: str) -> Closure:

@@ -14,13 +14,13 @@ from registrations.closure.covering import Known
 from registrations.closure.implied import follows
 from registrations.closure.making import Maker
 from registrations.closure.shapes import Shape, parse_shape, wanted
-from registrations.closure.union import EVERYTHING, Bounds, Closure, Union, closure_of
+from registrations.closure.union import EVERYTHING, Bounds, Closure, Union
 from registrations.lang.ast import Node
 from registrations.lang.evaluate import holds
 from registrations.lang.languages import parse
 from registrations.lang.normal import normal
 from registrations.lang.printed import printed
-from tests.unit.closure.vocabulary import events, filter_of, kin
+from tests.unit.closure.vocabulary import closure_of, events, filter_of, kin
 
 EVENTS = list(events())
 

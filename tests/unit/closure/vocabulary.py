@@ -2,12 +2,13 @@
 cover each other; and every event that could tell two of them apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from random import Random
 from typing import Any
 
 from eventhub.event.envelope import Event
+from registrations.closure.union import Bounds, Closure, Union
 from registrations.lang.ast import (
     And,
     Arithmetic,
@@ -22,6 +23,7 @@ from registrations.lang.ast import (
     Path,
     Text,
 )
+from registrations.lang.normal import Form
 
 PATHS = (Path("x"), Path("y"), Path("type", "envelope"), Path("priority", "envelope"))
 CONSTANTS: tuple[Any, ...] = (1, 1.0, 2, 3, "1", "2", "10", "a", "ab", "b", True, None, "")
@@ -86,3 +88,11 @@ def events() -> Iterator[Event]:
         attributes = {n: v for n, v in (("x", x), ("y", y)) if v is not _MISSING}
         yield Event("d", type, attributes, priority=len(attributes) + 1)
         yield Event("", type, dict(reversed(attributes.items())), priority=0)
+
+
+def closure_of(forms: Iterable[Form], bounds: Bounds | None = None) -> Closure:
+    """The union of filters in normal form."""
+    union = Union(bounds or Bounds())
+    for form in forms:
+        union.add(form)
+    return union.closure()

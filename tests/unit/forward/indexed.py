@@ -34,7 +34,7 @@ EVENTS = (
     Event("d", "t", {"x": 1}, audience=("ops",)),
     Event("d", "t", {"x": [1, 2]}, destinations=("two", "three")),
 )
-FACTS = Facts(7, "history", after=0, head=0, xmin=10)
+FACTS = Facts(7, "history", after=0, xmin=10)
 
 
 def version(id: int, **fields: Any) -> Version:
