@@ -30,7 +30,7 @@ COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-li
 
 MYPY_PATHS := eventhub/up eventhub/demo eventhub/event eventhub/eventlog eventhub/doors \
 	eventhub/client eventhub/errors.py eventhub/limits.py eventhub/child.py eventhub/clock.py \
-	eventhub/env.py eventhub/celery.py eventhub/schedule.py eventhub/hub.py registrations delivery
+	eventhub/env.py eventhub/celery.py eventhub/schedule.py eventhub/hub.py eventhub/jobs registrations delivery sparkjobs
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[2]
-PACKAGES = ("eventhub", "registrations", "delivery")
+PACKAGES = ("eventhub", "registrations", "delivery", "sparkjobs")
 
 
 @functools.cache

@@ -1,0 +1,35 @@
+"""What a job is told: a file of JSON that the hub writes into the run's folder. Plain."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NAME = "order.json"
+
+
+class Order(NamedTuple):
+    """One run of a job. Folders are absolute, and the same for driver and executors."""
+
+    job: str
+    run: int
+    params: dict[str, Any]  # as the hub has checked them
+    inputs: str  # the folder of Parquet files, a folder a table (tables.py)
+    work: str  # a folder for whatever the job keeps between its stages; gone when it ends
+    result: str  # the folder to write into; in nobody's sight until the job has ended well
+    archive_url: str  # of fsspec, where sealed segments are; "": none
+    now_us: int  # the moment of the inputs' snapshot
+
+    def table(self, name: str) -> str:
+        """The folder of one table of the inputs."""
+        return f"{self.inputs}/{name}"
+
+
+def write_order(folder: Path, order: Order) -> Path:
+    path = folder / NAME
+    path.write_text(json.dumps(order._asdict(), indent=1) + "\n")
+    return path
+
+
+def read_order(path: Path) -> Order:
+    """Raises OSError, ValueError, TypeError."""
+    return Order(**json.loads(path.read_text()))
