@@ -29,7 +29,7 @@ COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-li
 	--no-emit-index-url --strip-extras
 
 MYPY_PATHS := eventhub/up eventhub/demo eventhub/event eventhub/eventlog eventhub/doors \
-	eventhub/client eventhub/errors.py eventhub/limits.py eventhub/child.py eventhub/clock.py \
+	eventhub/client eventhub/errors.py eventhub/limits.py eventhub/child.py eventhub/guarded.py eventhub/guardian.py eventhub/clock.py \
 	eventhub/env.py eventhub/celery.py eventhub/schedule.py eventhub/hub.py eventhub/jobs registrations delivery sparkjobs
 
 help: ## list these targets

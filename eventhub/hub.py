@@ -5,10 +5,12 @@ upkeep, the gate, the types and the feed of registrations. Composition root.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from delivery import retained
+from delivery.forward.shelf import Shelf
 from eventhub.access.gate import Gate
 from eventhub.access.zone_names import zone_names
 from eventhub.clock import SystemClock
@@ -70,9 +72,10 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
 
 def open_upkeep(env: Env) -> Upkeep:
     """What keeps the log within its room, with what other rooms have to say about it."""
+    shelf = Shelf(env.archive_url, env.database_direct_url) if env.archive_url else None
     return Upkeep(
         env.database_direct_url,
-        Rooms(retained.needs, zone_names, retained.release, retained.shed),
+        Rooms(retained.needs, zone_names, retained.release, partial(retained.shed, shelf)),
         SystemClock(),
         quota_bytes=env.quota_bytes,
         disk=Disk(Path(env.store_dir)) if env.store_dir else None,

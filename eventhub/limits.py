@@ -255,6 +255,21 @@ DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed
 ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
 PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
+SHELF_S_MAX = 3_600.0  # archiving one partition that leaves; 10 GB of attempts take some minutes
+SHELF_PRESSED_S_MAX = 60.0  # the same when space is short: then it goes as it is
+SHELF_HEARD_S = 1.0  # how often the session that waits for it is heard
+
+# --- listens on record ---
+LISTENS_KEPT_DAYS = 30  # a day is dropped whole; the audit can prove nothing of what is older
+LISTENS_WRITTEN_S = 1.0  # how often ends are written; a process that is killed leaves open rows
+LISTENS_PROGRESS_S = 30.0  # how often it is written how far the others were told
+LISTENS_FINISH_S_MAX = 2.0  # for what is not yet written when the process is told to stop
+LISTENS_PER_STATEMENT_MAX = 500  # about 10 ms
+LISTEN_PAUSE_S = 90.0  # between requests that follow one another and count as one listen
+LISTEN_ROW_S_MAX = 86_400.0  # a longer listen begins a new row: a day's rows end by the next
+LISTEN_FILTER_CHARS_KEPT = 4_096  # what a longer one lets through cannot be judged later
+# of one client in one process; of more it is only said that they were there: 30 MB an hour
+LISTENS_KEPT_PER_CLIENT_HOUR = 100_000
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
@@ -363,6 +378,7 @@ INDEX_DELTA_SHARE_MAX = 0.05  # of a match index that changed; beyond it it is d
 INDEX_DELTA_MIN = 1_000  # changes that are worth it
 INDEX_REFUSED_MAX = 100_000  # versions that no index can hold; they are named in its manifest
 INDEX_CHARS_CACHED_MAX = 12 * 1024 * 1024  # of filters that a builder parsed: some 50,000, 50 MB
+SPARK_INDEX_MIN = 1_000_000  # filters to be parsed from which on Spark on two cores is sooner done
 INDEX_LOOK_INTERVAL_S = 1.0  # how often a forwarder looks for newer indexes: one stat for a stream
 INDEX_INLINE_SHARE = 0.25  # the same where matching waits for it: a constant work for each change
 INDEX_AUTO_MIN = 50_000  # registrations from which on `auto` builds an index
@@ -461,3 +477,50 @@ ARCHIVE_FAILURES_SHOWN_MAX = 100  # in one status; the oldest say what is wrong
 ARCHIVE_FILES_OPEN_MAX = 16  # descriptors of one process; also readers of as many streams
 ARCHIVE_CACHED_BYTES_MAX = 64 * 1024 * 1024  # row groups held in one process for those who read on
 ARCHIVE_CHUNK_BYTES = 256 * 1024  # of a file that is sent or checked
+
+# --- back-test ---
+BACKTEST_SHOWN_DEFAULT = 100  # events of a result that are shown whole
+BACKTEST_SHOWN_MAX = 1_000  # what a person looks through
+BACKTEST_SHOWN_CHARS_MAX = 2_000  # of the attributes of one, as JSON; longer ones are left out
+BACKTEST_BUCKETS_MAX = 300  # spans of the plot over time
+BACKTEST_CSV_ROWS_MAX = 100_000  # what a spreadsheet opens; Parquet has all
+BACKTEST_SKIPPED_SHOWN_MAX = 200  # segments listed in the result; Parquet has all
+BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
+
+# --- inputs of jobs ---
+EXPORT_STATEMENT_S_MAX = 3_600.0  # one table of a job's inputs; 20 M events take some minutes
+SNAPSHOT_ALIVE_INTERVAL_S = 2.0  # the database ends a statement whose reader has died
+EXPORT_TOLD_INTERVAL_S = 0.5  # how often an export says how far it is, and can be cancelled
+EXPORT_MISSING_MAX = 1_000  # sequences named of one segment; their number is told in full
+EXPORT_MANIFESTS_AT_ONCE = 16  # read from the archive, which may be far away
+
+# --- jobs ---
+JOB_LEASE_S = 15.0  # a run whose runner was not heard for so long has none, and the next may begin
+JOB_BEAT_S = 1.0  # how often a runner says how far it is, and hears that it is to end
+JOB_S_MAX = 12 * 3_600.0  # one run; half a day for what is done every day
+JOB_STOP_S = 5.0  # Spark may end by itself when it is told to; then it is killed
+JOB_STOPPED_S_MAX = 20.0  # a run that was told to end and has not: its process ends itself
+JOB_RUNS_KEPT = 100  # of each job with their results; three months of a daily one
+JOB_RUNS_WAITING_MAX = 20  # of all jobs; each takes minutes
+JOB_STREAMS_MAX = 1_000  # named for one run; of more it is the whole zone
+JOB_LOG_BYTES_MAX = 8 * 1024 * 1024  # of a run; the older half goes
+JOB_LOG_SHOWN_BYTES = 256 * 1024  # its end, as the API shows it
+JOB_DETAIL_CHARS_MAX = 1_000  # why a run failed, in words
+JOB_FILE_CHUNK_BYTES = 256 * 1024  # of a result's file that is sent
+JOB_PARTITIONS_PER_CORE = 4  # of a shuffle on one machine; each then fits into memory for longer
+JOB_JAVA_S_MAX = 10.0  # for `java -version`; a slow disk gives it in two
+
+# --- retention plans ---
+PLAN_SHOWN_SEGMENTS_MAX = 500  # of a plan in its result; the CSV and Parquet files have all
+PLAN_SHOWN_STREAMS_MAX = 200  # likewise; those that hold the most
+PLAN_PLOT_STREAMS_MAX = 20  # bars of the report's plot; more are not read
+PLAN_POLICIES_MAX = 1_000  # streams with a proposed policy in one plan
+PLAN_APPLY_S_MAX = 20.0  # one request; the next one goes on
+PLAN_OUTCOMES_SHOWN_MAX = 500  # in one answer; refused ones first
+
+# --- audit ---
+AUDIT_LATE_S = 60.0  # from append to delivered; an endpoint that is up is told within a second
+AUDIT_SHOWN_MAX = 200  # findings, streams, clients in a result's details; its files have all
+AUDIT_HOURS_MAX = 2_400  # of a result's plots: 100 days
+AUDIT_GAPS_MAX = 10_000  # ranges that forwarders skipped, of all streams; one needs a full disk
+AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,000,000 events

@@ -135,6 +135,16 @@ INDEX_BUILD_S = Histogram(
     buckets=(0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3_600),
 )
 
+JOB_RUNS = Counter(
+    "eventhub_job_runs", "Runs of jobs that workers did, by how they ended.", ["job", "outcome"]
+)
+JOB_RUN_S = Histogram(
+    "eventhub_job_run_seconds",
+    "Time of runs of jobs that completed.",
+    ["job"],
+    buckets=(1, 5, 10, 30, 60, 120, 300, 900, 3_600, 4 * 3_600),
+)
+
 ARCHIVED_EVENTS = Counter("eventhub_archived_events", "Events written to the archive.")
 ARCHIVED_BYTES = Counter("eventhub_archived_bytes", "Bytes of files written to the archive.")
 ARCHIVE_FAILURES = Counter(

@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "eventhub.types",
     "registrations",
     "delivery",
+    "eventhub.jobs",
     "eventhub",
 ]
 

@@ -5,6 +5,7 @@ The hot doors never reach Django.
 
 from django.urls import include, path
 
+from delivery.listens import api as listens_api
 from eventhub import console, openapi
 from eventhub.streams import hub_api
 from registrations import api as registrations_api
@@ -22,6 +23,8 @@ urlpatterns = [
     path("v1/registration-groups", include("registrations.groups.urls")),
     path("v1/endpoints", include("registrations.endpoints.urls")),
     path("v1/deliveries", include("delivery.urls")),
+    path("v1/clients/<str:client>/listens", listens_api.ClientListens.as_view()),
+    path("v1/jobs", include("eventhub.jobs.urls")),
     path("v1/", include("eventhub.access.urls")),
     path("v1/", include("delivery.overview.urls")),
     path("docs/openapi.json", openapi.openapi_json),

@@ -9,21 +9,19 @@ them, and those of the groups of a barrier.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.access.audience import may_see
-from eventhub.event.envelope import Event
 from eventhub.eventlog import queries
-from eventhub.eventlog.system import shown_to
 from registrations.compiled import COMPILED
 from registrations.index.facts import Facts, Moment
 from registrations.match.matching import AUTO
 from registrations.match.spec import Specs
+from registrations.match.versions import Suspension, Version
 from registrations.turns import in_turns
 
 SQL = queries.load("catalog.sql", Path(__file__).parent / "sql")
@@ -31,38 +29,6 @@ SQL = queries.load("catalog.sql", Path(__file__).parent / "sql")
 _ROWS_PER_FETCH = 2_000  # some ms of the event loop
 
 Connection = psycopg.AsyncConnection[Any]
-
-
-class Version(NamedTuple):
-    """One version of a registration, as one stream sees it. `id` is the matcher's id."""
-
-    id: int
-    registration: int
-    client: str  # its name
-    endpoint_id: int | None
-    specs: Specs
-    since: int  # exclusive: the stream's last sequence when the version began
-    until: int | None  # inclusive; None: it has not ended
-    zone: str | None = None  # on `system`: only this zone's events and the whole hub's are wanted
-    suspended: bool = False  # by itself: it never holds
-    group: int | None = None
-    report: str | None = None  # as JSON; None: the whole event
-
-    def holds(self, sequence: int) -> bool:
-        """True if the event of that sequence lies within the bounds; its group is not asked."""
-        within = self.since < sequence and (self.until is None or sequence <= self.until)
-        return within and not self.suspended
-
-    def may_tell(self, event: Event, groups: Callable[[str], frozenset[str]]) -> bool:
-        """False for an event that the client, of those groups now, may not see, or of another zone.
-
-        The groups are asked for only if the event has an audience.
-        """
-        if event.destinations or event.audience:
-            own = groups(self.client) if event.audience else frozenset()
-            if not may_see(event, self.client, own):
-                return False
-        return self.zone is None or shown_to(event, self.zone)
 
 
 class Written(NamedTuple):
@@ -96,16 +62,6 @@ class Written(NamedTuple):
             self.group,
             self.report,
         )
-
-
-class Suspension(NamedTuple):
-    """When a group matches nothing, as one stream sees it."""
-
-    since: int  # exclusive
-    until: int | None  # inclusive; None: it is not resumed
-
-    def covers(self, sequence: int) -> bool:
-        return self.since < sequence and (self.until is None or sequence <= self.until)
 
 
 class Wanted(NamedTuple):

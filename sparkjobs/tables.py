@@ -50,7 +50,7 @@ SEGMENTS = _columns(
     left_why=TEXT,
     archived=BOOL,  # it is said to be in the archive (and may be live as well)
     # where its rows are for this job: `export` (events/<id>.parquet of the inputs), `archive`, or
-    # `none`: it was dropped, is empty, or is not asked for
+    # `none`: it was dropped, is empty, is not asked for, or is in an archive that this hub has not
     source=TEXT,
     file=TEXT,  # in the archive, below its URL; null: not archived, or the manifest says nothing
     file_bytes=INT,  # as its manifest says ...
@@ -98,6 +98,16 @@ VERSIONS = _columns(
     report=BOOL,  # what is told is less than the event
     began_at_us=INT,
     ended_at_us=INT,
+)
+
+# Declared types: what a filter that asks for a type matches of those below it (registrations.lang.
+# evaluate.Kin). An event that names one of the versions was checked against it.
+TYPES = _columns(
+    zone_id=INT,
+    domain=TEXT,
+    type=TEXT,
+    versions=INT,  # 1 to this one are known
+    lineage=TEXTS,  # the type itself and the declared ones above it, the nearest first
 )
 
 # When a group of registrations matches nothing, as a stream sees it.
@@ -151,12 +161,36 @@ FANOUTS = _columns(
     stream_id=INT, segment_id=INT, sequence=INT, endpoints=NUMBERS, total=INT, done=INT
 )
 
-# Partitions of deliveries and attempts that left the database.
+# What clients were told over their connections, a row for each time that one began to listen.
+LISTENS = _columns(
+    id=INT,  # rises with the time
+    stream_id=INT,
+    zone_id=INT,
+    client_id=INT,
+    client=TEXT,  # null: it was deleted
+    node=TEXT,  # the web process, named anew at every start
+    door=TEXT,  # websocket, sse, poll, lines, local; many: later ones are not on record
+    name=TEXT,  # of the listen, on a websocket
+    start=TEXT,  # cursor, now, oldest, boot, time, gap, state, continued
+    sequence=INT,  # it is told what comes after
+    mask=INT,  # 64 bits, signed
+    filter=TEXT,  # in predicate form; null: registrations, or not kept
+    registrations=NUMBERS,
+    wish=TEXT,  # equal for equal mask, filter and registrations
+    told_sequence=INT,  # it was told all up to here, as of `seen_at_us` ...
+    told=INT,  # ... so many events
+    began_at_us=INT,
+    seen_at_us=INT,
+    ended_at_us=INT,  # null: it goes on, or its process was killed
+    why=TEXT,
+)
+
+# Partitions of deliveries, attempts and listens that left the database.
 RETIRED = _columns(
-    parent=TEXT,  # deliveries, attempts
+    parent=TEXT,  # deliveries, attempts, listens
     name=TEXT,
     group_id=INT,  # of deliveries
-    day=TEXT,  # of attempts: 2026-11-22
+    day=TEXT,  # of attempts and listens: 2026-11-22
     rows=INT,
     at_us=INT,
     archived=BOOL,  # its rows are in the inputs; else nobody can tell what they were
@@ -171,12 +205,14 @@ TABLES: dict[str, pa.Schema] = {
     "live": LIVE,
     "producers": PRODUCERS,
     "versions": VERSIONS,
+    "types": TYPES,
     "suspensions": SUSPENSIONS,
     "clients": CLIENTS,
     "endpoints": ENDPOINTS,
     "deliveries": DELIVERIES,
     "attempts": ATTEMPTS,
     "fanouts": FANOUTS,
+    "listens": LISTENS,
     "retired": RETIRED,
     "groups": GROUPS,
 }

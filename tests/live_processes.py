@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eventhub import limits
-from eventhub.up.guarded import Command, Guarded
-from eventhub.up.guardian import descendants
+from eventhub.guarded import Command, Guarded, ordinary
+from eventhub.guardian import descendants
 from eventhub.up.hub import celery_worker
-from eventhub.up.identity import ordinary
 
 HOME = Path(__file__).resolve().parents[1]
 MANAGE = str(HOME / "manage.py")

@@ -5,43 +5,13 @@ No version of it is an object: what is asked of one stands in mapped columns, by
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
-from eventhub.access.audience import may_see
+from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
-from registrations.catalog import Suspension
-from registrations.index.epoch import Columns, Epoch
+from registrations.index.epoch import Epoch
 from registrations.lang.evaluate import Kin, only_itself
 from registrations.match.base.engines import AUTO, new_engine
-
-GroupsOf = Callable[[str], frozenset[str]]  # a client's, by its name
-
-
-class Owed(NamedTuple):
-    """To whom an event is owed."""
-
-    endpoints: dict[int, list[int]]  # endpoint -> registrations that match, ascending
-    reports: dict[int, dict[int, int]]  # endpoint -> registrations with a report -> their versions
-
-    @property
-    def shapes(self) -> dict[int, list[int]]:
-        """Of the endpoints those that are told a derived event (OIF-06), each with the versions
-        whose reports say which; an endpoint with a registration without a report gets the whole
-        event.
-        """
-        return {
-            endpoint: [versions[registration] for registration in self.endpoints[endpoint]]
-            for endpoint, versions in self.reports.items()
-            if len(versions) == len(self.endpoints[endpoint])
-        }
-
-
-class Rules(NamedTuple):
-    """What holds of versions beside their columns."""
-
-    ends: Mapping[int, int]  # of versions that ended since the epoch was built: inclusive
-    suspensions: Mapping[int, tuple[Suspension, ...]]  # by group
-    groups_of: GroupsOf
+from registrations.match.versions import Owed, Rules, hold, living
 
 
 class Based:
@@ -83,37 +53,3 @@ class Based:
             return known[client]
 
         return is_shown
-
-
-# --- the hot loops ---
-
-
-def living(places: list[int], columns: Columns, rules: Rules, sequence: int) -> list[int]:
-    """Without versions that have ended since, and those whose group is suspended."""
-    ends, suspensions = rules.ends, rules.suspensions
-    ids, group = columns.ids, columns.group
-    if ends:
-        places = [place for place in places if ends.get(ids[place], sequence) >= sequence]
-    if suspensions:
-        places = [
-            place
-            for place in places
-            if group[place] not in suspensions
-            or not any(span.covers(sequence) for span in suspensions[group[place]])
-        ]
-    return places
-
-
-def hold(places: list[int], columns: Columns, sequence: int, owed: Owed) -> None:
-    """Add those whose bounds hold a sequence."""
-    _, endpoints, _, registrations, report, since, until, ids = columns
-    found = owed.endpoints
-    for place in places:
-        if since[place] < sequence <= until[place]:
-            endpoint, registration = endpoints[place], registrations[place]
-            if endpoint in found:
-                found[endpoint].append(registration)
-            else:
-                found[endpoint] = [registration]
-            if report[place]:
-                owed.reports.setdefault(endpoint, {})[registration] = ids[place]

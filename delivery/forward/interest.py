@@ -11,13 +11,13 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from delivery.forward.based import Based, GroupsOf, Owed, Rules
+from delivery.forward.based import Based
 from eventhub.event.envelope import Event
-from registrations.catalog import Suspension, Version
 from registrations.match.alternatives import FilterMatcher
 from registrations.match.base.errors import IndexDamaged
 from registrations.match.matcher import Counters, summed
 from registrations.match.matching import Matching
+from registrations.match.versions import GroupsOf, Owed, Rules, Suspension, Version, holding
 from registrations.match.work import Work
 
 _PIECE = 20  # versions taken into another matcher, or out of one, at a step: about 0.5 ms
@@ -119,9 +119,7 @@ class Interest:
             except IndexDamaged:
                 self.damaged = True
                 raise
-        for registrations in owed.endpoints.values():
-            if len(registrations) > 1:
-                registrations.sort()
+        owed.sort()
         return owed
 
     def advance(self, sequence: int) -> None:
@@ -166,21 +164,9 @@ class Interest:
 
     def _find(self, event: Event, sequence: int, owed: Owed) -> None:
         """The versions in memory that match and hold."""
-        versions, suspensions = self._versions, self._suspensions
-        for number in self._matcher.match(event):
-            version = versions[number]
-            endpoint_id = version.endpoint_id
-            if endpoint_id is None or not version.holds(sequence):
-                continue
-            if not version.may_tell(event, self._groups_of):
-                continue
-            if suspensions and version.group is not None:
-                spans = suspensions.get(version.group, ())
-                if any(span.covers(sequence) for span in spans):
-                    continue
-            owed.endpoints.setdefault(endpoint_id, []).append(version.registration)
-            if version.report is not None:
-                owed.reports.setdefault(endpoint_id, {})[version.registration] = number
+        versions = self._versions
+        found = [versions[number] for number in self._matcher.match(event)]
+        holding(found, event, sequence, self._rules, owed)
 
     def _remake(self, made: "_Made", ended: Mapping[int, int]) -> Iterator[None]:
         """Another matcher for what an epoch does not have, made beside; both are taken at once,

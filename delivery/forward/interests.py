@@ -30,11 +30,12 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.logs import get_logger
-from registrations.catalog import Version, compiled, suspensions_of, versions_of_barriers
+from registrations.catalog import compiled, suspensions_of, versions_of_barriers
 from registrations.feed import Change, Feed
 from registrations.index.epoch import Epoch
 from registrations.match.base.errors import IndexDamaged
 from registrations.match.matching import Matching
+from registrations.match.versions import Version
 from registrations.match.work import Labels
 from registrations.turns import in_turns
 

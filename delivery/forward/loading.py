@@ -8,8 +8,6 @@ from typing import NamedTuple
 from delivery.forward.indexes import AFTER, OLDER
 from eventhub.eventlog.database import Connection
 from registrations.catalog import (
-    Suspension,
-    Version,
     Written,
     client_names,
     ended_since,
@@ -21,6 +19,7 @@ from registrations.catalog import (
 from registrations.index.epoch import Epoch
 from registrations.index.facts import Moment, refusal, takes_index
 from registrations.match.matching import AUTO
+from registrations.match.versions import Suspension, Version
 
 _NOWHERE = Moment(0, "", 0, AUTO, "", 0)  # of a stream that is not there any more
 

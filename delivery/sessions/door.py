@@ -111,6 +111,7 @@ class ListenDoor:
     async def _leave(self, visit: Visit) -> None:
         visit.peer.waker = None
         self._keeper.remove(visit.reader)
+        visit.listening.why = visit.reader.why
         await visit.listening.close()
 
 
@@ -181,6 +182,7 @@ async def _lines(visit: Visit, form: Form[bytes]) -> AsyncGenerator[bytes, None]
                 if visit.peer.over or _told_all(visit, count):
                     break
     except EventHubError as error:
+        reader.why = error.code
         yield form.message(refusal(error))
         return
     ends = {"head": visit.head.sequence, "first": visit.ends.first}
@@ -220,6 +222,7 @@ async def _events(visit: Visit) -> AsyncGenerator[bytes, None]:
                     yield _sending(reader, some)
                     reader.sending = False
     except EventHubError as error:
+        reader.why = error.code
         yield form.message(refusal(error))
 
 

@@ -12,8 +12,6 @@ from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Stored
 from registrations.catalog import (
-    Suspension,
-    Version,
     compiled,
     live_registrations,
     strategy_of,
@@ -26,6 +24,7 @@ from registrations.lang.evaluate import Kin, only_itself
 from registrations.lang.report import Report, stored_report, together
 from registrations.match.alternatives import FilterMatcher
 from registrations.match.matching import AUTO, Matching
+from registrations.match.versions import Suspension, Version
 from registrations.match.work import Work
 from registrations.turns import in_turns
 

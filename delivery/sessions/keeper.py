@@ -129,6 +129,7 @@ class Keeper:
             log.info("slow_reader_told_to_resume", client=reader.principal.client)
             metrics.SLOW_READERS.inc()
             self.remove(reader)
+            reader.why = "slow_reader"
             kept.socket.abandon(reader.resume_message())
             return
         pings = int((now_s - kept.since_s) / limits.PING_INTERVAL_S)

@@ -13,10 +13,12 @@ from contextlib import AsyncExitStack
 from time import monotonic
 from typing import Any, Literal, NamedTuple
 
+from delivery.listens.record import Record
 from delivery.sessions.filtering import filter_of
 from delivery.sessions.frames import Form, T
 from delivery.sessions.interest import Interest, require_own
 from delivery.sessions.protocol import Filter, Listen, refusal
+from delivery.sessions.recorded import Trail, recorded
 from delivery.sessions.turn import TURN, Turn, tell_plain
 from delivery.sessions.wish import Wish
 from eventhub import limits, metrics
@@ -49,6 +51,7 @@ class Sources(NamedTuple):
     clock: Clock
     book: Book
     closures: Closures
+    record: Record
 
 
 class Held:
@@ -64,6 +67,7 @@ class Listening:
         self.info = info
         self.listen = listen
         self.cursor = Cursor("", 0)  # the last event looked at
+        self.why = "left"  # how it ends, for the record
         self._sources = sources
         self._wish = wish
         self._follower: Follower
@@ -78,6 +82,8 @@ class Listening:
         self._ahead: asyncio.Task[list[Stored]] | None = None
         self._state: StatePage | None = None  # the next page of the snapshot that is being told
         self._news: list[dict[str, Any]] = []  # messages that come before what follows
+        self._text = ""  # what its filter lets through, in predicate form
+        self._trail = Trail()
         self._waker: asyncio.Event | None = None
 
     @classmethod
@@ -103,6 +109,7 @@ class Listening:
         metrics.LISTENS.inc()
         try:
             await made._begin(principal)
+            await made._go_on_record(principal)
         except BaseException:
             await made.close()
             raise
@@ -117,9 +124,9 @@ class Listening:
             )
             self._interest = await self._interested.enter_async_context(interest)
         else:
-            text = interest_text(self.listen.filter.pairs, self.listen.filter.tree)
+            self._text = interest_text(self.listen.filter.pairs, self.listen.filter.tree)
             listens = self._sources.closures.listens
-            present = listens.present(self.info, principal.client_id, text)
+            present = listens.present(self.info, principal.client_id, self._text)
             await self._interested.enter_async_context(present)
         if self._wish.state == "always" and self._restates():
             await self._from_state()
@@ -129,8 +136,21 @@ class Listening:
         except Gone as error:
             await self._pass(error)
 
+    async def _go_on_record(self, principal: Principal) -> None:
+        """Before anything is told, unless it is asked for page by page."""
+        begun = recorded(principal, self.info, self._wish, self.listen, self._text)
+        if begun is not None:
+            begun = begun._replace(start=self._kind(begun.start), after=self.cursor)
+            waits = not self._wish.history
+            await self._trail.begin(self._sources.record, begun, waits=waits)
+
+    def _kind(self, start: str) -> str:
+        """Of its beginning, for the record: it may be another than was asked for."""
+        return "state" if self._state else "gap" if self._news else start
+
     async def close(self) -> None:
         """Let go of everything; call `unwatch` before if it was watched."""
+        self._trail.end(self.why)
         self._drop_page()
         metrics.LISTENS.dec()
         await self._following.aclose()
@@ -239,8 +259,8 @@ class Listening:
 
     def tell(self, form: Form[T], turn: Turn = TURN) -> list[T]:
         """What comes next of what is at hand, as far as a turn, the window and time allow."""
-        told = [form.message(message) for message in self._news]
-        self._news.clear()
+        told = self.news(form)
+        news = len(told)
         now_us = self._sources.clock.now_us()
         if self._keys:
             self._tell_state(form, turn, told, now_us)
@@ -254,6 +274,7 @@ class Listening:
             at = self._tell_wanted(form, (end, now_us), turn, told)
         if at > self._at:
             self.cursor = page[at - 1].cursor
+            self._trail.moved(self.cursor, len(told) - news)
         self._looked(at)
         return told
 
@@ -338,6 +359,7 @@ class Listening:
             self._missed(error, "events", {"cursor": resume._asdict()})
         else:
             raise error
+        self._trail.jumped(self._kind("gap"), self.cursor)
 
     def _missed(self, error: Gone, then: Literal["state", "events"], more: dict[str, Any]) -> None:
         message = refusal(error, self.listen.name or None)

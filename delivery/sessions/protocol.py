@@ -14,13 +14,12 @@ import orjson
 
 from delivery.sessions.frames import Form, Heading, Liveness, T
 from eventhub import limits, metrics
-from eventhub.access.audience import may_see
 from eventhub.access.principal import Principal
 from eventhub.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
+from eventhub.event.audience import may_see, shown_to
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
 from eventhub.eventlog.stored import Cursor, Stored
-from eventhub.eventlog.system import shown_to
 from registrations.errors import FiltersTooCostly
 from registrations.lang.ast import Node
 from registrations.lang.evaluate import Kin, holds, only_itself

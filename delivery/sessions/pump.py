@@ -66,7 +66,7 @@ class Pump(Reader):
         """End all listens, and what is told of interest."""
         await self._watches.close()
         for name in list(self._running):
-            await self._end(name)
+            await self._end(name, self.why)
 
     async def handle(self, text: str | bytes) -> None:
         """One message from the client; what is wrong with it is answered, and the socket stays."""
@@ -112,11 +112,12 @@ class Pump(Reader):
     async def _stop(self, name: str) -> None:
         self.session.find(name)
         cursor = self._running[name].cursor
-        await self._end(name)
+        await self._end(name, "stopped")
         await self._say({"op": "stopped", "listen": name, "cursor": cursor._asdict()})
 
-    async def _end(self, name: str) -> None:
+    async def _end(self, name: str, why: str) -> None:
         listening = self._running.pop(name)
+        listening.why = why
         del self.session.listens[name]
         listening.unwatch()
         for other in self._running.values():
@@ -149,7 +150,7 @@ class Pump(Reader):
         """End a listen with its error, unless its reader has stopped it meanwhile."""
         name = listening.listen.name
         if self._running.get(name) is listening:
-            await self._end(name)
+            await self._end(name, error.code)
             await self._say(refusal(error, name))
 
     async def _turn(self) -> bool:

@@ -21,6 +21,7 @@ PROTOBUF = b"application/x-protobuf"
 SSE = b"text/event-stream"
 CLOUDEVENTS = b"application/cloudevents-batch+json"
 KINDS = (JSON, LINES, PROTOBUF, SSE, CLOUDEVENTS)
+_RECORDED_AS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lines", SSE: "sse"}
 _ANY = (b"*/*", b"application/*", b"")
 _NAMES = frozenset(
     (
@@ -117,6 +118,7 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
         state=_state(query, kind),
         passes_gaps=kind == SSE,
         history=kind != SSE and timeout_s == 0,
+        door=_RECORDED_AS[kind],
     )
     backward = _backward(query, kind)
     limit = _limit(query, kind)

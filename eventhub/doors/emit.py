@@ -14,6 +14,7 @@ from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Answer, Headers, Receive, Scope, read_body, read_head
 from eventhub.errors import EventHubError, FieldTooLong, Forbidden, InvalidField, UnknownChannel
+from eventhub.event.identity import number_window
 from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.requests import Request, read_events
 from eventhub.eventlog.drafts import Appended, Draft, Producer
@@ -119,21 +120,12 @@ async def _mask(gate: Gate, zone_id: int, event: EventIn) -> int:
         raise
 
 
-_SPREAD = 0x9E3779B97F4A7C15  # odd: times that differ by little give numbers that lie far apart
-_INT63 = (1 << 63) - 1
-
-
 def _producer(client_id: int, event: EventIn) -> Producer | None:
-    """Whose window the id is looked for in: that of its client, incarnation and timestamp, since an
-    issuer begins its sequence anew with each timestamp (FOX-08). Without a timestamp the
-    incarnation alone counts.
-    """
+    """Whose window the id is looked for in."""
     made = event.id
     if not isinstance(made, IdIn):
         return None
-    window = made.incarnation
-    if made.timestamp:
-        window = (window + made.timestamp * _SPREAD) & _INT63
+    window = number_window(made.incarnation, made.timestamp)
     return Producer(client_id, window, made.sequence)
 
 

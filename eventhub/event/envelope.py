@@ -49,3 +49,8 @@ class Event(NamedTuple):
     time_constraint_ms: int = 0
     merge_scheme: str = ""
     tombstone: bool = False  # the state of `key` ends with this event
+
+
+def version_number(version: str) -> int:
+    """The number of a declared version; 0 for a text that is none."""
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0

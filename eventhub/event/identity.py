@@ -8,6 +8,18 @@ from typing import Any, NamedTuple
 from eventhub.clock import Clock
 
 SEQUENCE_MAX = 2**31 - 1  # ids between two looks at the clock
+_SPREAD = 0x9E3779B97F4A7C15  # odd: times that differ by little give numbers that lie far apart
+_INT63 = (1 << 63) - 1
+
+
+def number_window(incarnation: int, timestamp_us: int) -> int:
+    """Which numbers of a client are compared with one another: those of one incarnation and
+    timestamp, since an issuer begins its sequence anew with each timestamp (FOX-08). Without a
+    timestamp the incarnation alone counts.
+    """
+    if not timestamp_us:
+        return incarnation
+    return (incarnation + timestamp_us * _SPREAD) & _INT63
 
 
 class EventId(NamedTuple):

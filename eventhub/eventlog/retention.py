@@ -21,7 +21,10 @@ from eventhub.logs import get_logger
 log = get_logger(__name__)
 SQL = queries.load("retention.sql")
 
+LOCK_SYSTEM = queries.load("streams.sql")["lock_system"]
+
 TRIMMED = "stream.trimmed"
+PLANNED = "plan"  # why a segment left that an operator's plan named
 
 
 async def _nothing_needed(_connection: Connection) -> dict[int, int]:
@@ -121,6 +124,50 @@ async def drop_oldest(
     return await _drop(connection, rooms, [(row[0], why) for row in rows], now_us)
 
 
+class Planned(NamedTuple):
+    """A segment as a plan names it: both must be true, or it is another one's by now."""
+
+    segment_id: int
+    segment: str  # its UUID
+
+
+async def kept_by(connection: Connection, rooms: Rooms, planned: Planned) -> str:
+    """What keeps a segment at this moment, whatever its policy lets go: `hold`, `needed` (by a
+    durable cursor), `not_archived`, `open`, or `gone`: it has left already. Empty: nothing does.
+    """
+    needed = await rooms.needs(connection)
+    values = {"streams": list(needed), "needed": list(needed.values()), **planned._asdict()}
+    row = await (await connection.execute(SQL["kept_by"], values)).fetchone()
+    return row[0] if row else "gone"
+
+
+async def drop_planned(connection: Connection, rooms: Rooms, planned: Planned, now_us: int) -> str:
+    """Drop one segment because a plan says so, or say what keeps it, as `kept_by`.
+
+    Policies, and holds with them, change under the lock of the head of `system` (streams.py): what
+    is found under it is so until the transaction ends.
+    """
+    why = await kept_by(connection, rooms, planned)
+    if why:
+        return why
+    await _keep_state(connection, planned.segment_id)
+    async with connection.transaction():
+        await connection.execute(LOCK_SYSTEM)
+        why = await kept_by(connection, rooms, planned)
+        if why:
+            return why
+        values = {"segments": [planned.segment_id], "whys": [PLANNED], "now_us": now_us}
+        trimmed = await _left(connection, rooms, values)
+    _tell(trimmed)
+    return "" if trimmed else "gone"
+
+
+async def is_to_be_cleaned(connection: Connection, planned: Planned, group_id: int) -> bool:
+    """Whether a segment still lies in a group that is not written to any more, as the plan says."""
+    values = {**planned._asdict(), "group_id": group_id}
+    return (await connection.execute(SQL["to_be_cleaned"], values)).rowcount > 0
+
+
 async def _drop(
     connection: Connection, rooms: Rooms, found: Sequence[tuple[Any, ...]], now_us: int
 ) -> list[Trimmed]:
@@ -132,15 +179,25 @@ async def _drop(
     for segment in segments:
         await _keep_state(connection, segment)
     async with connection.transaction():
-        rows = await (await connection.execute(SQL["drop"], values)).fetchall()
-        trimmed = [Trimmed(*row) for row in rows]
-        drafts = await _announcements(connection, rooms, trimmed)
-        if drafts:
-            await append_in_turn(connection, drafts)
+        trimmed = await _left(connection, rooms, values)
+    _tell(trimmed)
+    return trimmed
+
+
+async def _left(connection: Connection, rooms: Rooms, values: dict[str, Any]) -> list[Trimmed]:
+    """Mark segments as gone and announce it, last in the caller's transaction."""
+    rows = await (await connection.execute(SQL["drop"], values)).fetchall()
+    trimmed = [Trimmed(*row) for row in rows]
+    drafts = await _announcements(connection, rooms, trimmed)
+    if drafts:
+        await append_in_turn(connection, drafts)
+    return trimmed
+
+
+def _tell(trimmed: Sequence[Trimmed]) -> None:
     for each in trimmed:
         metrics.DROPPED_EVENTS.labels(why=each.why).inc(each.events)
         log.info("segments_left", **each._asdict())
-    return trimmed
 
 
 async def _keep_state(connection: Connection, segment: int) -> None:

@@ -41,14 +41,6 @@ def drafts_of(
     return [_draft(zone, one, action) for one in announcements]
 
 
-def shown_to(event: Event, zone: str) -> bool:
-    """True if the managers of a zone see the event of `system`: it is of their zone, or of the
-    whole hub.
-    """
-    of: object = event.attributes.get("zone", zone)
-    return of == zone
-
-
 async def announce_in(
     connection: psycopg.AsyncConnection[Any], *, zone: str | None, announcement: Announcement
 ) -> Appended:

@@ -12,13 +12,13 @@ from eventhub.access.grants import SYSTEM
 from eventhub.access.system import raw_connection
 from eventhub.env import read_env
 from eventhub.errors import Forbidden, NotFound, UnknownEvent
+from eventhub.event.audience import shown_to
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.streams import SegmentRow, StreamRow
-from eventhub.eventlog.system import shown_to
 from eventhub.eventlog.transient import positions
 from eventhub.streams.forms import Placed
 

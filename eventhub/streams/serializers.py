@@ -136,7 +136,7 @@ class SegmentSerializer(CurrentSegmentSerializer):
     left_at = serializers.DateTimeField(allow_null=True, help_text="When it ceased to be live.")
     left_why = serializers.CharField(
         allow_null=True,
-        help_text="`age`, `size`, `count`, `quota`, `disk` or `continuity`.",
+        help_text="`age`, `size`, `count`, `quota`, `disk`, `plan` or `continuity`.",
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eventhub import limits
-from eventhub.event.envelope import Event
+from eventhub.event.envelope import Event, version_number
 from eventhub.event.inbound import EventIn
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import reading
@@ -48,7 +48,7 @@ class ZoneTypes:
             if undeclared == "refuse":
                 raise UndeclaredType(field="type")
             return None
-        version = _number(event.version) if event.version else len(versions)
+        version = version_number(event.version) if event.version else len(versions)
         if not 1 <= version <= len(versions):
             reason = f"the type has the versions 1 to {len(versions)}"
             raise TypeViolation(f"A version: {reason}.", field="version", reason=reason)
@@ -69,7 +69,7 @@ class ZoneTypes:
         text.
         """
         versions = self._versions.get((event.domain, event.type))
-        if versions is None or not 0 < _number(event.version) < len(versions):
+        if versions is None or not 0 < version_number(event.version) < len(versions):
             return ""
         return str(len(versions))
 
@@ -89,22 +89,17 @@ class ZoneTypes:
 
     def knows(self, event: Event) -> bool:
         """False if the event names a version that is not known here."""
-        return not event.version or not _number(event.version) or self._has(event)
+        return not event.version or not version_number(event.version) or self._has(event)
 
     def _has(self, event: Event) -> bool:
         versions = self._versions.get((event.domain, event.type))
-        return versions is not None and 0 < _number(event.version) <= len(versions)
+        return versions is not None and 0 < version_number(event.version) <= len(versions)
 
     def _lineage(self, definition: Definition) -> list[Definition]:
         found = [definition]
         while found[-1].parent is not None and len(found) <= limits.TYPE_PARENTS_MAX:
             found.append(self._versions[definition.domain, found[-1].parent][-1])
         return found
-
-
-def _number(version: str) -> int:
-    """0 for what is no version."""
-    return int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0
 
 
 class Book:

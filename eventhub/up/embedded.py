@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from eventhub import limits
-from eventhub.up.guarded import Guarded
+from eventhub.guarded import Guarded
 from eventhub.up.hub import Place, Servers
 from eventhub.up.supervisor import HubFailed, Part
 

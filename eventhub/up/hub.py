@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from eventhub import limits
 from eventhub.env import read_env
+from eventhub.guarded import Command, Identity
 from eventhub.up import banner, datafolder, identity, listener
 from eventhub.up.ballast import Ballast
 from eventhub.up.datafolder import Folder, FolderUnusable
-from eventhub.up.guarded import Command, Identity
 from eventhub.up.identity import NoIdentity
 from eventhub.up.listener import PortBusy
 from eventhub.up.output import Output
@@ -234,8 +234,8 @@ def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> It
 
 def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
     """Workers that drain callbacks, and the timetable. Each worker drains in a thread of its own,
-    beside the few that Celery's tasks need: two jobs hold one each for long, archiving and the
-    building of match indexes, and one more is left for what is short.
+    beside the few that Celery's tasks need: three hold one each for long, archiving, the building
+    of match indexes and the runs of jobs, and one more is left for what is short.
     """
     for number in range(1, options.workers + 1):
         name = f"worker-{number}"
@@ -251,7 +251,7 @@ def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iter
 def celery_worker(name: str) -> tuple[str, ...]:
     """The arguments of Python that run a worker of that name (`worker-1@%h`)."""
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    return (*CELERY, "worker", "-P", "threads", "-c", "3", "-n", name, *quiet)
+    return (*CELERY, "worker", "-P", "threads", "-c", "4", "-n", name, *quiet)
 
 
 def _demo(

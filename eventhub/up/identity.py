@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from eventhub.guarded import Command, Guarded, Identity, ordinary
 from eventhub.up import programs
 from eventhub.up.datafolder import Folder, give
-from eventhub.up.guarded import Command, Guarded, Identity
 
 PROBE_TIMEOUT_S = 20.0
 USERS = ("eventhub", "nobody")
@@ -34,10 +34,6 @@ os.unlink(path)
 
 class NoIdentity(Exception):
     """As root, there is no way to run the parts; the message says what to do."""
-
-
-def ordinary() -> Identity:
-    return Identity("self", os.geteuid(), os.getegid(), (), (os.geteuid(), os.getegid()), "")
 
 
 def choose(folder: Folder, home: Path) -> Identity:

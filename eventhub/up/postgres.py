@@ -17,8 +17,8 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog.disk import wal_bytes
+from eventhub.guarded import Command
 from eventhub.up import programs
-from eventhub.up.guarded import Command
 
 USER = "eventhub"
 DATABASE = "eventhub"

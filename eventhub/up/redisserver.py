@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import redis
 
+from eventhub.guarded import Command
 from eventhub.up import programs
-from eventhub.up.guarded import Command
 
 SOCKET = "redis.sock"
 MEMORY_MAX = "256mb"  # hints are small; beyond it Redis refuses writes

@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from eventhub import limits
-from eventhub.up import guardian
-from eventhub.up.guarded import Command, Guarded, Identity
+from eventhub import guardian, limits
+from eventhub.guarded import Command, Guarded, Identity
 from eventhub.up.output import Output
 from eventhub.up.restarts import WINDOW_S, decide
 

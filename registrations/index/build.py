@@ -17,7 +17,7 @@ from registrations.catalog import Changed, Wanted
 from registrations.compiled import Compiled
 from registrations.index.epoch import Columns as EpochColumns
 from registrations.index.epoch import Epoch, open_epoch
-from registrations.index.facts import COLUMNS, NEVER_ENDS, Facts, Moment, refusal
+from registrations.index.facts import Facts, Moment, refusal
 from registrations.index.place import index_root
 from registrations.index.tables import (
     Connection,
@@ -33,6 +33,7 @@ from registrations.match.base.decode import columns_of
 from registrations.match.base.errors import IndexAbsent, IndexDamaged, NotIndexable
 from registrations.match.base.manifest import Manifest
 from registrations.match.base.shard import Shard
+from registrations.match.base.versions import COLUMNS, NEVER_ENDS
 
 __all__ = ["Progress", "build_stream"]
 

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from registrations.index.facts import COLUMNS, Facts, facts_of
+from registrations.index.facts import Facts, facts_of
 from registrations.match.base.base import Base, open_base
 from registrations.match.base.errors import IndexDamaged
 from registrations.match.base.layout import EXTRA
 from registrations.match.base.manifest import Manifest
 from registrations.match.base.shard import Shard
+from registrations.match.base.versions import COLUMNS
 
 _DAMAGED = "damaged"  # a mark in an epoch's folder
 

@@ -11,3 +11,10 @@ class IndexNotTaken(EventHubError):
 
     code = "match_index_not_taken"
     status = 422
+
+
+class IndexOutdated(EventHubError):
+    """A newer index of the stream was published while this one was being built; that one stays."""
+
+    code = "match_index_outdated"
+    status = 409

@@ -12,8 +12,6 @@ from registrations.match.base.manifest import Manifest, are_counts
 from registrations.match.matching import INDEXED
 
 FORM = 1  # of the columns and facts
-COLUMNS = ("client", "endpoint", "group", "registration", "report", "since", "until")
-NEVER_ENDS = (1 << 63) - 1  # in `until`
 
 
 class Facts(NamedTuple):

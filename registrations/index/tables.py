@@ -11,7 +11,8 @@ from eventhub.eventlog import queries
 from registrations import catalog
 from registrations.catalog import Changed, Wanted, Written
 from registrations.index.errors import IndexNotTaken
-from registrations.index.facts import NEVER_ENDS, Moment, takes_index
+from registrations.index.facts import Moment, takes_index
+from registrations.match.base.versions import NEVER_ENDS
 
 SQL = queries.load("index.sql", Path(__file__).parent.parent / "sql")
 

@@ -17,7 +17,7 @@ from eventhub import limits
 from registrations.catalog import Wanted
 from registrations.compiled import Compiled
 from registrations.index.epoch import Epoch, open_epoch
-from registrations.index.facts import COLUMNS, NEVER_ENDS, refusal
+from registrations.index.facts import refusal
 from registrations.index.place import index_root
 from registrations.index.tables import SQL, Connection, Row, moment_of, rows, snapshot
 from registrations.match.base.base import open_base
@@ -26,6 +26,7 @@ from registrations.match.base.columns import NOT, NUMBER, TEST, Gathering
 from registrations.match.base.decode import columns_of
 from registrations.match.base.errors import IndexAbsent, IndexDamaged, NotIndexable
 from registrations.match.base.shard import Shard
+from registrations.match.base.versions import COLUMNS, NEVER_ENDS
 
 _ROWS = 10_000  # looked up at once
 _LINES_MAX = 100  # of one kind

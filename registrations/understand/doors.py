@@ -31,9 +31,10 @@ from eventhub.errors import (
     UnknownField,
     UnsupportedMediaType,
 )
+from eventhub.event.audience import shown_to
 from eventhub.event.inbound import JSON, NDJSON
 from eventhub.eventlog.stored import Stored, StreamInfo
-from eventhub.eventlog.system import SYSTEM_STREAM_ID, shown_to
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.types.book import ZoneKin
 from registrations.understand.dry import Caller, Course, DryRun
 from registrations.understand.rows import Asked, event_at

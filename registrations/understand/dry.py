@@ -12,11 +12,12 @@ from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Peer
 from eventhub.errors import Gone
+from eventhub.event.audience import shown_to
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import Page
 from eventhub.eventlog.stored import Stored, StreamInfo
-from eventhub.eventlog.system import SYSTEM_STREAM_ID, shown_to
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.types.book import ZoneKin
 from registrations.lang.evaluate import holds
 from registrations.lang.printed import printed

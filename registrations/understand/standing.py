@@ -5,7 +5,7 @@ say in whether its client is told. Plain.
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from eventhub.access.audience import may_see
+from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import time_text
 

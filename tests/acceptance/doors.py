@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 
+from delivery.listens.record import recording
 from delivery.local import LocalHub
 from delivery.sessions.listening import Sources
 from eventhub.access.gate import Gate
@@ -217,13 +218,14 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
         segment, _, sequence = start.partition(":")
         start = Cursor(segment, int(sequence)) if len(segment) == 36 else At.of(start)
     archive = archive_of(asked.hub.env["EVENTHUB_ARCHIVE_URL"])
-    async with Log.open(database_url=asked.hub.database_url, archive=archive) as log:
+    opened = Log.open(database_url=asked.hub.database_url, archive=archive)
+    async with opened as log, recording(asked.hub.database_url) as record:
         gate, feed = Gate(log, secret="of this process", clock=SystemClock()), Feed(log)
         following = [asyncio.create_task(gate.run()), asyncio.create_task(feed.run())]
         try:
             await until(gate.fresh)
             closures = Closures(log, feed)
-            sources = Sources(log, gate, feed, SystemClock(), Book(log), closures)
+            sources = Sources(log, gate, feed, SystemClock(), Book(log), closures, record)
             local = LocalHub(sources, asked.key)
             async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]
                 async for one in events:

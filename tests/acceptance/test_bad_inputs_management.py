@@ -31,6 +31,9 @@ PARAMETERS = {
     "domain": "shop",
     "type": "order.placed",
     "version": "1",
+    "job": "audit",
+    "run": "1",
+    "path": "report.html",
 }
 UNKNOWN = {  # what no name can be is not there
     "public_id": "not_found",
@@ -39,8 +42,10 @@ UNKNOWN = {  # what no name can be is not there
     "registration": "unknown_registration",
     "endpoint": "unknown_endpoint",
     "group": "unknown_group",
+    "job": "unknown_job",
+    "run": "unknown_run",
 }
-TEXTS = {"key", "domain", "type", "version"}  # no names: nearly any text may stand there
+TEXTS = {"key", "domain", "type", "version", "path"}  # no names: nearly any text may stand there
 OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
 TAKES_BODY = ("POST", "PUT", "PATCH")
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
@@ -56,7 +61,7 @@ def path_of(route: str) -> str:
 
 
 def caller(route: str) -> str:
-    return "operator" if route.endswith("/v1/zones") else "admin"
+    return "operator" if route.endswith("/v1/zones") or "/v1/jobs" in route else "admin"
 
 
 def of_every_route() -> Iterator[Bad]:
@@ -112,7 +117,8 @@ def _of_every_parameter(route: str, name: str) -> Iterator[Bad]:
         if name in UNKNOWN:
             status, code = (404, UNKNOWN[name])
         path = path_of(route.replace(f"{{{name}}}", value))
-        yield Bad(f"{name} {value[:9]}", route, path, status, code, {"field": name})
+        at = {"field": name}
+        yield Bad(f"{name} {value[:9]}", route, path, status, code, at, key=caller(route))
 
 
 KEYS = "/v1/clients/tester/keys"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from delivery.listens.record import recording
 from delivery.local import LocalHub
 from delivery.sessions.listening import Sources
 from eventhub.access.gate import Gate
@@ -35,8 +36,9 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
             await until(gate.fresh)
             feed = Feed(log)
             closures = Closures(log, feed)
-            sources = Sources(log, gate, feed, SystemClock(), Book(log), closures)
-            yield LocalHub(sources, zone.admin)
+            async with recording(hub.database_url) as record:
+                sources = Sources(log, gate, feed, SystemClock(), Book(log), closures, record)
+                yield LocalHub(sources, zone.admin)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

@@ -6,8 +6,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from registrations.catalog import Version, compiled, versions_of_barriers, versions_of_stream
+from registrations.catalog import compiled, versions_of_barriers, versions_of_stream
 from registrations.match.counting import CountingMatcher
+from registrations.match.versions import Version
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.benchmarks import (
     append,
     archive,
+    backtest,
     callbacks,
     churn,
     cursors,
@@ -22,6 +23,7 @@ from tests.benchmarks import (
     push,
     replay,
     report,
+    spark_index,
 )
 from tests.benchmarks.baselines.rows import make_table
 from tests.benchmarks.load.start import LoadFailed
@@ -44,6 +46,8 @@ BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
     "hostile": hostile.cases,
     "callbacks": callbacks.cases,
     "archive": archive.cases,
+    "spark_index": spark_index.cases,
+    "backtest": backtest.cases,
 }
 
 
@@ -60,6 +64,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", metavar="CASE", action="append", help="only such cases")
     parser.add_argument("--seconds", type=float, help=f"of one reading ({standard.seconds})")
     parser.add_argument("--repeat", type=int, help=f"readings of each side ({standard.repeat})")
+    parser.add_argument(
+        "--size", type=int, metavar="N", help="registrations of `spark_index`, events of `backtest`"
+    )
     parser.add_argument("--quick", action="store_true", help="seconds in all; figures mean nothing")
     parser.add_argument("--profile", action="store_true", help="sample the product; print where")
     options = parser.parse_args(arguments)
@@ -71,7 +78,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def pace_of(options: argparse.Namespace) -> Pace:
     pace = QUICK if options.quick else Pace()
-    given = {"seconds": options.seconds, "repeat": options.repeat}
+    given = {
+        "seconds": options.seconds,
+        "repeat": options.repeat,
+        "spark_registrations": options.size,
+        "searched": options.size,
+    }
     return pace._replace(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -25,6 +25,8 @@ class Pace(NamedTuple):
     streams: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)  # events in each
     # registrations in the indexes whose cost is drawn
     matched: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+    spark_registrations: int = 1_000_000  # in the index that Spark builds
+    searched: int = 1_000_000  # events that a back-test looks at
     own_hubs: bool = True  # one for each benchmark that needs a whole one, or one for all
 
 
@@ -40,6 +42,8 @@ QUICK = Pace(
     replayed=2_000,
     streams=(10, 2_000),
     matched=(10, 1_000),
+    spark_registrations=1_000,
+    searched=2_000,
     own_hubs=False,
 )
 

@@ -23,12 +23,13 @@ import orjson
 from delivery.forward.based import Based
 from delivery.forward.interest import Interest
 from eventhub import limits
-from registrations.catalog import Version
 from registrations.index.epoch import open_epoch
-from registrations.index.facts import COLUMNS, NEVER_ENDS, Facts
+from registrations.index.facts import Facts
 from registrations.lang.languages import parse
 from registrations.match.base.builder import Entry, Plan, build
+from registrations.match.base.versions import COLUMNS, NEVER_ENDS
 from registrations.match.spec import Specs, specs_of
+from registrations.match.versions import Version
 from tests.benchmarks import fleet
 from tests.benchmarks.load.http import percentiles_ms
 from tests.benchmarks.matching import event_of

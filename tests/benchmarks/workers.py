@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from eventhub.up.guarded import Command, Guarded, Identity
+from eventhub.guarded import Command, Guarded, Identity
 from eventhub.up.hub import HOME
 
 READY_S = 60.0

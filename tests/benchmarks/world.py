@@ -21,8 +21,8 @@ from typing import Any
 
 import psutil
 
+from eventhub.guarded import Command, Guarded, Identity
 from eventhub.up.embedded import embedded
-from eventhub.up.guarded import Command, Guarded, Identity
 from eventhub.up.hub import HOME
 from tests.benchmarks import sampler
 from tests.benchmarks.hub import Hub, copied, migrated

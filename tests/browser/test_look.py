@@ -31,6 +31,11 @@ PAGES = {
     "channels": "Channels",
     "clients": "Clients",
     "storage": "Storage",
+    "jobs": "Jobs",
+    "jobs/audit": "Audit",
+    "jobs/backtest?stream=orders": "Back-test",
+    "jobs/retention?stream=orders": "Retention",
+    "jobs/match_index": "Match index",
 }
 FORMS = {
     "filters": "Register it",
@@ -121,7 +126,7 @@ def test_keys_lead_everywhere(desk: Desk) -> None:
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
                          ("f", "Filters"), ("r", "Registrations"), ("p", "Groups"),
                          ("e", "Endpoints"), ("d", "Deliveries"), ("c", "Clients"),
-                         ("q", "Storage"), ("o", "Overview")):  # fmt: skip
+                         ("q", "Storage"), ("j", "Jobs"), ("o", "Overview")):  # fmt: skip
         page.keyboard.type(f"g{key}")
         expect(desk.heading(heading)).to_be_visible()
     page.keyboard.press("?")

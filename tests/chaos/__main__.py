@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [log|callbacks|exact|disk]`: random faults; see docs/chaos.md."""
+"""`python -m tests.chaos [log|callbacks|exact|circle|spark|quota|disk]`; see docs/chaos.md."""
 
 import argparse
 import asyncio
@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from tests.chaos import disk, report
 from tests.chaos.callbacks import run as callbacks
+from tests.chaos.circle import run as circle
 from tests.chaos.exact import run as exact
 from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
 from tests.chaos.quota import run as quota
 from tests.chaos.rounds import Plan, Round, run_round
 from tests.chaos.soak import soak
+from tests.chaos.spark import run as spark
 from tests.chaos.world import Load, World
 
 SWITCH_S = 0.0005  # so that a thread that judges does not hold up the emitters
@@ -103,8 +105,10 @@ KINDS = {
     "log": Kind(add_arguments, log),
     "callbacks": Kind(callbacks.add_arguments, callbacks.run),
     "exact": Kind(exact.add_arguments, exact.run),
+    "circle": Kind(circle.add_arguments, circle.run),
     "disk": Kind(disk.add_arguments, disk.run),
     "quota": Kind(quota.add_arguments, quota.run),
+    "spark": Kind(spark.add_arguments, spark.run),
 }
 
 

@@ -77,18 +77,33 @@ class HubUnderTest:
 
     def create_key(self, client: str) -> str:
         """A client with every grant, made by the hub's own command."""
-        env = {
+        grants = [w for action in ("emit", "listen", "manage") for w in ("--grant", f"{action}:*")]
+        done = self.manage("createkey", client, *grants)
+        done.check_returncode()
+        return done.stdout.split()[-1]
+
+    def manage(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """`manage.py WORDS` on this hub, ended."""
+        command = [sys.executable, str(HOME / "manage.py"), *words]
+        return subprocess.run(command, env=self.env, capture_output=True, text=True)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a command needs to work on this hub, as its banner says."""
+        return {
             **os.environ,
             "DATABASE_URL": self._database,
             "DATABASE_DIRECT_URL": self._database,
             "REDIS_URL": Redis(self.data / "run").url(),
             "EVENTHUB_DATA": str(self.data),
+            "EVENTHUB_ARCHIVE_URL": str(self.archive),
             "EVENTHUB_SECRET_KEY": (self.data / "secret_key").read_text().strip(),
         }
-        grants = [w for action in ("emit", "listen", "manage") for w in ("--grant", f"{action}:*")]
-        command = [sys.executable, str(HOME / "manage.py"), "createkey", client, *grants]
-        done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
-        return done.stdout.split()[-1]
+
+    @property
+    def archive(self) -> Path:
+        """Where sealed segments go."""
+        return self.data / "archive"
 
     # --- processes ---
 

@@ -30,10 +30,9 @@ from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.guarded import Command, Guarded, ordinary
+from eventhub.guardian import descendants
 from eventhub.types.book import Book
-from eventhub.up.guarded import Command, Guarded
-from eventhub.up.guardian import descendants
-from eventhub.up.identity import ordinary
 from registrations.feed import Feed
 from tests.databases import migrated_database
 

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +19,18 @@ from eventhub.eventlog.archive.ledger import Choice
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.verify import verify
 from eventhub.up.hub import HOME
+from tests.databases import migrated_database
 from tests.integration.archive_world import archive, archived, archived_stream, files, fill
 from tests.integration.eventlog_world import execute, log_database
 
 database = pytest.fixture(log_database)
+
+
+@pytest.fixture
+def whole_database() -> Iterator[str]:
+    """With the tables of all rooms."""
+    with migrated_database("verify") as url:
+        yield url
 
 
 def problems(url: str, place: Path) -> list[tuple[int, str]]:
@@ -142,37 +150,39 @@ def manage(url: str, place: str | Path, *words: str) -> subprocess.CompletedProc
 
 
 def test_the_command_archives_verifies_and_says_how_it_stands(
-    database: str, tmp_path: Path
+    whole_database: str, tmp_path: Path
 ) -> None:
-    stream = archived_stream(database, "orders", events_max=10)
-    fill(database, stream, 30)
-    without = manage(database, "", "status")
+    stream = archived_stream(whole_database, "orders", events_max=10)
+    fill(whole_database, stream, 30)
+    without = manage(whole_database, "", "status")
     assert without.returncode == 0
     assert "EVENTHUB_ARCHIVE_URL is not set" in without.stdout
     assert "3 segments, 30 events" in without.stdout
-    assert manage(database, "", "run").returncode == 1
-    run = manage(database, tmp_path, "run", "--stream", "orders")
+    assert manage(whole_database, "", "run").returncode == 1
+    run = manage(whole_database, tmp_path, "run", "--stream", "orders")
     assert (run.returncode, run.stdout.splitlines()[-1]) == (0, "3 segments archived")
-    assert "waiting   0 segments" in manage(database, tmp_path, "status").stdout
-    good = manage(database, tmp_path, "verify")
+    assert "waiting   0 segments" in manage(whole_database, tmp_path, "status").stdout
+    good = manage(whole_database, tmp_path, "verify")
     assert good.returncode == 0 and good.stdout.splitlines()[-1].endswith("0 problems")
     file = max(tmp_path.rglob("zone=*/**/*.parquet"))
     _altered(file)
-    bad = manage(database, tmp_path, "verify")
+    bad = manage(whole_database, tmp_path, "verify")
     assert bad.returncode == 1
     assert f"altered: zone=1/stream=orders/{file.name}" in bad.stdout
     assert "1 problems" in bad.stdout
 
 
-def test_what_failed_is_in_the_status_and_the_exit_code(database: str, tmp_path: Path) -> None:
-    stream = archived_stream(database, "orders", events_max=10)
-    fill(database, stream, 20)
-    execute(database, "DELETE FROM events WHERE sequence = 14")
-    run = manage(database, tmp_path, "run")
+def test_what_failed_is_in_the_status_and_the_exit_code(
+    whole_database: str, tmp_path: Path
+) -> None:
+    stream = archived_stream(whole_database, "orders", events_max=10)
+    fill(whole_database, stream, 20)
+    execute(whole_database, "DELETE FROM events WHERE sequence = 14")
+    run = manage(whole_database, tmp_path, "run")
     assert run.returncode == 1
     assert "segment_unreadable" in run.stdout
     assert "1 segments archived, 1 failed" in run.stdout
-    status = manage(database, tmp_path, "status").stdout
+    status = manage(whole_database, tmp_path, "status").stdout
     assert "1 tries" in status and "segment_unreadable: Event 14" in status
 
 

@@ -28,6 +28,8 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "hostile_refusal": (None, None),
     "callbacks_1": (None, None),
     "archive_read": (None, None),
+    "spark_index_open": (1, None),
+    "backtest": (None, None),
 }
 RUN_TIMEOUT_S = 420  # of which most goes into starting servers of its own
 FIELDS = {"value", "unit", "low", "high", "baseline", "ratio", "floor", "goal"}

@@ -3,6 +3,7 @@ the events it is owed for.
 """
 
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -18,7 +19,8 @@ from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import connected, next_group
 
 database = pytest.fixture(scope="module")(world_database)
-ROOMS = Rooms(needs=retained.needs, release=retained.release, shed=retained.shed)
+SHED = partial(retained.shed, None)
+ROOMS = Rooms(needs=retained.needs, release=retained.release, shed=SHED)
 TABLES = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_g' || %s,"
     " 'deliveries_g' || %s)"
@@ -63,9 +65,7 @@ def drop(world: World, stream_id: int) -> None:
 async def clean_all(connection: Connection, *, pressed: bool = False) -> None:
     """Clean and shed until nothing is left to do, as the upkeep does."""
     fence = Fence()
-    while await clean(connection, ROOMS, Room(0), fence) or await retained.shed(
-        connection, pressed
-    ):
+    while await clean(connection, ROOMS, Room(0), fence) or await SHED(connection, pressed):
         await forget_groups(connection)
 
 

@@ -10,12 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from delivery.forward.partitions import (
-    make_partitions,
-    retire,
-    retire_deliveries_group,
-    retiring,
-)
+from delivery.forward.partitions import make_partitions
+from delivery.forward.retiring import retire, retire_deliveries_group, retiring
 from eventhub import limits
 from eventhub.eventlog.database import Connection, connect
 from eventhub.eventlog.maintain import make_group
@@ -94,7 +90,7 @@ async def test_pending_deliveries_move_with_their_events_bytes(
     assert {group for group, _ in (*owed, expired)} == {old}
     new = await next_group(world, connection)
     [[payload]] = world.sql("SELECT payload FROM events WHERE group_id = %s AND sequence = 1", old)
-    assert await retire_deliveries_group(connection, old)
+    assert await retire_deliveries_group(connection, old, None)
     assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
     found = world.sql(
         "SELECT group_id, sequence, state, claim, shape, payload IS NOT NULL FROM deliveries"
@@ -114,18 +110,18 @@ async def test_claimed_deliveries_wait_for_the_end_of_their_claim(
     owe(world, stream_id, "pending", claim_s=3600)
     owe(world, stream_id, "pending")
     await next_group(world, connection)
-    assert not await retire_deliveries_group(connection, old)
+    assert not await retire_deliveries_group(connection, old, None)
     groups = "SELECT group_id = %s FROM deliveries WHERE stream_id = %s ORDER BY sequence"
     assert world.sql(groups, old, stream_id) == [(True,), (False,)]
     world.sql("UPDATE deliveries SET state = 'delivered' WHERE group_id = %s", old)
-    assert await retire_deliveries_group(connection, old)
+    assert await retire_deliveries_group(connection, old, None)
     assert world.sql(groups, old, stream_id) == [(False,)]
 
 
 async def test_the_newest_group_stays(world: World, connection: Connection) -> None:
     newest = await next_group(world, connection)
     with pytest.raises(ValueError, match="newest"):
-        await retire_deliveries_group(connection, newest)
+        await retire_deliveries_group(connection, newest, None)
 
 
 async def test_a_reader_with_an_old_snapshot_stalls_nobody(
@@ -141,7 +137,7 @@ async def test_a_reader_with_an_old_snapshot_stalls_nobody(
         count = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
         assert reader.execute(count, (stream_id,)).fetchall() == [(2,)]
         await connection.execute("SET statement_timeout = '3s'")
-        retirement = asyncio.create_task(retire_deliveries_group(connection, old))
+        retirement = asyncio.create_task(retire_deliveries_group(connection, old, None))
         longest_s = await asyncio.to_thread(work, world, stream_id)
         assert longest_s < MOMENT_S
         with pytest.raises(psycopg.errors.QueryCanceled):
@@ -149,7 +145,7 @@ async def test_a_reader_with_an_old_snapshot_stalls_nobody(
         assert reader.execute(count, (stream_id,)).fetchall() == [(2,)]
     await connection.execute("RESET statement_timeout")
     assert f"deliveries_g{old}" in tables(world, r"^deliveries_g\d")
-    await retire(connection)  # finishes what was interrupted
+    await retire(connection, None)  # finishes what was interrupted
     assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
     assert f"deliveries_g{new}" in tables(world, r"^deliveries_g\d")
 
@@ -181,14 +177,14 @@ async def test_what_is_over_goes_by_itself(world: World, connection: Connection)
         f"ALTER TABLE attempts ATTACH PARTITION {day} FOR VALUES FROM ('2020-01-01') TO"
         " ('2020-01-02')"
     )
-    await retiring(world.url)
+    await retiring(world.url, "")
     assert tables(world, f"^{day}$") == []
     assert f"deliveries_g{old}" in tables(world, r"^deliveries_g\d")  # sealed a moment ago
     world.sql(
         "UPDATE segments SET sealed_at = now() - make_interval(days => %s) WHERE group_id = %s",
         *(limits.DELIVERIES_KEPT_DAYS + 1, old),
     )
-    await retiring(world.url)
+    await retiring(world.url, "")
     left = tables(world, r"^deliveries_g\d")
     assert f"deliveries_g{old}" not in left
     assert f"deliveries_g{late}" in left
@@ -209,10 +205,10 @@ async def test_a_group_that_is_not_wholly_forwarded_stays(
     await next_group(world, connection)
     world.emit(stream_id, "a")
     world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", old)
-    await retiring(world.url)
+    await retiring(world.url, "")
     assert f"deliveries_g{old}" in tables(world, r"^deliveries_g\d")
     world.sql("UPDATE forwarding SET sequence = 2 WHERE stream_id = %s", stream_id)
-    await retiring(world.url)
+    await retiring(world.url, "")
     assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
 
 

@@ -17,8 +17,8 @@ from eventhub import limits
 from eventhub.celery import app
 from eventhub.clock import ManualClock, SystemClock
 from eventhub.eventlog.database import blocking
+from eventhub.guardian import descendants
 from eventhub.schedule import TIMETABLE
-from eventhub.up.guardian import descendants
 from registrations.building import rows
 from registrations.building.job import IndexJob
 from registrations.building.run import Order, build

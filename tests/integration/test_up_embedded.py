@@ -21,8 +21,8 @@ with embedded(Path(sys.argv[1])) as env:
 
 NEVER_READY = """
 import os, sys
-from eventhub.up.guarded import Command
-from eventhub.up.identity import ordinary
+from eventhub.guarded import Command
+from eventhub.guarded import ordinary
 from eventhub.up.output import Output
 from eventhub.up.supervisor import HubFailed, Part, Supervisor
 command = Command("slow", ("sleep", "600"), {**os.environ, "MARK": sys.argv[1]})

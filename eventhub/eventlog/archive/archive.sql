@@ -49,6 +49,23 @@ RETURNING tries
 -- name: retry_now
 UPDATE archive_tries SET retry_at = now()
 
+-- name: hasten
+-- With `act`, one segment's next try is due now. Why it cannot be archived, or needs not; the empty text: it can. No row: it is
+-- not there.
+WITH found AS (
+    SELECT s.id, CASE WHEN s.archive IS NOT NULL THEN 'archived'
+                      WHEN s.tier <> 'live' THEN 'gone'
+                      WHEN s.last IS NULL THEN 'open'
+                      WHEN NOT t.archive THEN 'archive_policy'
+                      ELSE '' END AS why
+      FROM segments s JOIN streams t ON t.id = s.stream_id
+     WHERE s.id = %(segment_id)s AND s.uuid = %(segment)s::uuid
+), hastened AS (
+    UPDATE archive_tries a SET retry_at = now() FROM found f
+     WHERE f.id = a.segment_id AND f.why = '' AND a.retry_at > now() AND %(act)s
+)
+SELECT why FROM found
+
 -- name: fail_try
 UPDATE archive_tries
    SET reason = %(reason)s, detail = %(detail)s, retry_at = now() + make_interval(secs => %(pause_s)s)

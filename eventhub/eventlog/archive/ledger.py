@@ -99,6 +99,17 @@ def retry_now(connection: Connection) -> None:
     connection.execute(SQL["retry_now"])
 
 
+async def hasten(
+    connection: psycopg.AsyncConnection[Any], segment_id: int, segment: str, *, act: bool
+) -> str:
+    """One segment is due at once (its UUID must be right, too), or why not: `archived` already,
+    `gone`, `open`, `archive_policy`: its stream is not archived. Without `act` this is only said.
+    """
+    values = {"segment_id": segment_id, "segment": segment, "act": act}
+    row = await (await connection.execute(SQL["hasten"], values)).fetchone()
+    return row[0] if row else "gone"
+
+
 def take(connection: Connection, owner: UUID) -> bool:
     """Take or keep the lease; False if another holds it."""
     values = {"owner": owner, "lease_s": limits.ARCHIVE_LEASE_S}

@@ -54,12 +54,23 @@ class Manifest(NamedTuple):
 
 def dump(manifest: Manifest) -> bytes:
     """Its JSON text, with `checksum` over the rest."""
-    fields = _fields(manifest)
-    return orjson.dumps({**fields, "checksum": _checksum(fields)}, option=orjson.OPT_INDENT_2)
+    return sealed(_fields(manifest))
 
 
 def load(content: bytes, path: str) -> Manifest:
     """Raises ArchiveDamaged for what is not a manifest as it was written."""
+    fields = unsealed(content, path)
+    fields["producers"] = [Mark(**mark) for mark in fields["producers"]]
+    return Manifest(**fields)
+
+
+def sealed(fields: dict[str, Any]) -> bytes:
+    """The JSON text of any manifest; `fields` say their `schema_version`."""
+    return orjson.dumps({**fields, "checksum": _checksum(fields)}, option=orjson.OPT_INDENT_2)
+
+
+def unsealed(content: bytes, path: str) -> dict[str, Any]:
+    """The fields. Raises ArchiveDamaged."""
     try:
         fields: dict[str, Any] = orjson.loads(content)
         checksum = fields.pop("checksum")
@@ -70,8 +81,7 @@ def load(content: bytes, path: str) -> Manifest:
         raise ArchiveDamaged(f"{path} is altered: its checksum differs.", path=path)
     if version != SCHEMA_VERSION:
         raise ArchiveDamaged(f"{path} has the unknown schema version {version}.", path=path)
-    fields["producers"] = [Mark(**mark) for mark in fields["producers"]]
-    return Manifest(**fields)
+    return fields
 
 
 def _fields(manifest: Manifest) -> dict[str, Any]:

@@ -26,8 +26,10 @@ class Place:
     Raises FileNotFoundError for what is not there, ArchiveUnavailable for what else goes wrong.
     """
 
-    def __init__(self, url: str) -> None:
-        """`url` as fsspec has it: a path, file:///…, memory://…, s3://… (with s3fs)."""
+    def __init__(self, url: str, unfinished: str = UNFINISHED) -> None:
+        """`url` as fsspec has it: a path, file:///…, memory://…, s3://… (with s3fs). `unfinished`:
+        the folder of what is being written, by one writer at a time.
+        """
         try:
             self._files, self._root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
@@ -35,15 +37,16 @@ class Place:
                 f"EVENTHUB_ARCHIVE_URL names no usable filesystem: {error}"
             ) from error
         self._local = isinstance(self._files, LocalFileSystem)
+        self._unfinished = unfinished
         self.url = url
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
         """A new temporary file to write, and its path. It is removed when the block fails."""
-        path = f"{UNFINISHED}/{secrets.token_hex(8)}-{name}"
+        path = f"{self._unfinished}/{secrets.token_hex(8)}-{name}"
         self._require_room()
         with _explained(path):
-            self._files.makedirs(self._at(UNFINISHED), exist_ok=True)
+            self._files.makedirs(self._at(self._unfinished), exist_ok=True)
             file = self._files.open(self._at(path), "wb")
         try:
             yield path, file
@@ -54,6 +57,11 @@ class Place:
                 file.close()
                 self.remove(path)
             raise
+
+    def remove_unfinished(self) -> None:
+        """What writers left that were killed; one that only slept fails at its rename."""
+        for path in self.names(self._unfinished):
+            self.remove(path)
 
     def _require_room(self) -> None:
         """An archive beside the hub's data does not take the room that the hub lives on."""

@@ -106,12 +106,9 @@ class Archiver:
         self._renew()
 
     def _remove_unfinished(self) -> None:
-        """What archivers left that were killed; one that only slept fails at its rename."""
-        if self._cleaned:
-            return
-        for path in self._place.names(layout.UNFINISHED):
-            self._place.remove(path)
-        self._cleaned = True
+        if not self._cleaned:
+            self._place.remove_unfinished()
+            self._cleaned = True
 
     def _archived(self, segment: DueSegment, tries: int) -> Done:
         try:

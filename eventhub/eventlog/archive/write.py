@@ -51,7 +51,7 @@ def write_segment(place: Place, segment: DueSegment, pages: Pages) -> Manifest:
         counted.add(page.column("payload").to_pylist())
     names = counted.chosen()
     with place.create(f"{segment.uuid}.parquet") as (temporary, file):
-        sink = _Hashing(file)
+        sink = HashingFile(file)
         content = _write_file(sink, pages(), names, segment)
         _check(content, segment)
     footer = _footer(place, temporary, sink.size)
@@ -104,7 +104,7 @@ class PayloadSum:
         return self._sha256.hexdigest()
 
 
-class _Hashing:
+class HashingFile:
     """A file to write that knows the digest and the size of what was written. Parquet's writer
     never seeks.
     """
@@ -169,7 +169,7 @@ class _Summary:
 
 
 def _write_file(
-    sink: _Hashing, pages: Iterable[pa.Table], names: Names, segment: DueSegment
+    sink: HashingFile, pages: Iterable[pa.Table], names: Names, segment: DueSegment
 ) -> Content:
     schema = columns.schema(names)
     summary = _Summary()

@@ -85,6 +85,26 @@ UPDATE keyed_state k SET mask = e.mask, appended_at = e.appended_at, payload = e
   FROM locked l JOIN events e ON e.group_id = l.group_id AND e.segment_id = l.segment_id AND e.sequence = l.sequence
  WHERE k.stream_id = l.stream_id AND k.digest = l.digest
 
+-- name: kept_by
+-- What keeps a sealed segment from being dropped now, whatever its stream's policy lets go; the empty text: nothing does. No
+-- row: it is not there.
+SELECT CASE WHEN g.tier <> 'live' THEN 'gone'
+            WHEN g.last IS NULL THEN 'open'
+            WHEN s.hold IS NOT NULL THEN 'hold'
+            WHEN s.archive AND g.archive IS NULL THEN 'not_archived'
+            WHEN s.on_lag = 'keep' AND g.last >= n.needed THEN 'needed'
+            ELSE '' END
+  FROM segments g
+  JOIN streams s ON s.id = g.stream_id
+  LEFT JOIN unnest(%(streams)s::bigint[], %(needed)s::bigint[]) AS n (stream_id, needed) ON n.stream_id = s.id
+ WHERE g.id = %(segment_id)s AND g.uuid = %(segment)s::uuid
+
+-- name: to_be_cleaned
+-- Whether a segment is still read from a group that is not written to any more.
+SELECT FROM segments
+ WHERE id = %(segment_id)s AND uuid = %(segment)s::uuid AND tier = 'live' AND group_id = %(group_id)s
+   AND group_id < (SELECT current_group FROM log_state)
+
 -- name: drop
 -- Readers lose them now, or go to the archive for them; the partitions go later. What came of it, by stream and reason.
 WITH gone AS (

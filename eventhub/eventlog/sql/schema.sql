@@ -54,7 +54,7 @@ CREATE TABLE segments (
     sealed_at timestamptz,
     archive   text,                           -- its path in the archive, once it is complete there (it may be live as well)
     left_at   timestamptz,                    -- when it ceased to be live ...
-    left_why  text                            -- ... and why: age, size, count, quota, disk, or continuity (lost in a crash)
+    left_why  text                            -- ... and why: age, size, count, quota, disk, plan, or continuity (lost in a crash)
 );
 CREATE INDEX segments_by_stream ON segments (stream_id, first);
 CREATE INDEX segments_readable ON segments (stream_id, first, id) WHERE tier <> 'dropped';

@@ -1,10 +1,14 @@
-"""`manage.py archive run|status|verify`: the archive of sealed segments, by hand."""
+"""`manage.py archive run|status|verify`: the archive by hand, of sealed segments and of partitions
+of deliveries, attempts and listens that left the database.
+"""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from delivery.forward import retired
+from delivery.forward.shelf import shelved_rows
 from eventhub.clock import SystemClock
 from eventhub.env import Env, read_env
 from eventhub.errors import EventHubError
@@ -14,6 +18,7 @@ from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.run import Done, LeaseLost, open_archiver
 from eventhub.eventlog.archive.verify import verify
 from eventhub.eventlog.database import blocking
+from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.up.beside import NoArchiveUrl, NoDatabaseUrl, require_archive, require_database
 
 _HELP = {
@@ -76,13 +81,17 @@ class Command(BaseCommand):
     def _status(self, env: Env, choice: Choice) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
             found = ledger.status(connection, choice.stream)
-        for line in _lines(env, found):
+            lines = _lines(env, found)
+            if choice.stream is None:
+                lines += _partition_lines(connection)
+        for line in lines:
             self._say(line)
 
     def _verify(self, env: Env, choice: Choice) -> None:
         place = Place(env.archive_url)
         with blocking(env.database_direct_url, name="archiver") as connection:
             rows = ledger.archived_segments(connection, choice)
+            manifests = retired.manifests(connection) if choice == Choice() else []
         size = problems = 0
         for number, verdict in enumerate(verify(place, rows), 1):
             size += verdict.bytes
@@ -93,7 +102,12 @@ class Command(BaseCommand):
             )
             where = f"{row.stream} {row.first}-{row.last} {row.uuid}"
             self._say(f"{number:>6}/{len(rows)}  {where} {told or 'good'}")
-        self._say(f"{len(rows)} segments, {size:,} bytes read, {problems} problems")
+        for manifest in manifests:
+            problem = _partition_problem(place, manifest)
+            problems += bool(problem)
+            self._say(f"        {manifest} {problem or 'good'}")
+        partitions = f", {len(manifests)} partitions" if manifests else ""
+        self._say(f"{len(rows)} segments{partitions}, {size:,} bytes read, {problems} problems")
         if problems:
             raise CommandError("The archive has problems.")
 
@@ -116,6 +130,29 @@ def _lines(env: Env, found: Status) -> list[str]:
         for failure in found.failures
     ]
     return lines
+
+
+def _partition_lines(connection: retired.Connection) -> list[str]:
+    lines = []
+    for table, archived, rows, lost, lost_rows, waiting in retired.tallies(connection):
+        line = f"{table:<10} {archived:,} partitions archived, {rows:,} rows"
+        line += f"; {waiting:,} wait" if waiting else ""
+        line += f"; {lost:,} went without, {lost_rows:,} rows" if lost else ""
+        lines.append(line)
+    return lines + [
+        f"lost      {name} at {at:%Y-%m-%d %H:%M}, {rows:,} rows: {why}"
+        for name, rows, at, why in retired.last_lost(connection)
+    ]
+
+
+def _partition_problem(place: Place, manifest: str) -> str:
+    """Empty if all is as it was written."""
+    try:
+        for _ in shelved_rows(place, manifest):
+            pass
+    except ArchiveDamaged as error:
+        return f"damaged: {error.message}"
+    return ""
 
 
 def _tally(found: Tally) -> str:

@@ -1,6 +1,6 @@
 interface Page<T> {
   items: T[];
-  next: string | null;
+  next: unknown; // null at the end
 }
 
 /** The items of all pages that were read so far. */

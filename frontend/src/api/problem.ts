@@ -37,7 +37,7 @@ export class Problem extends Error {
 
   /** The same of another field: a form may name it otherwise than the request did. */
   at(field: string): Problem {
-    return new Problem(this.status, { detail: this.message, code: this.code, position: { field } });
+    return new Problem(this.status, { detail: this.message, code: this.code, position: { field }, line: this.line, column: this.column });
   }
 }
 

@@ -17,6 +17,9 @@ const pages = [
   { path: "channels", lazy: async () => ({ Component: (await import("../channels/ChannelsPage")).ChannelsPage }) },
   { path: "clients", lazy: async () => ({ Component: (await import("../clients/ClientsPage")).ClientsPage }) },
   { path: "storage", lazy: async () => ({ Component: (await import("../storage/StoragePage")).StoragePage }) },
+  { path: "jobs", lazy: async () => ({ Component: (await import("../jobs/JobsPage")).JobsPage }) },
+  { path: "jobs/:job", lazy: async () => ({ Component: (await import("../jobs/JobPage")).JobPage }) },
+  { path: "jobs/:job/:run", lazy: async () => ({ Component: (await import("../jobs/RunPage")).RunPage }) },
   { path: "filters", lazy: async () => ({ Component: (await import("../filters/FilterPage")).FilterPage }) },
   { path: "groups", lazy: async () => ({ Component: (await import("../groups/GroupsPage")).GroupsPage }) },
   {

@@ -2,6 +2,7 @@ import {
   IconActivity,
   IconBraces,
   IconBroadcast,
+  IconClockPlay,
   IconDatabase,
   IconFilter,
   IconFolders,
@@ -53,6 +54,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
     pages: [
       { path: "clients", label: "Clients", icon: IconKey, key: "c" },
       { path: "storage", label: "Storage", icon: IconDatabase, key: "q" },
+      { path: "jobs", label: "Jobs", icon: IconClockPlay, key: "j" },
     ],
   },
 ];

@@ -15,10 +15,11 @@ interface Props {
   values: number[];
   reading: (at: number) => string; // of one span, for whoever points at it
   label: string; // what it shows, with its sum
+  onChoose?: (at: number) => void; // a bar is pressed; whoever has no pointer needs another way
 }
 
 /** Counts over time, a bar for each span. */
-export function Bars({ times, width, values, reading, label }: Props) {
+export function Bars({ times, width, values, reading, label, onChoose }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   const scheme = useComputedColorScheme();
@@ -41,7 +42,14 @@ export function Bars({ times, width, values, reading, label }: Props) {
 
   return (
     <div>
-      <div ref={frame} className={classes.frame} role="img" aria-label={label} />
+      <div
+        ref={frame}
+        className={classes.frame}
+        role="img"
+        aria-label={label}
+        data-chooses={onChoose !== undefined}
+        onClick={() => at !== null && at < times.length && onChoose?.(at)}
+      />
       <div className={classes.reading} aria-hidden>
         {at === null || at >= times.length ? "" : reading(at)}
       </div>

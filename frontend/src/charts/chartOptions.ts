@@ -90,10 +90,10 @@ function fromZero(_: unknown, _from: number, to: number | null): [number, number
   return [0, Math.max(1, (to ?? 0) * 1.15)];
 }
 
-/** The time of day, or the day where the ticks are days apart. */
+/** The time of day, or the day at its midnight and where the ticks are days apart. */
 function moment(tick: number, ticks: readonly number[]): string {
   const apart = (ticks[1] ?? tick) - (ticks[0] ?? tick);
-  if (apart >= DAY_S) return DAY.format(tick * 1000);
+  if (apart >= DAY_S || new Date(tick * 1000).toTimeString().startsWith("00:00:00")) return DAY.format(tick * 1000);
   return apart < 1 && ticks.length > 1 ? FINE.format(tick * 1000) : clock(tick);
 }
 

@@ -7,9 +7,10 @@ import { Listed } from "../parts/Listed";
 import { New } from "../parts/New";
 import { Removal } from "../parts/Removal";
 import { ClientGroups } from "./ClientGroups";
-import { useDeleteClient, useKeys } from "./clients";
+import { useDeleteClient, useKeys, useListens } from "./clients";
 import { KeyActions, KEY_COLUMNS } from "./KeyRow";
 import { NewKeyForm } from "./KeyForm";
+import { LISTEN_COLUMNS } from "./ListenColumns";
 
 interface Props {
   zone: string;
@@ -17,7 +18,7 @@ interface Props {
   onEnded: () => void;
 }
 
-/** A client with its keys. */
+/** A client with its keys, and what it was told. */
 export function ClientDetail({ zone, name, onEnded }: Props) {
   const remove = useDeleteClient(zone, name);
   const columns = [...KEY_COLUMNS, { title: "Actions", right: true, cell: KeyActions(zone) }];
@@ -43,6 +44,19 @@ export function ClientDetail({ zone, name, onEnded }: Props) {
           keyOf={(key) => key.public_id}
           minWidth={620}
           empty={<Empty title="It has no key yet" about="Without a key it can do nothing. A key says what it may do, and is shown once." />}
+        />
+      </section>
+      <section>
+        <Title order={2} mb="xs">
+          Listens
+        </Title>
+        <Listed
+          list={useListens(zone, name)}
+          label="Listens"
+          columns={LISTEN_COLUMNS}
+          keyOf={(listen) => listen.id}
+          minWidth={820}
+          empty={<Empty title="It has not listened in the last 30 days" about="Each time that it listens to a stream is kept here: from where, how far it was told, and how it ended." />}
         />
       </section>
       <div>

@@ -7,6 +7,7 @@ import type { components } from "../api/schema";
 
 export type Client = components["schemas"]["Client"];
 export type Key = components["schemas"]["Key"];
+export type Listen = components["schemas"]["Listen"];
 export type Grant = components["schemas"]["Grant"];
 export type NewKey = components["schemas"]["NewKey"];
 export type KeyChange = components["schemas"]["PatchedKeyChange"];
@@ -39,6 +40,20 @@ export function useKeys(zone: string, client: string) {
       done(
         api.GET("/v1/clients/{client}/keys", {
           params: { path: { client }, query: { zone, after: pageParam, limit: 100 } },
+        }),
+      ),
+    ...PAGING,
+  });
+}
+
+/** When a client listened, and how far it was told, the newest first. */
+export function useListens(zone: string, client: string) {
+  return useInfiniteQuery({
+    queryKey: ["clients", zone, "listens", client],
+    queryFn: ({ pageParam }) =>
+      done(
+        api.GET("/v1/clients/{client}/listens", {
+          params: { path: { client }, query: { zone, after: pageParam, limit: 20 } },
         }),
       ),
     ...PAGING,

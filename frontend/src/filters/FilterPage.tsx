@@ -1,16 +1,16 @@
-import { Grid, Paper, Stack, Title } from "@mantine/core";
+import { Anchor, Grid, Group, Paper, Stack, Title } from "@mantine/core";
 import { useState } from "react";
-import { useSearchParams } from "react-router";
+import { Link, useSearchParams } from "react-router";
 
 import { type Faults, isFaulty } from "../api/address";
-import { useZone } from "../api/zone";
+import { pathIn, useZone } from "../api/zone";
 import { FaultAlert } from "../parts/FaultAlert";
 import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
 import { NewRegistration } from "../registrations/NewRegistration";
 import { useStreamNames } from "../streams/streams";
 import { draftAt, draftSearch } from "./address";
-import type { AskedFilter, FilterDraft } from "./draft";
+import { type AskedFilter, askedOf, type FilterDraft, isReadable } from "./draft";
 import { DryRun } from "./DryRun";
 import { FilterInput } from "./FilterInput";
 
@@ -49,11 +49,7 @@ function Trying({ first, stream: asked }: { first: FilterDraft; stream: string |
   const streams = useStreamNames(zone).data ?? [];
   const stream = chosen ?? streams[0];
 
-  const keep = ({ attributes }: AskedFilter) => {
-    const next = draftSearch(draft, attributes);
-    if (stream !== undefined) next.set("stream", stream);
-    setSearch(next, { replace: true });
-  };
+  const keep = ({ attributes }: AskedFilter) => setSearch(searchOf(draft, stream, attributes), { replace: true });
   return (
     <>
       <Header>
@@ -75,7 +71,12 @@ function Trying({ first, stream: asked }: { first: FilterDraft; stream: string |
         <Grid.Col span={{ base: 12, md: 6 }}>
           <Paper withBorder bg="var(--card)" p="lg" component="section" aria-label="On stored events">
             <Stack gap="sm">
-              <Title order={2}>On stored events</Title>
+              <Group justify="space-between">
+                <Title order={2}>On stored events</Title>
+                <Anchor component={Link} to={`${pathIn(zone, "jobs/backtest")}?${searchOf(draft, stream).toString()}`} size="sm">
+                  Back-test this filter
+                </Anchor>
+              </Group>
               <DryRun zone={zone} draft={draft} streams={streams} stream={stream} onStream={setStream} onRun={keep} />
             </Stack>
           </Paper>
@@ -83,4 +84,14 @@ function Trying({ first, stream: asked }: { first: FilterDraft; stream: string |
       </Grid>
     </>
   );
+}
+
+function searchOf(draft: FilterDraft, stream: string | undefined, attributes: AskedFilter["attributes"] = attributesIn(draft)): URLSearchParams {
+  const search = draftSearch(draft, attributes);
+  if (stream !== undefined) search.set("stream", stream);
+  return search;
+}
+
+function attributesIn(draft: FilterDraft): AskedFilter["attributes"] {
+  return isReadable(draft) ? askedOf(draft)?.attributes : undefined;
 }

@@ -7,16 +7,15 @@ import type { Told } from "../live/frames";
 import { Side } from "../parts/Side";
 import { whole } from "../parts/text";
 import type { AskedFilter } from "./draft";
-import type { Outcome } from "./dryRun";
 import { ExplainedDraft } from "./ExplainedDraft";
 import classes from "./Samples.module.css";
 
-type Sample = Outcome["samples"]["first"][number];
+type Sample = Pick<Told, "segment" | "sequence" | "appended_at" | "event">;
 
 interface Props {
   zone: string;
   asked: AskedFilter;
-  outcome: Outcome;
+  outcome: { stream: string; samples: { first: readonly Sample[]; last: readonly Sample[] } };
 }
 
 /** Some of the events that matched, each to be opened, with why it did. */

@@ -1,12 +1,14 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
 
 import { ProblemAlert } from "./ProblemAlert";
 
 interface Props {
   opened: boolean;
   title: string;
-  about: string;
+  about: ReactNode;
   action: string;
+  dismiss?: string; // the way out
   busy: boolean;
   error: unknown;
   onConfirm: () => void;
@@ -14,15 +16,17 @@ interface Props {
 }
 
 /** Asked before something ends for good. */
-export function Confirm({ opened, title, about, action, busy, error, onConfirm, onClose }: Props) {
+export function Confirm({ opened, title, about, action, dismiss = "Cancel", busy, error, onConfirm, onClose }: Props) {
   return (
     <Modal opened={opened} onClose={onClose} title={title} closeButtonProps={{ "aria-label": "Close" }} centered>
       <Stack gap="md">
-        <Text size="sm">{about}</Text>
+        <Text size="sm" component="div">
+          {about}
+        </Text>
         {error !== null && error !== undefined && <ProblemAlert error={error} />}
         <Group justify="end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Cancel
+            {dismiss}
           </Button>
           <Button color="red" loading={busy} onClick={onConfirm} data-autofocus>
             {action}

@@ -8,7 +8,7 @@ import { More } from "./More";
 import { ProblemAlert } from "./ProblemAlert";
 
 interface Pages<T> extends ComponentProps<typeof More> {
-  data: { pages: { items: T[]; next: string | null }[] } | undefined;
+  data: { pages: { items: T[]; next: unknown }[] } | undefined;
   error: unknown;
   isError: boolean;
   isPending: boolean;

@@ -20,6 +20,17 @@ const TONES: Record<string, string> = {
   failed: "bad",
   away: "bad",
   ended: "bad",
+  queued: "slow",
+  running: "busy",
+  completed: "good",
+  interrupted: "slow",
+  problems: "bad",
+  keep: "good",
+  compact: "slow",
+  archive: "busy",
+  drop: "bad",
+  done: "good",
+  refused: "slow",
 };
 
 interface Props {

@@ -70,9 +70,14 @@ function AsksFor({ zone, registration }: Props) {
     <section>
       <Group justify="space-between" mb="xs">
         <Title order={2}>Asks for</Title>
-        <Anchor component={Link} to={`${pathIn(zone, "filters")}?${search.toString()}`} size="sm">
-          Try this filter
-        </Anchor>
+        <Group gap="md">
+          <Anchor component={Link} to={`${pathIn(zone, "filters")}?${search.toString()}`} size="sm">
+            Try this filter
+          </Anchor>
+          <Anchor component={Link} to={`${pathIn(zone, "jobs/backtest")}?${search.toString()}`} size="sm">
+            Back-test this filter
+          </Anchor>
+        </Group>
       </Group>
       <Warnings zone={zone} warnings={registration.warnings} equalTo={registration.equal_to} />
       {filter === null ? (

@@ -2,6 +2,7 @@ import { ActionIcon, Stack, Tooltip } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { IconDownload } from "@tabler/icons-react";
 import { useState } from "react";
+import { useSearchParams } from "react-router";
 
 import { itemsOf } from "../api/pages";
 import { Card } from "../parts/Card";
@@ -26,10 +27,11 @@ const LEFT: Record<string, string> = {
   continuity: "lost in a crash of the database",
 };
 
-/** A stream's segments, drawn and listed. */
+/** A stream's segments, drawn and listed; the address may name the one that is looked at. */
 export function SegmentsTab({ zone, stream }: { zone: string; stream: Stream }) {
   const list = useSegments(zone, stream.name);
-  const [chosen, setChosen] = useState<string>();
+  const [search] = useSearchParams();
+  const [chosen, setChosen] = useState(search.get("segment") ?? undefined);
   const fetching = useMutation({ mutationFn: (segment: Segment) => download(zone, stream.name, segment) });
 
   if (stream.durability === "transient") {

@@ -43,7 +43,7 @@ export function PolicyFields({ policy, isNew, error, onChange }: Props) {
         </Radio.Group>
       </Section>
       {stored && <StateFields policy={policy} isNew={isNew} error={error} onChange={onChange} />}
-      <RetentionFields policy={policy} isNew={isNew} error={error} onChange={onChange} />
+      <RetentionFields policy={policy} error={error} onChange={onChange} />
       <SegmentFields policy={policy} isNew={isNew} error={error} onChange={onChange} />
       <Section title="Types">
         <Select
@@ -87,7 +87,8 @@ function StateFields({ policy, isNew, error, onChange }: Props) {
   );
 }
 
-function RetentionFields({ policy, error, onChange }: Props) {
+/** How long events are kept, and what is kept beyond that. */
+export function RetentionFields({ policy, error, onChange }: Omit<Props, "isNew">) {
   const stored = policy.durability !== "transient";
   return (
     <Section title="Retention" about="Of what is sealed, the oldest segments beyond any of these limits are dropped, whole.">

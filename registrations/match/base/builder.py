@@ -5,6 +5,7 @@ of one shard: some hundred bytes for each entry of it.
 """
 
 import fcntl
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +27,7 @@ from registrations.match.base.manifest import (
     write_manifest,
 )
 from registrations.match.base.names import ALL_BITS, hash_of
-from registrations.match.base.shard import write_shard
+from registrations.match.base.shard import Shard, write_shard
 from registrations.match.spec import Specs
 
 EPOCHS_KEPT = 3  # the current one, and two older for whoever opens them just now
@@ -73,6 +74,17 @@ def build(root: Path, entries: Iterable[Entry], plan: Plan = Plan()) -> Manifest
 
 def build_columns(root: Path, shards: Iterable[Columns], plan: Plan = Plan()) -> Manifest:  # noqa: B008
     """The same from columns, a shard for each; an id is in one of them only."""
+    return _next_epoch(root, plan, lambda folder: _built(folder, shards, plan))
+
+
+def publish_files(root: Path, files: Iterable[Path], plan: Plan) -> Manifest:
+    """The same of shards that were built elsewhere, and are read whole before they count; an id is
+    in one of them only. They stay where they are. Raises IndexDamaged, OSError.
+    """
+    return _next_epoch(root, plan, lambda folder: _copied(folder, files, plan))
+
+
+def _next_epoch(root: Path, plan: Plan, fill: Callable[[Path], "list[_Shard]"]) -> Manifest:
     root.mkdir(parents=True, exist_ok=True)
     with _alone(root):
         _clean(root, keep=_kept(root))
@@ -80,7 +92,7 @@ def build_columns(root: Path, shards: Iterable[Columns], plan: Plan = Plan()) ->
         folder = root / folder_of(epoch)
         folder.mkdir()
         try:
-            manifest = _epoch(folder, epoch, shards, plan)
+            manifest = _sealed(folder, epoch, fill(folder), plan)
         except Exception:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -92,23 +104,58 @@ def build_columns(root: Path, shards: Iterable[Columns], plan: Plan = Plan()) ->
         return manifest
 
 
-def _epoch(folder: Path, epoch: int, shards: Iterable[Columns], plan: Plan) -> Manifest:
-    parts: list[Part] = []
-    entries = ids = 0
+class _Shard(NamedTuple):
+    """A file in an epoch's folder."""
+
+    path: Path
+    bytes: int
+    entries: int
+    ids: int
+
+
+def _built(folder: Path, shards: Iterable[Columns], plan: Plan) -> list[_Shard]:
+    found: list[_Shard] = []
     for columns in shards:
         if not len(columns.ids):
             continue
         made = assemble(columns, plan.hash_mask)
         del columns
-        entries += made.head.entries
-        ids += made.head.ids
+        entries = sum(shard.entries for shard in found) + made.head.entries
         plan.progress(Progress("assembled", entries))
-        path = folder / f"shard-{len(parts):04}.idx"
+        path = folder / _file_of(len(found))
         size = write_shard(path, made, durable=plan.durable)
-        parts.append(Part(path.name, size, header_checksum(path)))
+        found.append(_Shard(path, size, made.head.entries, made.head.ids))
         plan.progress(Progress("written", entries))
-    through, facts = plan.built_through_sequence, dict(plan.facts)
-    manifest = Manifest(epoch, tuple(parts), entries, ids, through, facts)
+    return found
+
+
+def _copied(folder: Path, files: Iterable[Path], plan: Plan) -> list[_Shard]:
+    found: list[_Shard] = []
+    for number, file in enumerate(files):
+        path = folder / _file_of(number)
+        shutil.copyfile(file, path)
+        with path.open("rb") as copy:
+            os.fsync(copy.fileno())
+        shard = Shard(path)
+        shard.verify()
+        found.append(_Shard(path, len(shard.data), shard.head.entries, shard.head.ids))
+        plan.progress(Progress("written", sum(shard.entries for shard in found)))
+    return found
+
+
+def _file_of(number: int) -> str:
+    return f"shard-{number:04}.idx"
+
+
+def _sealed(folder: Path, epoch: int, shards: list[_Shard], plan: Plan) -> Manifest:
+    manifest = Manifest(
+        epoch,
+        tuple(Part(path.name, size, header_checksum(path)) for path, size, *_ in shards),
+        sum(shard.entries for shard in shards),
+        sum(shard.ids for shard in shards),
+        plan.built_through_sequence,
+        dict(plan.facts),
+    )
     write_manifest(folder, manifest, durable=plan.durable)
     if plan.durable:
         sync_folder(folder.parent)

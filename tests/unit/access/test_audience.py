@@ -2,9 +2,10 @@
 
 import pytest
 
-from eventhub.access.audience import is_shown, may_see
+from eventhub.access.audience import is_shown
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
+from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 
 IN_OPS = frozenset({"ops", "night"})

@@ -10,13 +10,14 @@ from typing import Any
 from delivery.forward.based import Based
 from delivery.forward.interest import Interest
 from eventhub.event.envelope import Event
-from registrations.catalog import Suspension, Version
 from registrations.index.epoch import Epoch, open_epoch
-from registrations.index.facts import COLUMNS, NEVER_ENDS, Facts
+from registrations.index.facts import Facts
 from registrations.lang.predicate import parse_predicate
 from registrations.match.base.builder import Entry, Plan, build
+from registrations.match.base.versions import COLUMNS, NEVER_ENDS
 from registrations.match.matching import Matching
 from registrations.match.spec import Spec, specs_of
+from registrations.match.versions import Suspension, Version
 
 CLIENTS = {1: "one", 2: "two", 3: "three"}
 NUMBER_OF = {name: number for number, name in CLIENTS.items()}

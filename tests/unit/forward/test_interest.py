@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from delivery.forward.interest import Interest
 from eventhub.event.envelope import Event
-from registrations.catalog import Version
 from registrations.match.spec import Spec
+from registrations.match.versions import Version
 
 EVENT = Event("d", "t", {"n": 1})
 SINCE = 10

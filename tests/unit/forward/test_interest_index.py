@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from delivery.forward import interest as module
 from delivery.forward.based import Based
 from delivery.forward.interest import Interest
-from registrations.catalog import Suspension
 from registrations.index.epoch import mark_damaged, open_epoch
 from registrations.match.base.errors import IndexDamaged
 from registrations.match.matching import Matching
+from registrations.match.versions import Suspension
 from tests.unit.forward.indexed import CLIENTS, EVENTS, Twins, epoch_of, version
 
 EVENT = EVENTS[0]

@@ -7,9 +7,10 @@ import orjson
 import pytest
 
 from eventhub import limits
-from registrations.catalog import Version, Written, compiled
+from registrations.catalog import Written, compiled
 from registrations.compiled import Compiled
 from registrations.match.spec import Spec
+from registrations.match.versions import Version
 from registrations.turns import in_turns
 
 

@@ -5,6 +5,7 @@ It knows nothing of what the command is; `eventhub.up.supervisor` decides when t
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from eventhub.up import guardian
+from eventhub import guardian
 
 GUARDIAN = Path(guardian.__file__).resolve()
 
@@ -27,6 +28,11 @@ class Identity(NamedTuple):
     groups: tuple[int, ...]
     owner: tuple[int, int]  # uid and gid of the data folder, as seen from outside
     note: str  # one line that says what was done; empty when nothing was
+
+
+def ordinary() -> Identity:
+    """Who this process is."""
+    return Identity("self", os.geteuid(), os.getegid(), (), (os.geteuid(), os.getegid()), "")
 
 
 class Command(NamedTuple):

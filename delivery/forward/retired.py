@@ -1,0 +1,48 @@
+"""What is known of partitions that left the database: what was archived, and what was not. Sql
+module, for commands.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import psycopg
+
+from delivery.forward.retiring import SQL
+from eventhub import limits
+
+Connection = psycopg.Connection[Any]
+
+
+class Tally(NamedTuple):
+    """Of one table: partitions that held something, and their rows."""
+
+    table: str
+    archived: int
+    archived_rows: int
+    lost: int  # went without being archived
+    lost_rows: int
+    waiting: int  # out of use, and not archived yet
+
+
+class Lost(NamedTuple):
+    """A partition whose rows are nowhere. `why`: `no_archive`, or an error's code."""
+
+    name: str
+    rows: int
+    at: datetime
+    why: str
+
+
+def tallies(connection: Connection) -> list[Tally]:
+    return [Tally(*row) for row in connection.execute(SQL["tallies"]).fetchall()]
+
+
+def last_lost(connection: Connection) -> list[Lost]:
+    """The newest first."""
+    rows = connection.execute(SQL["last_lost"], (limits.ARCHIVE_FAILURES_SHOWN_MAX,)).fetchall()
+    return [Lost(*row) for row in rows]
+
+
+def manifests(connection: Connection) -> list[str]:
+    """The paths of all partitions' manifests in the archive, the oldest first."""
+    return [row[0] for row in connection.execute(SQL["manifests"]).fetchall()]

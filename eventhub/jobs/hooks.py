@@ -1,0 +1,38 @@
+"""What is done in a run besides Spark, by job: instead of it, and with its result. Only runners
+import it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from eventhub.jobs import match_index
+from eventhub.jobs.context import Context
+from sparkjobs.result import Result, Stored
+
+
+def _by_spark(context: Context) -> Result | None:
+    return None
+
+
+def _as_it_is(context: Context, stored: Stored) -> Result | None:
+    return None
+
+
+class Hooks(NamedTuple):
+    """`local` does the job without Spark, before anything is exported, and says what came of it;
+    None: Spark is to do it. `publish` gets what Spark left, after its files were checked and before
+    the run counts as completed; what it returns takes the place of the result's words and figures,
+    None: they stay. Errors of the hub's tree tell why a run failed.
+    """
+
+    local: Callable[[Context], Result | None] = _by_spark
+    publish: Callable[[Context, Stored], Result | None] = _as_it_is
+
+
+HOOKS: dict[str, Hooks] = {
+    "match_index": Hooks(match_index.build_here, match_index.publish),
+}
+
+
+def hooks_of(job: str) -> Hooks:
+    return HOOKS.get(job, Hooks())

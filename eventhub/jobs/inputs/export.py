@@ -1,0 +1,235 @@
+"""Writes the inputs of a job: tables of one snapshot of the database, as Parquet. Sql module.
+
+What the archive has is not copied: of a segment the file is named, and of partitions of deliveries
+and attempts that left the database the rows are added. `inputs.json` is written last.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
+
+from delivery import retained
+from delivery.forward.shelf import shelved_rows
+from eventhub import limits
+from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog import arrow, retention
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.jobs.inputs.events import export_events
+from eventhub.jobs.inputs.files import write_table, writing
+from eventhub.jobs.inputs.segments import Span, exported, located
+from eventhub.jobs.inputs.statements import filled
+from eventhub.logs import get_logger
+from registrations import catalog
+from registrations.index.facts import Moment
+from sparkjobs.tables import EVENTS_FOLDER, TABLES
+
+log = get_logger(__name__)
+
+NAME = "inputs.json"
+_PART = "part-00000.parquet"
+_PARTITIONED = ("deliveries", "attempts", "listens")
+_TRIES = 3  # to hold what is there, while partitions go
+Told = Callable[[str, int], None]
+
+
+class Export(NamedTuple):
+    """What is wanted. None: everything. `tables`: names of sparkjobs/tables.py."""
+
+    database_url: str
+    archive_url: str  # "": none
+    folder: Path  # new or empty
+    tables: frozenset[str]
+    zone_id: int | None = None
+    stream_ids: tuple[int, ...] | None = None
+    since_us: int | None = None  # of segments, whose deliveries and attempts come with them
+    until_us: int | None = None
+    events: bool = False  # of segments that are not archived
+
+
+class Snapshot(NamedTuple):
+    """The moment that the inputs are of, and how many rows each table has (`events` too)."""
+
+    now_us: int
+    rows: dict[str, int]
+    moments: dict[int, Moment]  # of the streams that were asked for, with their versions
+
+
+def read_snapshot(folder: Path) -> Snapshot:
+    """Of inputs that are written. Raises OSError, ValueError, TypeError."""
+    fields = json.loads((folder / NAME).read_text())
+    moments = fields.pop("moments").items()
+    return Snapshot(**fields, moments={int(id): Moment(*values) for id, values in moments})
+
+
+def export_inputs(export: Export, told: Told) -> Snapshot:
+    """Write them. `told` is called now and then, in this thread, with the table that is being
+    written and its rows so far; what it raises ends the export, and goes on.
+
+    Raises DatabaseUnavailable, ArchiveUnavailable, StorageFull, InputsNotWritten.
+    """
+    opened = arrow.Snapshot(
+        export.database_url, name="export", statement_s_max=limits.EXPORT_STATEMENT_S_MAX
+    )
+    with opened as snapshot, ThreadPoolExecutor(1) as pool:
+        inputs = _Inputs(export, snapshot)
+        written = pool.submit(inputs.write)
+        try:
+            while wait([written], limits.EXPORT_TOLD_INTERVAL_S).not_done:
+                told(inputs.at, inputs.rows.get(inputs.at, 0))
+        except BaseException:
+            snapshot.cancel()
+            while wait([written], limits.EXPORT_TOLD_INTERVAL_S).not_done:
+                snapshot.cancel()  # between two statements it is not heard
+            raise
+        return written.result()
+
+
+class _Inputs:
+    """One export. `at` and `rows` are looked at by another thread."""
+
+    def __init__(self, export: Export, snapshot: arrow.Snapshot) -> None:
+        self.at = ""
+        self.rows: dict[str, int] = {}
+        self._export = export
+        self._snapshot = snapshot
+        self._archive = Place(export.archive_url) if export.archive_url else None
+        self._read: set[str] = set()  # manifests of partitions that left
+        self._groups: dict[int, list[int]] = {}  # segments whose events are to be exported
+        streams = None if export.stream_ids is None else list(export.stream_ids)
+        scope: dict[str, Any] = {"zone": export.zone_id, "streams": streams}
+        scope["chosen"] = filled("chosen", **scope)
+        times = {"since": export.since_us, "until": export.until_us}
+        scope["asked"] = filled("asked", **times, **scope)
+        self._parts = {
+            **scope,
+            "needed": sql.SQL(retained.SQL["needed"]),
+            "groups": sql.SQL(retention.SQL["groups"]),
+            "missing_max": limits.EXPORT_MISSING_MAX,
+        }
+
+    def write(self) -> Snapshot:
+        self._hold()
+        [moment] = self._rows_of("now")
+        for name in sorted(self._export.tables):
+            self._begin(name)
+            write_table(self._folder(name) / _PART, TABLES[name], self._batches(name), self._count)
+        if self._export.events:
+            self._begin(EVENTS_FOLDER)
+            folder = self._folder(EVENTS_FOLDER)
+            export_events(self._snapshot, folder, self._groups, self._count)
+        snapshot = Snapshot(moment["now_us"], self.rows, self._moments())
+        with writing():
+            (self._export.folder / NAME).write_text(json.dumps(snapshot._asdict(), indent=1) + "\n")
+        return snapshot
+
+    def _moments(self) -> dict[int, Moment]:
+        if "versions" not in self._export.tables:
+            return {}
+        found = {}
+        for stream_id in self._export.stream_ids or ():
+            asked = sql.SQL(catalog.SQL["moment"].replace("%s", "{}")).format(stream_id)
+            found[stream_id] = [
+                Moment(*row.values()) for row in self._rows_of("moment", moment=asked)
+            ]
+        return {stream_id: rows[0] for stream_id, rows in found.items() if rows}
+
+    def _hold(self) -> None:
+        """Whatever is there at the snapshot's moment stays until all is read."""
+        for _ in range(_TRIES):
+            names = ["events", *_PARTITIONED, *(row["name"] for row in self._rows_of("partitions"))]
+            self._snapshot.begin_again()
+            try:
+                tables = sql.SQL(", ").join(map(sql.Identifier, names))
+                return self._snapshot.run(filled("hold", tables=tables).as_string())
+            except DatabaseUnavailable as error:  # one went meanwhile
+                failed = error
+                self._snapshot.begin_again()
+        raise failed
+
+    def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        if name in _PARTITIONED:
+            return self._of_partitions(name)
+        if name == "retired":
+            return self._retired()
+        found = self._statement(name)
+        if name == "segments":
+            return self._located(found)
+        if name == "endpoints":
+            return map(_without_secrets, found)
+        return found
+
+    def _located(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        span = Span(self._export.since_us, self._export.until_us)
+        for batch in found:
+            rows = located(batch, self._archive, span)
+            for group, segments in exported(rows).items():
+                self._groups.setdefault(group, []).extend(segments)
+            yield rows
+
+    def _of_partitions(self, name: str) -> Iterator[pa.RecordBatch]:
+        """What is there, and what was archived when it left: listens of then prove nothing."""
+        for row in self._rows_of("partitions"):
+            if row["name"].startswith(f"{name}_"):
+                yield from self._statement(name, partition=sql.Identifier(row["name"]))
+        for row in self._rows_of("retired"):
+            if row["parent"] == name != "listens" and row["manifest"]:
+                yield from self._shelved(row["manifest"])
+
+    def _shelved(self, manifest: str) -> Iterator[pa.RecordBatch]:
+        """Of segments that are asked for."""
+        if self._archive is None:
+            return
+        try:
+            for batch in shelved_rows(self._archive, manifest):
+                yield batch.filter(pc.is_in(batch.column("segment_id"), self._segments))
+            self._read.add(manifest)
+        except ArchiveDamaged as error:
+            log.warning("partition_damaged", manifest=manifest, why=error.message)
+
+    @cached_property
+    def _segments(self) -> pa.Array:
+        """The ids of those that are asked for."""
+        batches = self._snapshot.batches(self._parts["asked"].as_string())
+        return pa.concat_arrays([batch.column("id") for batch in batches])
+
+    def _retired(self) -> Iterator[pa.RecordBatch]:
+        """`archived`: its rows could be read, or there were none."""
+        for batch in self._statement("retired"):
+            rows = batch.select(["manifest", "rows"]).to_pylist()
+            found = [row["manifest"] in self._read or not row["rows"] for row in rows]
+            yield batch.append_column("archived", pa.array(found))
+
+    def _statement(self, name: str, **parts: Any) -> Iterator[pa.RecordBatch]:
+        return self._snapshot.batches(filled(name, **self._parts, **parts).as_string())
+
+    def _rows_of(self, name: str, **parts: Any) -> list[dict[str, Any]]:
+        return [row for batch in self._statement(name, **parts) for row in batch.to_pylist()]
+
+    def _begin(self, name: str) -> None:
+        self.rows[name] = 0
+        self.at = name
+
+    def _count(self, rows: int) -> None:
+        self.rows[self.at] += rows
+
+    def _folder(self, name: str) -> Path:
+        folder = self._export.folder / name
+        with writing():
+            folder.mkdir(parents=True)
+        return folder
+
+
+def _without_secrets(endpoints: pa.RecordBatch) -> pa.RecordBatch:
+    """Of each URL its host."""
+    place = endpoints.schema.get_field_index("host")
+    hosts = [urlsplit(url).hostname or "" for url in endpoints.column(place).to_pylist()]
+    return endpoints.set_column(place, "host", pa.array(hosts))

@@ -1,0 +1,171 @@
+-- The tables that jobs read, by name (sparkjobs/tables.py); what is a time there is one here too. `{chosen}`, `{asked}`
+-- and the scope's own values are filled in before a statement is sent, as literals: with parameters beside it the driver
+-- would hold a whole answer in memory.
+
+-- name: hold
+-- Before the snapshot: no partition goes while it lasts, nor what is detached already and still there.
+LOCK TABLE {tables} IN ACCESS SHARE MODE
+
+-- name: now
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+
+-- name: moment
+-- Of one stream, as builders of match indexes ask for it (registrations/sql/catalog.sql).
+{moment}
+
+-- name: walk_indexes
+-- Events are read in the order of their key; sorting a partition would write it to the disk once more.
+SET LOCAL enable_sort = off
+
+-- name: sort_again
+SET LOCAL enable_sort = on
+
+-- name: chosen
+-- The streams that are asked for; `system`, which is of no zone, if it is named.
+SELECT id FROM streams
+ WHERE durability <> 'transient'
+   AND CASE WHEN {streams}::bigint[] IS NULL THEN {zone}::bigint IS NULL OR zone_id = {zone}::bigint
+            ELSE id = ANY ({streams}::bigint[]) AND ({zone}::bigint IS NULL OR zone_id = {zone}::bigint OR zone_id IS NULL) END
+
+-- name: asked
+-- The segments that are asked for: those that may hold an event of the time.
+SELECT id FROM segments
+ WHERE stream_id IN ({chosen})
+   AND ({since}::bigint IS NULL OR sealed_at IS NULL OR sealed_at >= to_timestamp({since}::bigint / 1000000.0))
+   AND ({until}::bigint IS NULL OR opened_at <= to_timestamp({until}::bigint / 1000000.0))
+
+-- name: streams
+SELECT s.id, COALESCE(s.zone_id, 0) AS zone_id, COALESCE(z.name, '') AS zone, s.name, h.sequence AS head,
+       f.sequence AS forwarded, n.needed, s.keyed, s.archive, s.hold, s.on_lag, s.retain_events, s.retain_bytes,
+       s.retain_age_s
+  FROM streams s
+  JOIN heads h ON h.stream_id = s.id
+  LEFT JOIN zones z ON z.id = s.zone_id
+  LEFT JOIN forwarding f ON f.stream_id = s.id
+  LEFT JOIN ({needed}) AS n (stream_id, needed) ON n.stream_id = s.id
+ WHERE s.id IN ({chosen})
+
+-- name: segments
+-- With the manifest's path in the place of its file.
+SELECT s.id, s.uuid::text, s.stream_id, s.group_id, s.first, COALESCE(s.last, h.sequence) AS last,
+       COALESCE(s.bytes, h.bytes) AS bytes, s.last IS NOT NULL AS sealed, s.tier, s.opened_at,
+       s.sealed_at, s.left_at, s.left_why, s.archive IS NOT NULL AS archived,
+       s.id IN ({asked}) AS asked, s.archive AS manifest
+  FROM segments s
+  LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
+ WHERE s.stream_id IN ({chosen})
+ ORDER BY s.stream_id, s.first, s.id
+
+-- name: events
+-- Of some segments of a group, each from its first event to its last, one segment after the other.
+SELECT e.segment_id, e.sequence, e.appended_at, e.mask, e.payload
+  FROM unnest({segments}::bigint[]) AS wanted (id)
+ CROSS JOIN LATERAL (SELECT * FROM events
+                      WHERE group_id = {group} AND segment_id = wanted.id
+                      ORDER BY sequence) AS e
+
+-- name: live
+SELECT s.id AS segment_id, e.events, e.first, e.last, e.bytes,
+       CASE WHEN e.events = s.last - s.first + 1 THEN '{{}}'::bigint[]
+            ELSE ARRAY(SELECT n FROM generate_series(s.first, s.last) AS n
+                        WHERE NOT EXISTS (SELECT FROM events x WHERE x.group_id = s.group_id AND x.segment_id = s.id
+                                             AND x.sequence = n)
+                        ORDER BY n LIMIT {missing_max}) END AS missing
+  FROM segments s
+ CROSS JOIN LATERAL (SELECT count(*) AS events, min(sequence) AS first, max(sequence) AS last,
+                            COALESCE(sum(octet_length(payload)), 0)::bigint AS bytes
+                       FROM events WHERE group_id = s.group_id AND segment_id = s.id) AS e
+ WHERE s.tier = 'live' AND s.archive IS NOT NULL AND s.id IN ({asked})
+
+-- name: producers
+SELECT p.stream_id, COALESCE(c.name, '') AS client, p.incarnation, p.highest
+  FROM producers p LEFT JOIN clients c ON c.id = p.client_id
+ WHERE p.stream_id IN ({chosen})
+
+-- name: versions
+-- Bounds as registrations/sql/catalog.sql has them. A stream without a place in the barrier of the end had no such
+-- registration by then.
+SELECT t.stream_id, v.id, v.registration_id, v.number, r.client_id, c.name AS client, r.zone_id, z.name AS zone,
+       v.endpoint_id, v.language, v.filter::text AS filter,
+       COALESCE(f.sequences[array_position(f.streams, t.stream_id)], 0) AS since,
+       CASE WHEN u.id IS NOT NULL THEN COALESCE(u.sequences[array_position(u.streams, t.stream_id)], 0) END AS until,
+       v.suspended, v.group_id, v.report IS NOT NULL AS report, f.created_at AS began_at_us, u.created_at AS ended_at_us
+  FROM registration_versions v
+ CROSS JOIN LATERAL unnest(v.streams) AS t (stream_id)
+  JOIN registrations r ON r.id = v.registration_id
+  JOIN clients c ON c.id = r.client_id
+  JOIN zones z ON z.id = r.zone_id
+  JOIN barriers f ON f.id = v.from_barrier
+  LEFT JOIN barriers u ON u.id = v.until_barrier
+ WHERE t.stream_id IN ({chosen})
+
+-- name: suspensions
+SELECT g.stream_id, s.group_id, COALESCE(f.sequences[array_position(f.streams, g.stream_id)], 0) AS since,
+       CASE WHEN u.id IS NOT NULL THEN COALESCE(u.sequences[array_position(u.streams, g.stream_id)], 0) END AS until
+  FROM suspensions s
+  JOIN group_streams g ON g.group_id = s.group_id
+  JOIN barriers f ON f.id = s.from_barrier
+  LEFT JOIN barriers u ON u.id = s.until_barrier
+ WHERE g.stream_id IN ({chosen})
+
+-- name: types
+-- Of each type the number of its versions, and the declared ones above it.
+WITH RECURSIVE newest AS (
+    SELECT zone_id, domain, type, max(version) AS versions, min(parent) AS parent
+      FROM event_types GROUP BY zone_id, domain, type
+), above AS (
+    SELECT zone_id, domain, type, versions, ARRAY[type] AS lineage, parent FROM newest
+    UNION ALL
+    SELECT a.zone_id, a.domain, a.type, a.versions, a.lineage || n.type, n.parent
+      FROM above a JOIN newest n ON (n.zone_id, n.domain, n.type) = (a.zone_id, a.domain, a.parent)
+)
+SELECT zone_id, domain, type, versions, lineage FROM above
+ WHERE parent IS NULL AND ({zone}::bigint IS NULL OR zone_id = {zone}::bigint)
+
+-- name: clients
+SELECT c.id, c.zone_id, z.name AS zone, c.name, ARRAY(SELECT jsonb_array_elements_text(c.groups)) AS groups
+  FROM clients c JOIN zones z ON z.id = c.zone_id
+ WHERE {zone}::bigint IS NULL OR c.zone_id = {zone}::bigint
+
+-- name: endpoints
+SELECT e.id, e.zone_id, e.client_id, c.name AS client, e.url AS host, e.ordered, e.enabled,
+       e.deleted_at
+  FROM endpoints e JOIN clients c ON c.id = e.client_id
+ WHERE {zone}::bigint IS NULL OR e.zone_id = {zone}::bigint
+
+-- name: partitions
+-- The tables that hold what is partitioned: also those that were detached and are not dropped yet.
+SELECT c.relname::text AS name
+  FROM pg_class c
+ WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
+   AND c.relname ~ '^(deliveries_g|attempts_|listens_)[0-9]+$'
+ ORDER BY c.relname
+
+-- name: deliveries
+SELECT endpoint_id, segment_id, sequence, run, stream_id, group_id, registrations, state, attempts,
+       created_at, finished_at, gap_first, gap_why
+  FROM {partition} WHERE segment_id IN ({asked})
+
+-- name: attempts
+SELECT at, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms
+  FROM {partition} WHERE segment_id IN ({asked})
+
+-- name: listens
+SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.door, l.name, l.start, l.sequence, l.mask,
+       l.filter, l.registrations, l.wish, l.told_sequence, l.told, l.at AS began_at, l.seen_at, l.ended_at, l.why
+  FROM {partition} l LEFT JOIN clients c ON c.id = l.client_id
+ WHERE l.stream_id IN ({chosen})
+
+-- name: fanouts
+SELECT stream_id, segment_id, sequence, endpoints, total, done FROM fanouts WHERE stream_id IN ({chosen})
+
+-- name: groups
+SELECT g.id, g.id = l.current_group AS current, g.size AS size_bytes, g.live AS live_bytes, g.stored AS stored_bytes
+  FROM ({groups}) AS g (id, attached, pending, size, live, stored, unempty), log_state l
+
+-- name: retired
+SELECT parent, name, substring(name FROM '^deliveries_g([0-9]+)$')::bigint AS group_id,
+       to_char(to_date(substring(name FROM '_([0-9]{{8}})$'), 'YYYYMMDD'), 'YYYY-MM-DD') AS day,
+       rows, retired_at AS at_us, archive AS manifest
+  FROM retired_partitions
+ ORDER BY id

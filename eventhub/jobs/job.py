@@ -1,0 +1,71 @@
+"""Runs of jobs as a task of a worker: a process of its own does each, so that it takes neither
+memory nor turns from what else the worker does. Sql module.
+"""
+
+from eventhub import metrics
+from eventhub.child import Child
+from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog.database import blocking
+from eventhub.jobs import rows
+from eventhub.jobs.rows import Run
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+
+
+class RunJob:
+    """Does what waits, one run after the other, and one at a time in this process. Of one job one
+    run is under way in the whole hub (rows.py).
+    """
+
+    def __init__(self) -> None:
+        self._child = Child()
+
+    def run(self, database_url: str) -> None:
+        """Returns at once if a run is under way here, and soon after `stop`."""
+        with self._child.turn() as ours:
+            if not ours:
+                return
+            try:
+                with blocking(database_url, name="jobs") as connection:
+                    gone = rows.interrupt_lapsed(connection)
+                    waiting = rows.waiting(connection)
+                for lapsed in gone:
+                    _count(lapsed)
+                for run in waiting:
+                    if not self._child.is_stopped:
+                        self._perform(database_url, run)
+            except DatabaseUnavailable as error:
+                log.info("jobs_postponed", reason=error.code)
+
+    def stop(self) -> None:
+        """End the run's process, if there is one; the run is noted as interrupted."""
+        self._child.stop()
+
+    def _perform(self, database_url: str, run: int) -> None:
+        """A process that dies without a word leaves a lease, which runs out."""
+        with self._child.started("eventhub.jobs", str(run)) as process:
+            process.communicate()
+        if process.returncode and not self._child.is_stopped:
+            log.warning("job_died", run=run, status=process.returncode)
+        with blocking(database_url, name="jobs") as connection:
+            found = rows.find(connection, run)
+        if found is not None and found.over:
+            _count(found)
+
+
+def ask_by_timetable(database_url: str, job: str) -> None:
+    """One more run of the whole hub, unless one waits already."""
+    try:
+        with blocking(database_url, name="jobs") as connection:
+            rows.ask_by_timetable(connection, job)
+    except DatabaseUnavailable as error:
+        log.info("job_not_asked", job=job, reason=error.code)
+
+
+def _count(run: Run) -> None:
+    outcome = run.verdict if run.verdict == "problems" else run.state
+    metrics.JOB_RUNS.labels(job=run.job, outcome=outcome).inc()
+    if run.state == "completed" and run.ended_at_us and run.begun_at_us:
+        seconds = (run.ended_at_us - run.begun_at_us) / 1e6
+        metrics.JOB_RUN_S.labels(job=run.job).observe(seconds)

@@ -1,0 +1,71 @@
+"""Carries a retention plan out, one segment after the other, each in a short transaction. Sql
+module.
+
+Much may have changed since the plan was made, so what would keep a segment is looked up again at
+the moment of the act (eventhub/eventlog/retention.py). What is kept is refused with the reason, and
+the rest is done; carried out again, a plan changes nothing more.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Literal, NamedTuple
+
+from eventhub.clock import Clock
+from eventhub.eventlog import retention
+from eventhub.eventlog.archive import ledger
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.retention import Planned, Rooms
+from eventhub.jobs.retention.plan import Act
+
+Done = Literal["done", "refused", "unchanged"]
+_SETTLED = ("gone", "archived")  # what the act would lead to is so already
+
+
+class Outcome(NamedTuple):
+    """What came of one act. `why`: a word, as `kept_by` and `hasten` have them; empty if done."""
+
+    act: Act
+    outcome: Done
+    why: str
+
+
+class Hub(NamedTuple):
+    """What the acts are done to."""
+
+    connection: Connection  # in autocommit mode
+    rooms: Rooms
+    clock: Clock
+    archives: bool  # there is an archive
+
+
+async def carry_out(
+    hub: Hub, acts: Sequence[Act], *, dry_run: bool = False
+) -> AsyncGenerator[Outcome]:
+    """Do what a plan says, in its order. `dry_run`: say what would be done now. Raises what psycopg
+    raises; what was told is done then.
+    """
+    for act in acts:
+        why = await _act(hub, act, dry_run=dry_run)
+        outcome: Done = "unchanged" if why in _SETTLED else "refused" if why else "done"
+        yield Outcome(act, outcome, why)
+        await asyncio.sleep(0)
+
+
+async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
+    """Why it is not done; empty: it is."""
+    planned = Planned(act.segment_id, act.segment)
+    match act.action:
+        case "drop" if dry_run:
+            return await retention.kept_by(hub.connection, hub.rooms, planned)
+        case "drop":
+            now_us = hub.clock.now_us()
+            return await retention.drop_planned(hub.connection, hub.rooms, planned, now_us)
+        case "archive" if not hub.archives:
+            return "no_archive"
+        case "archive":
+            names = (act.segment_id, act.segment)
+            return await ledger.hasten(hub.connection, *names, act=not dry_run)
+        case "compact":
+            there = await retention.is_to_be_cleaned(hub.connection, planned, act.group_id)
+            return "" if there else "gone"
+    return "unknown_action"

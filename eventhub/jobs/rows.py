@@ -1,0 +1,237 @@
+"""Runs of jobs as rows: asked for, begun, heard of, ended. Sql module.
+
+A run is its own lease: of each job one row at most is `running`, its runner prolongs it by the
+database's clock, and what a runner writes asks that the row still is.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.eventlog import append, queries
+from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, drafts_of
+
+SQL = queries.load("runs.sql", Path(__file__).parent / "sql")
+
+Connection = psycopg.Connection[Any]
+State = Literal["waiting", "running", "completed", "failed", "cancelled", "interrupted"]
+COMMAND, TIMETABLE = "command", "timetable"  # who asked, when no operator did
+
+
+class Run(NamedTuple):
+    """One run. Times in microseconds. The order is that of the columns of `runs` in runs.sql."""
+
+    id: int
+    job: str
+    state: State  # `interrupted`: its runner has gone, or was told to end
+    asked_by: str
+    asked_at_us: int
+    begun_at_us: int | None
+    ended_at_us: int | None
+    phase: str  # what it is at, in words
+    rows_done: int  # exported so far, of the phase
+    stages_done: int  # of Spark, as far as it knows them by now
+    stages: int
+    tasks_done: int
+    tasks: int
+    params: dict[str, Any]
+    engine: str
+    verdict: str
+    summary: str
+    figures: dict[str, Any]
+    reason: str  # an error's code, if it did not end well
+    detail: str
+
+    @property
+    def over(self) -> bool:
+        return self.state not in ("waiting", "running")
+
+
+class Heard(NamedTuple):
+    """How far a run is."""
+
+    phase: str
+    rows_done: int = 0
+    stages_done: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks: int = 0
+    engine: str = ""
+
+
+class Ending(NamedTuple):
+    """How a run ends."""
+
+    state: State
+    reason: str = ""
+    detail: str = ""
+    verdict: str = ""
+    summary: str = ""
+    figures: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+class Asked(NamedTuple):
+    """A run that is wanted. `params` are checked (params.py)."""
+
+    job: str
+    params: dict[str, Any]
+    asked_by: str
+
+
+def ask(connection: Connection, asked: Asked) -> int:
+    """A run that waits for a worker; tell of it in the same transaction."""
+    return _id(connection.execute(SQL["ask"], _values(asked)))
+
+
+def ask_running(connection: Connection, asked: Asked) -> int | None:
+    """A run that begins now, told of; None if another one of the job is under way."""
+    try:
+        with connection.transaction():
+            values = {**_values(asked), "lease_s": limits.JOB_LEASE_S}
+            run = _id(connection.execute(SQL["ask_running"], values))
+            told = _append(connection, asked_of(run, asked))
+    except psycopg.errors.UniqueViolation:
+        return None
+    append.notify(connection, told)
+    return run
+
+
+def ask_by_timetable(connection: Connection, job: str) -> int | None:
+    """A run of the whole hub that waits for a worker, told of; None if one waits already."""
+    asked = Asked(job, {}, TIMETABLE)
+    with connection.transaction():
+        if count_waiting(connection, job)[1]:
+            return None
+        run = ask(connection, asked)
+        told = _append(connection, asked_of(run, asked))
+    append.notify(connection, told)
+    return run
+
+
+def asked_of(run: int, asked: Asked) -> tuple[str | None, Announcement]:
+    """The zone that a run is of, None for the whole hub, and what is told of it."""
+    attributes = {"job": asked.job, "run": run}
+    return asked.params.get("zone"), Announcement("job.asked", attributes)
+
+
+def count_waiting(connection: Connection, job: str) -> tuple[int, int]:
+    """Runs that wait: of all jobs, and of this one."""
+    [row] = connection.execute(SQL["count_waiting"], {"job": job}).fetchall()
+    return row[0], row[1]
+
+
+def waiting(connection: Connection) -> list[int]:
+    """The runs that may begin now."""
+    return [id for (id,) in connection.execute(SQL["waiting"]).fetchall()]
+
+
+def begin(connection: Connection, run: int) -> bool:
+    """False if it does not wait any more, or another run of the job is under way."""
+    try:
+        values = {"id": run, "lease_s": limits.JOB_LEASE_S}
+        return connection.execute(SQL["begin"], values).fetchone() is not None
+    except psycopg.errors.UniqueViolation:
+        return False
+
+
+def beat(connection: Connection, run: int, heard: Heard) -> bool | None:
+    """Prolong the lease and say how far it is. True if the run is to be cancelled; None if it is
+    not the caller's any more.
+    """
+    values = {"id": run, "lease_s": limits.JOB_LEASE_S, **heard._asdict()}
+    row = connection.execute(SQL["beat"], values).fetchone()
+    return None if row is None else bool(row[0])
+
+
+def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = False) -> bool:
+    """Note the end of a run that is running, and tell of it in one transaction. False if it is not
+    running any more; `lapsed`: or if its runner is still there.
+    """
+    values = {**ending._asdict(), "id": run.id, "lapsed": lapsed}
+    values["figures"] = json.dumps(ending.figures)
+    attributes = {
+        "job": run.job,
+        "run": run.id,
+        "state": ending.state,
+        "verdict": ending.verdict,
+        "reason": ending.reason,
+    }
+    with connection.transaction():
+        if connection.execute(SQL["end"], values).fetchone() is None:
+            return False
+        zone = run.params.get("zone")
+        told = _append(connection, (zone, Announcement("job.ended", attributes)))
+    append.notify(connection, told)
+    return True
+
+
+def interrupt_lapsed(connection: Connection) -> list[Run]:
+    """Note runs whose runners have gone without a word; those that were noted by this call."""
+    found = [find(connection, id) for (id,) in connection.execute(SQL["lapsed"]).fetchall()]
+    return [run for run in found if run is not None and end(connection, run, GONE, lapsed=True)]
+
+
+GONE = Ending("interrupted", "interrupted", "Its process has gone without a word.")
+
+
+def cancel(connection: Connection, run: int) -> bool:
+    """One that waits is cancelled at once, one that runs soon. False if it is over."""
+    names = ("cancel_waiting", "cancel_running")
+    return any(connection.execute(SQL[name], {"id": run}).fetchone() for name in names)
+
+
+def forget(connection: Connection, job: str) -> None:
+    """Delete the job's oldest runs, beyond those that are kept."""
+    connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_KEPT})
+
+
+def states(connection: Connection, job: str) -> dict[int, State]:
+    """All runs of the job that are kept."""
+    return dict(connection.execute(SQL["known"], {"job": job}).fetchall())
+
+
+def find(connection: Connection, run: int, job: str | None = None) -> Run | None:
+    found = _runs(connection, {"id": run, "job": job})
+    return found[0] if found else None
+
+
+def history(connection: Connection, job: str, before: int | None, count: int) -> list[Run]:
+    """The newest first."""
+    return _runs(connection, {"job": job, "before": before, "count": count})
+
+
+def newest(connection: Connection) -> list[Run]:
+    """Of each job the run that is under way, and the last one that is over."""
+    ids = [id for (id,) in connection.execute(SQL["newest"]).fetchall()]
+    return [run for id in ids for run in _runs(connection, {"id": id})]
+
+
+def _runs(connection: Connection, wanted: dict[str, Any]) -> list[Run]:
+    values = {"id": None, "job": None, "before": None, "count": 1, **wanted}
+    runs = [Run(*row) for row in connection.execute(SQL["runs"], values).fetchall()]
+    return [run._replace(params=_read(run.params), figures=_read(run.figures)) for run in runs]
+
+
+def _read(text: Any) -> dict[str, Any]:
+    """JSON as the database's text: what a driver makes of it depends on who configured it."""
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _values(asked: Asked) -> dict[str, Any]:
+    return {**asked._asdict(), "params": json.dumps(asked.params)}
+
+
+def _id(cursor: psycopg.Cursor[Any]) -> int:
+    [(id,)] = cursor.fetchall()
+    return int(id)
+
+
+def _append(connection: Connection, told: tuple[str | None, Announcement]) -> dict[int, int]:
+    """Last in the transaction; the head to be told of after it."""
+    zone, announcement = told
+    [place] = append.append_in(connection, drafts_of(zone, [announcement]))
+    return {SYSTEM_STREAM_ID: place.sequence}

@@ -1,0 +1,235 @@
+"""Does one run of a job, from its begun row to its noted end: inputs, Spark, result. Sql module.
+
+Whatever ends it: nothing of its work stays, and its result is seen only if the row says that it
+has completed.
+"""
+
+import hashlib
+import math
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub import limits
+from eventhub.clock import Clock
+from eventhub.env import Env
+from eventhub.errors import DatabaseUnavailable, EventHubError
+from eventhub.eventlog.database import blocking
+from eventhub.jobs import rows
+from eventhub.jobs.beat import Beat
+from eventhub.jobs.context import Context
+from eventhub.jobs.driver import Said, drive
+from eventhub.jobs.errors import BadResult
+from eventhub.jobs.folders import ROOT, clear_leftovers, folder_of
+from eventhub.jobs.hooks import hooks_of
+from eventhub.jobs.inputs.export import Export, export_inputs
+from eventhub.jobs.kinds import kind_of
+from eventhub.jobs.launch import Spark, launch
+from eventhub.jobs.rows import Ending, Heard, Run
+from eventhub.jobs.stopping import Stop, Stopped
+from eventhub.logs import get_logger
+from sparkjobs.order import Order, write_order
+from sparkjobs.result import Result, Stored, read_result, write_result
+
+log = get_logger(__name__)
+INTERNAL = "internal"  # the reason of what is no error of the hub's own tree
+_NOTE_INTERVAL_S = 1.0
+
+
+class Hub(NamedTuple):
+    """What a run needs of the hub that it is of."""
+
+    database_url: str
+    data: Path
+    archive_url: str
+    spark: Spark
+
+    @classmethod
+    def of(cls, env: Env) -> "Hub":
+        spark = Spark(env.spark_master, env.spark_memory, env.spark_conf, env.java_home)
+        return cls(env.database_direct_url, Path(env.data).resolve(), env.archive_url, spark)
+
+
+class Watch(NamedTuple):
+    """Who tells a run to end, and who is told how far it is."""
+
+    stop: Stop
+    hear: Callable[[Heard], None]
+    clock: Clock
+
+
+def perform(hub: Hub, run: Run, watch: Watch) -> Run:
+    """Do a run that has begun, and note how it ended: as it is told then. Raises nothing that is
+    the run's own; DatabaseUnavailable if its end cannot be noted.
+    """
+    work = _Work(hub, run, watch)
+    with work.beat.going():
+        ending = work.done()
+        work.folder.clear(result=ending.state != "completed")
+        work.beat.say()
+        if not _noted(hub, run, ending):
+            work.folder.clear(result=True)
+    with blocking(hub.database_url, name="job") as connection:
+        return rows.find(connection, run.id) or run
+
+
+class _Work:
+    """One run's work, step after step."""
+
+    def __init__(self, hub: Hub, run: Run, watch: Watch) -> None:
+        self.folder = folder_of(hub.data, run.job, run.id)
+        self.beat = Beat(hub.database_url, run.id, watch.stop, watch.clock)
+        self._hub = hub
+        self._run = run
+        self._watch = watch
+        self._engine = ""
+
+    def done(self) -> Ending:
+        """Do it all, and say how it ended."""
+        run = self._run
+        try:
+            result = self._result()
+            return Ending(
+                "completed",
+                verdict=result.verdict,
+                summary=result.summary,
+                figures={name: _finite(figure) for name, figure in result.figures.items()},
+            )
+        except Stopped:
+            return self._watch.stop.why or Ending("interrupted")
+        except EventHubError as error:
+            log.warning("job_failed", job=run.job, run=run.id, reason=error.code)
+            return Ending("failed", error.code, error.message[: limits.JOB_DETAIL_CHARS_MAX])
+        except OSError as error:
+            log.exception("job_failed", job=run.job, run=run.id)
+            words = os.strerror(error.errno) if error.errno else EventHubError().message
+            return Ending("failed", INTERNAL, words)
+        except Exception:
+            log.exception("job_failed", job=run.job, run=run.id)
+            return Ending("failed", INTERNAL, EventHubError().message)
+
+    def _result(self) -> Result:
+        self._clear_before()
+        hooks, context = hooks_of(self._run.job), self._context()
+        self._engine = "local builder"
+        result = hooks.local(context)
+        if result is not None:
+            stored = write_result(self.folder.unfinished, result)
+        else:
+            self._engine = f"spark {self._hub.spark.master}"
+            self._run_driver(self._export())
+            self._told("checking the result")
+            stored = _checked(self.folder.unfinished)
+            self._told("publishing the result")
+            changed = hooks.publish(context, stored)
+            if changed is not None:
+                stored = write_result(self.folder.unfinished, changed)
+        self._watch.stop.check()
+        self.folder.publish()
+        return stored.result
+
+    def _clear_before(self) -> None:
+        """What earlier runs left that did not come to their end; the lease is ours."""
+        job = self._run.job
+        with blocking(self._hub.database_url, name="job") as connection:
+            rows.forget(connection, job)
+            states = rows.states(connection, job)
+        completed = [id for id, state in states.items() if state == "completed"]
+        clear_leftovers(self._hub.data, job, states, completed)
+        self.folder.make()
+
+    def _context(self) -> Context:
+        hub, folder = self._hub, self.folder
+        return Context(
+            self._run.id,
+            self._run.params,
+            hub.data,
+            hub.database_url,
+            hub.archive_url,
+            folder.unfinished,
+            folder.inputs,
+            folder.work,
+            self._told,
+        )
+
+    def _export(self) -> Order:
+        """Write the inputs, and the order that names them."""
+        run, hub, folder, kind = self._run, self._hub, self.folder, kind_of(self._run.job)
+        params = run.params
+        streams = params.get("stream_ids")
+        snapshot = export_inputs(
+            Export(
+                hub.database_url,
+                hub.archive_url,
+                folder.inputs,
+                kind.tables,
+                zone_id=params.get("zone_id"),
+                stream_ids=None if streams is None else tuple(streams),
+                since_us=params.get("since_us"),
+                until_us=params.get("until_us"),
+                events=kind.events,
+            ),
+            lambda table, count: self._told(f"exporting {table}", count),
+        )
+        places = (str(folder.inputs), str(folder.work), str(folder.unfinished))
+        order = Order(run.job, run.id, params, *places, hub.archive_url, snapshot.now_us)
+        write_order(folder.root, order)
+        return order
+
+    def _run_driver(self, order: Order) -> None:
+        self._told("starting Spark")
+        java = self._hub.data / ROOT / "java"
+        name = f"eventhub {order.job} {order.run}"
+        started = launch(self._hub.spark, self.folder, name, java)
+        drive(started, self.folder.log, self._watch.stop, self._heard_of)
+
+    def _heard_of(self, said: Said) -> None:
+        self._say(Heard(said.phase, **said.counts, engine=self._engine))
+
+    def _told(self, phase: str, rows_done: int = 0) -> None:
+        """Raises Stopped."""
+        self._watch.stop.check()
+        counts = {} if rows_done else self.beat.counts()
+        self._say(Heard(phase, rows_done, engine=self._engine, **counts))
+
+    def _say(self, heard: Heard) -> None:
+        self.beat.heard = heard
+        self._watch.hear(heard)
+
+
+def _finite(figure: float | int | str | None) -> float | int | str | None:
+    """None for what JSON has no number for."""
+    return None if isinstance(figure, float) and not math.isfinite(figure) else figure
+
+
+def _checked(folder: Path) -> Stored:
+    """The result, if it and its files are what it says. Raises BadResult."""
+    try:
+        stored = read_result(folder)
+        for file in stored.files:
+            with (folder / file.name).open("rb") as content:
+                if hashlib.file_digest(content, "sha256").hexdigest() != file.sha256:
+                    raise BadResult(f"{file.name} is not what the job has written.")
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BadResult() from error
+    return stored
+
+
+def _noted(hub: Hub, run: Run, ending: Ending) -> bool:
+    """Note the end, as long as the lease may be ours. False if the run was taken for gone."""
+    pause = threading.Event()
+    tries = int(limits.JOB_LEASE_S / _NOTE_INTERVAL_S)
+    for attempt in range(1, tries + 1):
+        try:
+            with blocking(hub.database_url, name="job") as connection:
+                if rows.end(connection, run, ending):
+                    return True
+                found = rows.find(connection, run.id)  # it may have been noted after all
+                return found is not None and found.state == ending.state
+        except DatabaseUnavailable:
+            if attempt == tries:
+                raise
+            pause.wait(_NOTE_INTERVAL_S)
+    return False

@@ -1,0 +1,113 @@
+"""Reads of jobs and their runs; for operators."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from eventhub import limits
+from eventhub.access.actor import Actor
+from eventhub.access.system import raw_connection
+from eventhub.clock import Clock
+from eventhub.errors import NotFound
+from eventhub.event.json_codec import time_text
+from eventhub.jobs import rows
+from eventhub.jobs.errors import NoJava, UnknownRun
+from eventhub.jobs.folders import Folder, folder_of
+from eventhub.jobs.java import find_java
+from eventhub.jobs.kinds import KINDS, kind_of
+from eventhub.jobs.rows import Run
+from eventhub.jobs.serializers import run_json
+from sparkjobs.result import File, read_result
+
+
+class Shown(NamedTuple):
+    """A run with what it left."""
+
+    run: Run
+    details: dict[str, Any]
+    files: tuple[File, ...]
+
+
+def list_jobs(*, actor: Actor, clock: Clock) -> dict[str, Any]:
+    """All jobs and how Spark stands, as JSON."""
+    actor.require_operator()
+    newest = rows.newest(raw_connection())
+    running = {run.job: run for run in newest if not run.over}
+    last = {run.job: run for run in newest if run.over}
+    return {
+        "jobs": [
+            {
+                "name": kind.name,
+                "about": kind.about,
+                "timetable": kind.timetable and kind.timetable.text(),
+                "next_at": kind.timetable and time_text(kind.timetable.next_us(clock.now_us())),
+                "running": run_json(running[kind.name]) if kind.name in running else None,
+                "last": run_json(last[kind.name]) if kind.name in last else None,
+            }
+            for kind in KINDS.values()
+        ],
+        "spark": _spark(),
+    }
+
+
+def list_runs(*, actor: Actor, job: str, before: int | None, count: int) -> list[Run]:
+    """The newest first. Raises UnknownJob."""
+    actor.require_operator()
+    return rows.history(raw_connection(), kind_of(job).name, before, count)
+
+
+def find_run(*, actor: Actor, job: str, run: int) -> Run:
+    """Raises UnknownJob, UnknownRun."""
+    actor.require_operator()
+    found = rows.find(raw_connection(), run, kind_of(job).name)
+    if found is None:
+        raise UnknownRun(field="run")
+    return found
+
+
+def show_run(*, actor: Actor, job: str, run: int) -> Shown:
+    """Nothing is left of a run that did not complete, or whose folder is on another machine."""
+    found = find_run(actor=actor, job=job, run=run)
+    if found.state != "completed":
+        return Shown(found, {}, ())
+    try:
+        stored = read_result(_folder(found).result)
+    except (OSError, ValueError, TypeError, KeyError):
+        return Shown(found, {}, ())
+    return Shown(found, dict(stored.result.details), stored.files)
+
+
+def find_file(*, actor: Actor, job: str, run: int, name: str) -> tuple[Path, File]:
+    """One of the files that the run's result names. Raises NotFound for any other."""
+    shown = show_run(actor=actor, job=job, run=run)
+    for file in shown.files:
+        path = _folder(shown.run).result / file.name
+        if file.name == name and path.is_file():
+            return path, file
+    raise NotFound("The run's result has no such file.", field="path")
+
+
+def read_log(*, actor: Actor, job: str, run: int) -> bytes:
+    """The end of the run's log; empty if there is none."""
+    found = find_run(actor=actor, job=job, run=run)
+    try:
+        with _folder(found).log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - limits.JOB_LOG_SHOWN_BYTES))
+            return file.read(limits.JOB_LOG_SHOWN_BYTES)
+    except FileNotFoundError:
+        return b""
+
+
+def _folder(run: Run) -> Folder:
+    return folder_of(Path(settings.ENV.data), run.job, run.id)
+
+
+def _spark() -> dict[str, Any]:
+    env = settings.ENV
+    try:
+        java = find_java(env.java_home)
+    except NoJava as error:
+        return {"master": env.spark_master, "java": None, "problem": error.message}
+    return {"master": env.spark_master, "java": java.version, "problem": ""}

@@ -1,0 +1,121 @@
+"""The shapes of bodies and answers about jobs."""
+
+from typing import Any, get_args
+
+from rest_framework import serializers
+
+from eventhub.access.fields import ObjectField, StrictSerializer
+from eventhub.event.json_codec import time_text
+from eventhub.jobs.params import shown
+from eventhub.jobs.rows import Run, State
+
+
+class RunSerializer(serializers.Serializer):
+    """A run of a job: asked for, under way, or over."""
+
+    id = serializers.IntegerField()
+    job = serializers.CharField()
+    state = serializers.ChoiceField(
+        choices=get_args(State),
+        help_text="`waiting` for a worker; `interrupted`: its process has gone or was told to end.",
+    )
+    asked_by = serializers.CharField(
+        help_text="`timetable`, `command`, or the name of an operator."
+    )
+    asked_at = serializers.DateTimeField()
+    begun_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    phase = serializers.CharField(help_text="What it is at; empty if it is not under way.")
+    rows_done = serializers.IntegerField(help_text="While inputs are written: of this table.")
+    stages_done = serializers.IntegerField(help_text="Of Spark, as far as it knows them by now.")
+    stages = serializers.IntegerField()
+    tasks_done = serializers.IntegerField()
+    tasks = serializers.IntegerField()
+    params = ObjectField(help_text="As they were asked for.")
+    engine = serializers.CharField(help_text="What did it: `spark local[2]`, `local builder`.")
+    verdict = serializers.ChoiceField(
+        choices=["", "ok", "problems"], help_text="Of a job that judges, once it has completed."
+    )
+    summary = serializers.CharField(help_text="What came of it, in a sentence.")
+    figures = ObjectField(help_text="Numbers and texts by name.")
+    reason = serializers.CharField(help_text="Why it did not end well: an error's code.")
+    detail = serializers.CharField(help_text="The same in words.")
+
+
+class RunsSerializer(serializers.Serializer):
+    """The newest first."""
+
+    runs = RunSerializer(many=True)
+    next = serializers.IntegerField(
+        allow_null=True, help_text="Pass as `before` for older ones; null at the end."
+    )
+
+
+class FileSerializer(serializers.Serializer):
+    name = serializers.CharField(help_text="Its path below `files/`.")
+    bytes = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    about = serializers.CharField(help_text="What is in it.")
+
+
+class RunShownSerializer(RunSerializer):
+    """With what it left, if it has completed."""
+
+    details = ObjectField(help_text="What the job found, for screens; see docs/jobs.md.")
+    files = FileSerializer(many=True)
+
+
+class JobSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    about = serializers.CharField(help_text="What it is for.")
+    timetable = serializers.CharField(
+        allow_null=True, help_text="When it is asked for by itself; null: never."
+    )
+    next_at = serializers.DateTimeField(allow_null=True)
+    running = RunSerializer(allow_null=True, help_text="The run that is under way.")
+    last = RunSerializer(allow_null=True, help_text="The last run that is over.")
+
+
+class SparkSerializer(serializers.Serializer):
+    """As the process that answers finds it; workers may have another environment."""
+
+    master = serializers.CharField()
+    java = serializers.CharField(allow_null=True, help_text="Its version.")
+    problem = serializers.CharField(help_text="Why jobs cannot run, in words; empty: they can.")
+
+
+class JobsSerializer(serializers.Serializer):
+    jobs = JobSerializer(many=True)
+    spark = SparkSerializer()
+
+
+class ParamsField(ObjectField):
+    """An object; params.py checks what is in it, by job."""
+
+    default_error_messages = {"invalid": "This is an object."}  # noqa: RUF012 (DRF's own form)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        return dict(data)
+
+
+class AskSerializer(StrictSerializer):
+    params = ParamsField(
+        required=False,
+        default=dict,
+        help_text="audit: `zone`, `streams`, `since`, `until`; backtest: `zone`, `stream`,"
+        " `language`, `filter`, `since`, `until`, `shown_max`; match_index: `zone`, `stream`,"
+        " `engine`; retention: `zone`, `policies`. See docs/jobs.md.",
+    )
+
+
+class NothingSerializer(StrictSerializer):
+    """Nothing is to be said."""
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    fields = run._asdict()
+    times = {name: fields.pop(f"{name}_us") for name in ("asked_at", "begun_at", "ended_at")}
+    told = {name: None if at is None else time_text(at) for name, at in times.items()}
+    return {**fields, **told, "params": shown(run.params)}

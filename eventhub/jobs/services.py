@@ -1,0 +1,38 @@
+"""Asks for runs of jobs and cancels them; for operators. A worker does them (job.py)."""
+
+from typing import Any
+
+from django.db import transaction
+
+from eventhub import limits
+from eventhub.access.actor import Actor
+from eventhub.access.system import announce_all, raw_connection
+from eventhub.jobs import rows
+from eventhub.jobs.errors import RunOver, TooManyRuns
+from eventhub.jobs.params import checked
+from eventhub.jobs.rows import Asked, Run
+from eventhub.jobs.selectors import find_run
+
+
+def ask_run(*, actor: Actor, job: str, params: dict[str, Any], asked_by: str) -> Run:
+    """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, and what the
+    parameters are refused with.
+    """
+    actor.require_operator()
+    asked = Asked(job, checked(job, params), asked_by)
+    connection = raw_connection()
+    with transaction.atomic():
+        if rows.count_waiting(connection, job)[0] >= limits.JOB_RUNS_WAITING_MAX:
+            raise TooManyRuns(limit=limits.JOB_RUNS_WAITING_MAX)
+        run = rows.ask(connection, asked)
+        zone, announcement = rows.asked_of(run, asked)
+        announce_all(zone=zone, announcements=[announcement])
+    return find_run(actor=actor, job=job, run=run)
+
+
+def cancel_run(*, actor: Actor, job: str, run: int) -> Run:
+    """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver."""
+    found = find_run(actor=actor, job=job, run=run)
+    if not rows.cancel(raw_connection(), found.id):
+        raise RunOver(run=found.id)
+    return find_run(actor=actor, job=job, run=run)

@@ -1,0 +1,116 @@
+"""`manage.py retention plan|show|apply`: what may leave the database, by hand."""
+
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub.access.system import raw_connection
+from eventhub.env import read_env
+from eventhub.errors import EventHubError
+from eventhub.jobs.errors import UnknownRun
+from eventhub.jobs.kinds import RETENTION
+from eventhub.jobs.retention import services
+from eventhub.jobs.retention.acting import Outcome
+from eventhub.jobs.retention.plan import Act
+from eventhub.jobs.retention.services import Course
+from eventhub.jobs.rows import COMMAND, Run, find
+from eventhub.up.beside import NoDatabaseUrl, require_database
+
+_EXAMPLES = """examples:
+  manage.py retention plan                                     the whole hub, by its policies
+  manage.py retention plan --zone acme
+  manage.py retention plan --zone acme --params '{"policies": {"orders": {"retain_age_s": 86400}}}'
+  manage.py retention show 17                                  what the plan of run 17 wants done
+  manage.py retention apply 17 --dry-run                       what would be done and refused now
+  manage.py retention apply 17
+
+A plan changes nothing. When it is carried out, each segment is looked at anew: what a hold, a
+durable cursor or the archive keeps by then is refused, with the reason, and the rest is done.
+"""
+_WHY = {
+    "hold": "the stream is under a hold",
+    "needed": "a durable cursor has not passed it",
+    "not_archived": "it is to be archived first",
+    "open": "it is still written to",
+    "no_archive": "this hub has no archive",
+    "archive_policy": "its stream is not archived by its policy",
+    "gone": "it has left already, or moved on",
+    "archived": "it is archived already",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Plans what the policies of streams let go, and carries a plan out. See docs/retention.md."
+    )
+    requires_system_checks = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
+        shape = {"formatter_class": RawDescriptionHelpFormatter, "epilog": _EXAMPLES}
+        return super().create_parser(prog_name, subcommand, **{**shape, **options})
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        plan = actions.add_parser("plan", help="plan here and now, as `manage.py sparkjob` does")
+        plan.add_argument("--zone", metavar="NAME", help="only the streams of this zone")
+        plan.add_argument("--params", metavar="JSON", help="the job's parameters (docs/jobs.md)")
+        show = actions.add_parser("show", help="what a plan wants done, segment by segment")
+        apply = actions.add_parser("apply", help="carry a plan out")
+        for action in (show, apply):
+            action.add_argument("run", metavar="RUN", type=int, help="the run that made the plan")
+        apply.add_argument(
+            "--dry-run", action="store_true", help="say what would be done now, and do nothing"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        acts = {"plan": self._plan, "show": self._show, "apply": self._apply}
+        try:
+            require_database()
+            acts[options["action"]](options)
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
+        except EventHubError as error:
+            raise CommandError(error.message) from error
+
+    def _plan(self, options: dict[str, Any]) -> None:
+        zone, params = options["zone"], options["params"]
+        given = [f"--param=zone={zone}"] if zone else []
+        given += [f"--params={params}"] if params else []
+        call_command("sparkjob", "retention", *given)
+
+    def _show(self, options: dict[str, Any]) -> None:
+        run = _run(options)
+        for act in services.plan_of(read_env(), run):
+            self._say(f"{act.action:<8} {_where(act)}: {act.reason}")
+        self._say(run.summary)
+
+    def _apply(self, options: dict[str, Any]) -> None:
+        course = Course(options["dry_run"], told=self._tell)
+        applied = services.apply(env=read_env(), run=_run(options), by=COMMAND, course=course)
+        counts = {name: applied.count(name) for name in ("done", "refused", "unchanged")}
+        text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        self._say(text + (" (nothing was done: --dry-run)" if course.dry_run else ""))
+
+    def _tell(self, outcome: Outcome) -> None:
+        why = f": {_WHY.get(outcome.why, outcome.why)}" if outcome.why else ""
+        act = outcome.act
+        self._say(f"{act.action:<8} {outcome.outcome:<9} {_where(act)}{why}")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _run(options: dict[str, Any]) -> Run:
+    """Raises UnknownRun."""
+    found = find(raw_connection(), options["run"], RETENTION.name)
+    if found is None:
+        raise UnknownRun()
+    return found
+
+
+def _where(act: Act) -> str:
+    stream = f"{act.zone}/{act.stream}" if act.zone else act.stream
+    return f"{stream} {act.first}-{act.last} {act.segment} {act.bytes:,} bytes"

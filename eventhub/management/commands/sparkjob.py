@@ -1,0 +1,202 @@
+"""`manage.py sparkjob NAME`: a run of a job, here and now; and what runs there were."""
+
+import json
+import os
+import signal
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub import limits
+from eventhub.clock import SystemClock
+from eventhub.env import Env, read_env
+from eventhub.errors import EventHubError
+from eventhub.event.json_codec import time_text
+from eventhub.eventlog.database import blocking
+from eventhub.jobs import rows
+from eventhub.jobs.errors import RunUnderWay
+from eventhub.jobs.folders import folder_of
+from eventhub.jobs.kinds import KINDS, kind_of
+from eventhub.jobs.params import checked
+from eventhub.jobs.rows import COMMAND, Asked, Heard, Run
+from eventhub.jobs.run import Hub, perform
+from eventhub.jobs.run import Watch as Watching
+from eventhub.jobs.stopping import CANCELLED, Stop
+from eventhub.up.beside import NoDatabaseUrl, require_database
+from registrations.building.progress import Watch
+from registrations.building.turn import step_back
+from registrations.match.base.builder import Progress
+
+PROBLEMS = 3  # the status when an audit found some
+_EXAMPLES = """examples:
+  manage.py sparkjob --list
+  manage.py sparkjob audit
+  manage.py sparkjob audit --param zone=acme --param since=2026-11-01T00:00:00Z
+  manage.py sparkjob backtest --param zone=default --param stream=orders \\
+      --param language=predicate --param 'filter=(> total 100)'
+  manage.py sparkjob retention --params '{"zone": "default"}'
+  manage.py sparkjob history audit
+
+statuses: 0 done, 1 it failed or was cancelled, 3 an audit found problems
+"""
+_HISTORY = "history"
+
+
+class Command(BaseCommand):
+    help = (
+        "Spark jobs: audit, backtest, match_index, retention. A run is done here and now, while"
+        " the hub goes on. See docs/jobs.md."
+    )
+    requires_system_checks = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
+        shape = {"formatter_class": RawDescriptionHelpFormatter, "epilog": _EXAMPLES}
+        return super().create_parser(prog_name, subcommand, **{**shape, **options})
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "name", nargs="?", choices=[*KINDS, _HISTORY], metavar="NAME", help=", ".join(KINDS)
+        )
+        parser.add_argument(
+            "of", nargs="?", choices=list(KINDS), metavar="OF", help="after `history`: of which job"
+        )
+        parser.add_argument(
+            "--param",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="of the job; JSON, or else a text",
+        )
+        parser.add_argument("--params", metavar="JSON", help="all of them as one object")
+        parser.add_argument("--list", action="store_true", help="the jobs there are")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        step_back()
+        super().run_from_argv(argv)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        name, of = options["name"], options["of"]
+        if options["list"]:
+            self._list()
+            return
+        if name is None or (name == _HISTORY) != (of is not None):
+            raise CommandError(f"Name a job, or `history` and a job: {', '.join(KINDS)}.")
+        env = read_env()
+        try:
+            require_database()
+            if of is not None:
+                self._history(env, of)
+                return
+            given = _given(options["param"], options["params"])
+            ended = self._perform(_owned(env), Asked(name, checked(name, given), COMMAND))
+        except NoDatabaseUrl as error:
+            raise CommandError(str(error)) from error
+        except EventHubError as error:
+            where = f"{error.field}: " if error.field else ""
+            raise CommandError(f"{where}{error.message}") from error
+        self._say_ended(env, ended)
+
+    def _list(self) -> None:
+        for kind in KINDS.values():
+            self._say(kind.name)
+            self._say(f"  {kind.about}")
+            self._say(f"  {kind.timetable.text() if kind.timetable else 'when it is asked for'}")
+
+    def _history(self, env: Env, job: str) -> None:
+        with blocking(env.database_direct_url, name="jobs") as connection:
+            found = rows.history(connection, kind_of(job).name, None, limits.JOB_RUNS_KEPT)
+        for run in found:
+            took = _took(run)
+            words = " ".join(filter(None, (run.state, run.verdict, took, f"by {run.asked_by}")))
+            said = run.summary or run.detail
+            self._say(f"{run.id}  {time_text(run.asked_at_us)[:19]}Z  {words}  {said}".rstrip())
+        if not found:
+            self._say(f"There was no run of {job}.")
+
+    def _perform(self, env: Env, asked: Asked) -> Run:
+        hub, stop, clock = Hub.of(env), Stop(), SystemClock()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.ask(CANCELLED))
+        with blocking(hub.database_url, name="jobs") as connection:
+            rows.interrupt_lapsed(connection)
+            begun = rows.ask_running(connection, asked)
+            run = None if begun is None else rows.find(connection, begun)
+        if run is None:
+            raise RunUnderWay()
+        with Watch(asked.job, 0, clock, self._write, self.stdout.isatty()) as watch:
+
+            def hear(heard: Heard) -> None:
+                watch.hear(_progress(heard))
+
+            return perform(hub, run, Watching(stop, hear, clock))
+
+    def _say_ended(self, env: Env, run: Run) -> None:
+        folder = folder_of(Path(env.data), run.job, run.id)
+        if run.state != "completed":
+            raise CommandError(f"{run.detail} ({run.state}: {run.reason}; its log: {folder.log})")
+        for name, figure in run.figures.items():
+            self._say(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
+        self._say(f"{run.summary} ({_took(run)}, {run.engine})")
+        self._say(f"{folder.result}")
+        if run.verdict == "problems":
+            raise CommandError("The audit found problems.", returncode=PROBLEMS)
+
+    def _say(self, line: str) -> None:
+        self._write(f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+        self.stdout.flush()
+
+
+def _given(pairs: list[str], whole: str | None) -> dict[str, Any]:
+    """The parameters as they were typed. Raises CommandError."""
+    try:
+        found = json.loads(whole) if whole else {}
+    except ValueError as error:
+        raise CommandError(f"--params is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise CommandError('--params is an object: {"zone": "default"}.')
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise CommandError(f"--param is NAME=VALUE, and there is no `=` in {pair}.")
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = text
+    return found
+
+
+def _owned(env: Env) -> Env:
+    """What root leaves in the folder of another user, the hub could not replace."""
+    data = Path(env.data)
+    if not data.is_dir():
+        raise CommandError(
+            f"There is no data folder {data}: copy the line `export EVENTHUB_DATA=…` from the"
+            " banner of the running hub (manage.py up)."
+        )
+    owner = data.stat().st_uid
+    if os.geteuid() != owner:
+        raise CommandError(
+            f"The data folder {data} belongs to the user with the number {owner}: run this as that"
+            " user, or let a worker do it: the console has a button, the API"
+            " POST /v1/jobs/{job}/runs."
+        )
+    return env
+
+
+def _progress(heard: Heard) -> Progress:
+    """Rows while inputs are written, then Spark's tasks."""
+    if heard.stages:
+        stage = f"{heard.phase}, stage {heard.stages_done} of {heard.stages}, tasks"
+        return Progress(stage, heard.tasks_done)
+    return Progress(heard.phase, heard.rows_done)
+
+
+def _took(run: Run) -> str:
+    if run.begun_at_us is None or run.ended_at_us is None:
+        return ""
+    return f"{(run.ended_at_us - run.begun_at_us) / 1e6:,.1f} s"

@@ -1,0 +1,98 @@
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
+import { IconPlayerPlay } from "@tabler/icons-react";
+import { Link, useNavigate } from "react-router";
+
+import { pathIn } from "../api/zone";
+import { Card } from "../parts/Card";
+import { Facts } from "../parts/Facts";
+import { Moment } from "../parts/Moment";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { CancelRun } from "./CancelRun";
+import { isGoing, useStart } from "./jobs";
+import { RunProgress } from "./RunProgress";
+import { RunState } from "./RunState";
+import type { Job, JobName, Run } from "./types";
+import { TITLES, titleOf } from "./words";
+
+// what their form is for; the others run without one, as by the timetable
+const FORMS: Record<JobName, string> = {
+  audit: "Choose what is audited",
+  backtest: "Write a filter",
+  match_index: "Choose a stream",
+  retention: "Try another policy",
+};
+const NEED_FORMS: readonly JobName[] = ["backtest", "match_index"];
+
+/** What a job is for, when it runs, how its last run ended, and how far the one is that is going. */
+export function JobCard({ zone, name, job }: { zone: string; name: JobName; job: Job }) {
+  const { about, timetable, next_at: next, running, last } = job;
+  const start = useStart(name);
+  const navigate = useNavigate();
+  const own = pathIn(zone, `jobs/${name}`);
+  return (
+    <Card title={TITLES[name]} aside={<Anchor component={Link} to={own} size="sm">{FORMS[name]}</Anchor>}>
+      <Stack gap="sm" p="md" pt={0}>
+        <Text size="sm" c="dimmed">
+          {about}
+        </Text>
+        <Facts
+          facts={[
+            ["Runs", timetable ?? "when it is asked for"],
+            ...(next === null ? [] : [["Next", <Moment key="next" at={next} />] as const]),
+            ["Last run", last === null ? "none yet" : <Last key="last" zone={zone} run={last} />],
+          ]}
+        />
+        {isGoing(running) && (
+          <>
+            <Anchor component={Link} to={runAt(zone, running)} size="sm">
+              {titleOf(running)} is {running.state}
+            </Anchor>
+            <RunProgress run={running} />
+          </>
+        )}
+        {start.isError && <ProblemAlert error={start.error} />}
+        <Group gap="xs">
+          {NEED_FORMS.includes(name) ? (
+            <Button component={Link} to={own} leftSection={<IconPlayerPlay size={16} />} variant="default" aria-label={`Run …: ${TITLES[name]}`}>
+              Run …
+            </Button>
+          ) : (
+            <Button
+              leftSection={<IconPlayerPlay size={16} />}
+              variant="default"
+              aria-label={`Run now: ${TITLES[name]}`}
+              loading={start.isPending}
+              disabled={isGoing(running)}
+              onClick={() => start.mutate({}, { onSuccess: (run) => void navigate(runAt(zone, run)) })}
+            >
+              Run now
+            </Button>
+          )}
+          {isGoing(running) && <CancelRun run={running} />}
+        </Group>
+      </Stack>
+    </Card>
+  );
+}
+
+function Last({ zone, run }: { zone: string; run: Run }) {
+  const at = run.ended_at ?? run.asked_at;
+  return (
+    <Stack gap={2}>
+      <Group gap={8}>
+        <RunState run={run} />
+        <Anchor component={Link} to={runAt(zone, run)} size="sm">
+          {titleOf(run)}
+        </Anchor>
+        <Text span size="sm" c="dimmed">
+          <Moment at={at} />
+        </Text>
+      </Group>
+      {(run.summary || run.detail) !== "" && <Text size="sm">{run.summary || run.detail}</Text>}
+    </Stack>
+  );
+}
+
+function runAt(zone: string, { job, id }: Run): string {
+  return pathIn(zone, `jobs/${job}/${id}`);
+}

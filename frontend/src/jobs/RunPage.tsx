@@ -1,0 +1,136 @@
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { IconAlertCircle, IconFileText } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
+import { useParams } from "react-router";
+
+import { numberIn } from "../api/address";
+import { pathIn, useZone } from "../api/zone";
+import { Missing } from "../app/Missing";
+import { Card } from "../parts/Card";
+import { Loading } from "../parts/Loading";
+import { Moment } from "../parts/Moment";
+import { PageHeader } from "../parts/PageHeader";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { capital } from "../parts/text";
+import { CancelRun } from "./CancelRun";
+import { fileAt, isGoing, oneRun } from "./jobs";
+import { RunAbout } from "./RunAbout";
+import { RunFiles } from "./RunFiles";
+import { RunLog } from "./RunLog";
+import { RunProgress } from "./RunProgress";
+import { RunState } from "./RunState";
+import { JOBS, type JobName, type OneRun, type ResultProps } from "./types";
+import { taken, TITLES } from "./words";
+
+// each with the charts that it needs, when there is such a run to be shown
+const RESULTS = {
+  audit: lazy(async () => ({ default: (await import("../audit/AuditResult")).AuditResult })),
+  backtest: lazy(async () => ({ default: (await import("../backtest/BacktestResult")).BacktestResult })),
+  match_index: lazy(async () => ({ default: (await import("./PlainResult")).PlainResult })),
+  retention: lazy(async () => ({ default: (await import("../retention/PlanResult")).PlanResult })),
+};
+
+const REPORT = "report.html";
+
+/** One run of a job: how far it is, or what it found. */
+export function RunPage() {
+  const zone = useZone();
+  const { job: asked = "", run: number = "" } = useParams();
+  const job = JOBS.find((one) => one === asked);
+  const id = numberIn(number);
+  return job === undefined || id === undefined ? <Missing /> : <Found key={`${job} ${id}`} zone={zone} job={job} id={id} />;
+}
+
+function Found({ zone, job, id }: { zone: string; job: JobName; id: number }) {
+  const { data, error, isError, refetch } = useQuery(oneRun(job, id));
+  return (
+    <>
+      <PageHeader
+        title={`${TITLES[job]} ${id}`}
+        back={{ to: pathIn(zone, `jobs/${job}`), label: TITLES[job] }}
+        about={data === undefined ? "…" : <Told run={data} />}
+        badges={data !== undefined && <RunState run={data} />}
+      >
+        {data !== undefined && <Actions run={data} />}
+      </PageHeader>
+      <Stack gap="md">
+        {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {data === undefined && !isError && <Loading h={420} />}
+        {data !== undefined && <Shown zone={zone} job={job} run={data} />}
+      </Stack>
+    </>
+  );
+}
+
+function Shown({ zone, job, run }: ResultProps & { job: JobName }) {
+  const Result = RESULTS[job];
+  return (
+    <>
+      {isGoing(run) && (
+        <Card title="Progress">
+          <div style={{ padding: "0 16px 16px" }}>
+            <RunProgress run={run} />
+          </div>
+        </Card>
+      )}
+      <Without run={run} />
+      {run.state === "completed" && (run.files.length > 0 || Object.keys(run.details).length > 0) && (
+        <Suspense fallback={<Loading h={420} />}>
+          <Result zone={zone} run={run} />
+        </Suspense>
+      )}
+      <RunAbout run={run} />
+      {run.files.length > 0 && <RunFiles run={run} />}
+      <RunLog key={run.state} run={run} />
+    </>
+  );
+}
+
+/** Of a run that is over without a result to be shown: why. */
+function Without({ run: { state, reason, detail, summary, details, files } }: { run: OneRun }) {
+  if (state === "completed" && files.length === 0 && Object.keys(details).length === 0) {
+    return <Text size="sm">{summary} What it found is not on the machine that answers, or not kept any more.</Text>;
+  }
+  if (state === "cancelled") return <Text size="sm">It was cancelled. Nothing of it is kept but its log.</Text>;
+  if (state !== "failed" && state !== "interrupted") return null;
+  const failed = state === "failed";
+  return (
+    <Alert color={failed ? "red" : "yellow"} variant="light" icon={<IconAlertCircle />} role="alert" title={failed ? "The run failed" : "The run was interrupted"}>
+      <Text size="sm">
+        {detail} {!failed && "Nothing of it is shown; run it again."}
+      </Text>
+      {reason !== "" && (
+        <Text size="xs" c="dimmed" className="mono">
+          {reason}
+        </Text>
+      )}
+    </Alert>
+  );
+}
+
+function Told({ run }: { run: OneRun }) {
+  const { asked_by: by, asked_at: at, engine } = run;
+  const time = taken(run);
+  const whose = by === "timetable" ? "By the timetable" : by === "command" ? "By a command" : `By ${by}`;
+  return (
+    <>
+      {whose}, <Moment at={at} />
+      {run.ended_at !== null && time !== undefined && `. It took ${time}`}
+      {engine !== "" && `. ${capital(engine)}`}.
+    </>
+  );
+}
+
+function Actions({ run }: { run: OneRun }) {
+  return (
+    <Group gap="xs">
+      {isGoing(run) && <CancelRun run={run} />}
+      {run.files.some(({ name }) => name === REPORT) && (
+        <Button component="a" href={fileAt(run, REPORT)} target="_blank" rel="noreferrer" variant="default" leftSection={<IconFileText size={16} />}>
+          Report
+        </Button>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,265 @@
+"""How many events of a stream were to be told to a client that listened for something, up to points
+of the stream: counted on executors with the product's own matcher. Spark module; the counting is
+plain.
+
+An event that expires, or whose audience asks for a client's groups, is in doubt: whether it was to
+be told depends on when it was looked at.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.dataset as ds
+from google.protobuf.message import DecodeError
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from eventhub import limits
+from eventhub.event import protobuf_codec
+from eventhub.event.audience import may_see, shown_to
+from eventhub.event.envelope import Event
+from registrations.compiled import Compiled
+from registrations.match.matching import Matching
+from registrations.match.versions import Suspension, Version
+from sparkjobs.kin import ZoneKin, declared
+from sparkjobs.owed import Where
+from sparkjobs.reading import NONE, SegmentFile, Unreadable
+from sparkjobs.tables import SUSPENSIONS, TYPES, VERSIONS
+
+WISHES, POINTS = "told-wishes", "told-points"  # folders of the job's work
+_SYSTEM_ZONE = 0
+_INT, _TEXT = pa.int64(), pa.string()
+# Who listened for what: one row for each client, stream and wish.
+WISH = pa.schema(
+    [
+        ("stream_id", _INT),
+        ("client_id", _INT),
+        ("wish", _TEXT),
+        ("mask", _INT),
+        ("filter", _TEXT),
+        ("registrations", pa.list_(_INT)),
+        ("client", _TEXT),
+        ("zone", _TEXT),
+    ]
+)
+POINT = pa.schema([("stream_id", _INT), ("client_id", _INT), ("wish", _TEXT), ("sequence", _INT)])
+# Of one segment: its events up to a point in it; or `whole`, with its last sequence.
+COUNTED = pa.schema(
+    [
+        *POINT,
+        ("whole", pa.bool_()),
+        ("sure", _INT),
+        ("doubtful", _INT),
+        ("unseen", _INT),  # sequences that could not be looked at
+    ]
+)
+
+
+_Found = tuple[list[int], list[int]]
+_Sequences = np.ndarray[Any, Any]
+
+
+class Asker(NamedTuple):
+    """A client; its name is None if it was deleted."""
+
+    id: int
+    name: str | None
+    zone: str | None  # on `system`: only this zone's events and the whole hub's are shown
+
+
+class _Wish(NamedTuple):
+    """A content that was listened for, and who did."""
+
+    id: str
+    mask: int
+    askers: list[Asker]
+    registrations: tuple[int, ...]
+
+
+def counted(segments: DataFrame, where: Where, archive_url: str) -> DataFrame:
+    """COUNTED, of segments with their stream's zone (`zone_id`)."""
+
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield pa.RecordBatch.from_pylist(
+                    [*count_segment(row, where, archive_url)], schema=COUNTED
+                )
+
+    return segments.mapInArrow(count, from_arrow_schema(COUNTED))
+
+
+def count_segment(
+    segment: dict[str, Any], where: Where, archive_url: str
+) -> Iterator[dict[str, Any]]:
+    """Rows of COUNTED of one segment. What cannot be read was not seen."""
+    looking = _Looking(segment, where)
+    try:
+        if segment["source"] != NONE:
+            for batch in SegmentFile(segment, where.inputs, archive_url).batches():
+                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    looking.look(row[0], row[2], row[3])
+    except Unreadable:
+        looking.forget()
+    first, last = segment["first"], segment["last"]
+    points: dict[tuple[int, str], set[int]] = {}
+    for point in _rows(where.work, POINTS, POINT, segment):
+        if first <= point["sequence"] < last:
+            whose = point["client_id"], point["wish"]
+            points.setdefault(whose, set()).add(point["sequence"])
+    for wish, asker, upto in looking.counts():
+        key = {"stream_id": segment["stream_id"], "client_id": asker.id, "wish": wish.id}
+        for at in (*points.get((asker.id, wish.id), ()), last):
+            yield {**key, "sequence": at, "whole": at == last, **upto(at)}
+
+
+class _Looking:
+    """What of a segment's events was wanted by whom."""
+
+    def __init__(self, segment: dict[str, Any], where: Where) -> None:
+        zone_id = segment["zone_id"]
+        types = ds.field("zone_id") == zone_id
+        kin = ZoneKin(map(declared, _table(where.inputs, "types", TYPES, types)))
+        self._system = zone_id == _SYSTEM_ZONE
+        self._filters, self._versions = Matching(kin=kin).new(), Matching(kin=kin).new()
+        self._by_version: dict[int, list[tuple[Version, int]]] = {}
+        self._suspended: dict[int, list[Suspension]] = {}
+        self.wishes = [*self._wishes(segment, where)]
+        self._first = segment["first"]
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing was seen. Of each wish are kept the sequences that were to be told to all who
+        have it, and those in doubt; of each asker its own beside them.
+        """
+        self._seen: list[int] = []
+        self._common: list[_Found] = [([], []) for _ in self.wishes]
+        self._own: dict[tuple[str, int], _Found] = {}
+
+    def _wishes(self, segment: dict[str, Any], where: Where) -> Iterator[_Wish]:
+        """Those that can be judged: what they let through is known."""
+        compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        found: dict[str, _Wish] = {}
+        wanted: dict[int, list[int]] = {}
+        for row in _rows(where.work, WISHES, WISH, segment):
+            asker = Asker(row["client_id"], row["client"], row["zone"])
+            if row["wish"] in found:
+                found[row["wish"]].askers.append(asker)
+                continue
+            if row["filter"] is None and not row["registrations"]:
+                continue
+            number = len(found)
+            registrations = tuple(row["registrations"] or ())
+            found[row["wish"]] = _Wish(row["wish"], row["mask"], [asker], registrations)
+            for registration in registrations:
+                wanted.setdefault(registration, []).append(number)
+            if not registrations:
+                text = orjson.dumps(row["filter"]).decode()
+                self._filters.add(number, compiled.specs("predicate", text))
+        if wanted:
+            self._of_registrations(segment, where, wanted, compiled)
+        return iter(found.values())
+
+    def _of_registrations(
+        self,
+        segment: dict[str, Any],
+        where: Where,
+        wanted: dict[int, list[int]],
+        compiled: Compiled,
+    ) -> None:
+        of_stream = ds.field("stream_id") == segment["stream_id"]
+        named = of_stream & ds.field("registration_id").isin([*wanted])
+        for row in _table(where.inputs, "versions", VERSIONS, named):
+            specs = compiled.specs(row["language"], row["filter"])
+            bounds = (row["since"], row["until"])
+            version = Version(
+                *(row["id"], row["registration_id"], row["client"], None, specs, *bounds),
+                suspended=row["suspended"],
+                group=row["group_id"],
+            )
+            self._versions.add(version.id, specs)
+            for number in wanted[version.registration]:
+                self._by_version.setdefault(version.id, []).append((version, number))
+        for row in _table(where.inputs, "suspensions", SUSPENSIONS, of_stream):
+            one = Suspension(row["since"], row["until"])
+            self._suspended.setdefault(row["group_id"], []).append(one)
+
+    def look(self, sequence: int, mask: int, payload: bytes) -> None:
+        """At one event; one that cannot be decoded is not seen."""
+        try:
+            event = protobuf_codec.decode(payload)
+        except (DecodeError, orjson.JSONDecodeError, TypeError):
+            return
+        self._seen.append(sequence)
+        found = set(self._filters.match(event))
+        for id in self._versions.match(event) if self._by_version else ():
+            found.update(n for v, n in self._by_version[id] if self._holds(v, sequence))
+        for number in found:
+            if self.wishes[number].mask & mask:
+                self._note(number, sequence, event)
+
+    def _holds(self, version: Version, sequence: int) -> bool:
+        spans = self._suspended.get(version.group, ()) if version.group is not None else ()
+        return version.holds(sequence) and not any(span.covers(sequence) for span in spans)
+
+    def _note(self, number: int, sequence: int, event: Event) -> None:
+        doubt = bool(event.expires_at_us or event.audience)
+        if not (event.destinations or self._system):
+            self._common[number][doubt].append(sequence)
+            return
+        wish = self.wishes[number]
+        for asker in wish.askers:
+            own = self._own.setdefault((wish.id, asker.id), ([], []))
+            if asker.name is None:
+                own[1].append(sequence)
+            elif self._shown(event, asker):
+                own[doubt].append(sequence)
+
+    def _shown(self, event: Event, asker: Asker) -> bool:
+        """The audience apart, which is in doubt."""
+        if self._system and not shown_to(event, asker.zone or ""):
+            return False
+        return may_see(event._replace(audience=()), asker.name or "", frozenset())
+
+    def counts(self) -> Iterator[tuple[_Wish, Asker, "_Upto"]]:
+        """For each wish and who had it: how many events there are up to a sequence."""
+        seen = np.sort(self._seen)
+        for wish, common in zip(self.wishes, self._common, strict=True):
+            shared = [np.sort(found) for found in common]
+            for asker in wish.askers:
+                own = [np.sort(found) for found in self._own.get((wish.id, asker.id), ((), ()))]
+                yield wish, asker, _Upto(self._first, seen, shared, own)
+
+
+class _Upto(NamedTuple):
+    """Ascending sequences: those seen, and those to be told and in doubt, of all and one's own."""
+
+    first: int
+    seen: _Sequences
+    shared: list[_Sequences]
+    own: list[_Sequences]
+
+    def __call__(self, end: int) -> dict[str, int]:
+        sure, doubtful = (
+            _count(shared, end) + _count(own, end)
+            for shared, own in zip(self.shared, self.own, strict=True)
+        )
+        unseen = end - self.first + 1 - _count(self.seen, end)
+        return {"sure": sure, "doubtful": doubtful, "unseen": unseen}
+
+
+def _count(sequences: _Sequences, end: int) -> int:
+    return int(np.searchsorted(sequences, end, side="right"))
+
+
+def _rows(work: str, name: str, schema: pa.Schema, segment: dict[str, Any]) -> list[dict[str, Any]]:
+    return _table(work, name, schema, ds.field("stream_id") == segment["stream_id"])
+
+
+def _table(folder: str, name: str, schema: pa.Schema, chosen: Any) -> list[dict[str, Any]]:
+    table = ds.dataset(f"{folder}/{name}", schema=schema, format="parquet").to_table(filter=chosen)
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found

@@ -1,0 +1,262 @@
+"""What was owed against what was written and tried: one row for each delivery that there is or
+should be, and what is wrong with it. Spark module; pure transforms.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from eventhub import limits
+from sparkjobs.audit.scan import HOUR_US
+from sparkjobs.owed import Doubt
+
+NOT_DELIVERED, NOT_MATCHED = "not_delivered", "not_matched"
+WRONG_REGISTRATIONS = "wrong_registrations"
+WITHOUT_ATTEMPT = "delivered_without_attempt"
+KEY = ("endpoint_id", "segment_id", "sequence", "run")
+_SUCCESS = "delivered"
+_SECOND_US = 1_000_000
+_DAY_US = 24 * 3600 * _SECOND_US
+# States of deliveries, and why there is none where a match says that there should be.
+EXPANDING = "expanding"  # its fan-out is still being written
+EXPIRED = "expired"  # before it was matched
+SKIPPED = "skipped"  # its events were gone before they were matched; a notice says so
+UNKNOWN = "unknown"  # nobody can tell
+NOBODY = "nobody"  # not owed with the groups that clients have now
+
+
+def tries(attempts: DataFrame) -> DataFrame:
+    """By delivery: how many attempts there were, when one succeeded, and how many came after it."""
+    good = sf.col("outcome") == _SUCCESS
+    return (
+        attempts.groupBy(*KEY)
+        .agg(
+            sf.min(sf.when(good, sf.col("number"))).alias("success"),
+            sf.max("number").alias("tries"),
+        )
+        .select(
+            *KEY,
+            sf.col("success").isNotNull().alias("succeeded"),
+            sf.coalesce(sf.col("tries") - sf.col("success"), sf.lit(0)).alias("repeats"),
+        )
+    )
+
+
+def written(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
+    """Deliveries as they are, with those of fan-outs that are to come. Notices of gaps are none."""
+    there = deliveries.where("gap_first is null").select(
+        *KEY,
+        sf.col("registrations").alias("told"),
+        "state",
+        "attempts",
+        "created_at_us",
+        "finished_at_us",
+    )
+    rest = sf.slice("endpoints", sf.col("done") + 1, sf.greatest(sf.size("endpoints"), sf.lit(1)))
+    coming = fanouts.select("segment_id", "sequence", sf.explode(rest).alias("endpoint_id")).select(
+        "endpoint_id",
+        "segment_id",
+        "sequence",
+        sf.lit(0).cast("long").alias("run"),
+        sf.lit(EXPANDING).alias("state"),
+        sf.lit(0).cast("long").alias("attempts"),
+    )
+    return there.unionByName(coming, allowMissingColumns=True)
+
+
+def compared(owed: DataFrame, there: DataFrame, tried: DataFrame) -> DataFrame:
+    """All that is owed or written, by KEY: `matched` where the event matches."""
+    expected = owed.select(
+        "endpoint_id",
+        "segment_id",
+        "sequence",
+        sf.lit(0).cast("long").alias("run"),
+        sf.lit(True).alias("matched"),
+        "registrations",
+        "appended_at_us",
+        "doubt",
+    )
+    return (
+        expected.join(there, [*KEY], "full_outer")
+        .join(tried, [*KEY], "left")
+        .fillna(False, ["matched", "succeeded"])
+        .fillna(0, ["repeats"])
+    )
+
+
+def places(
+    segments: DataFrame, streams: DataFrame, read: DataFrame, retired: DataFrame
+) -> DataFrame:
+    """By segment, what judging its deliveries takes. `lost`: some may have left with a partition
+    that was archived nowhere. Segments move to later partitions only.
+    """
+    gone = retired.where("parent = 'deliveries' and not archived and rows > 0").select(
+        sf.col("group_id").alias("gone"), sf.col("at_us").alias("gone_us")
+    )
+    of_stream = streams.select(sf.col("id").alias("stream_id"), "forwarded")
+    rows = segments.select(
+        "stream_id", sf.col("id").alias("segment_id"), "group_id", "opened_at_us"
+    )
+    could = (sf.col("gone") <= sf.col("group_id")) & (sf.col("opened_at_us") < sf.col("gone_us"))
+    lost = rows.join(sf.broadcast(gone), could, "left_semi").select(
+        "segment_id", sf.lit(True).alias("lost")
+    )
+    seen = read.select("segment_id", sf.lit(True).alias("seen"))
+    return (
+        rows.join(sf.broadcast(of_stream), "stream_id")
+        .join(lost, "segment_id", "left")
+        .join(seen, "segment_id", "left")
+        .select("segment_id", "stream_id", "forwarded", "lost", "seen")
+        .fillna(False, ["lost", "seen"])
+    )
+
+
+def judged(
+    rows: DataFrame, of_segment: DataFrame, skipped: DataFrame, days: Sequence[str], now_us: int
+) -> DataFrame:
+    """The rows of `compared` with what became of each (`outcome`), and what is wrong (`faults`).
+
+    `skipped`: ranges (stream_id, from, to) that a notice stands for, none over another. `days`: of
+    attempts that left and were archived nowhere.
+    """
+    passed = (sf.col("stream_id") == sf.col("skipped_of")) & sf.col("sequence").between(
+        sf.col("from"), sf.col("to")
+    )
+    known = rows.join(of_segment, "segment_id", "left").join(
+        sf.broadcast(skipped.withColumnRenamed("stream_id", "skipped_of")), passed, "left"
+    )
+    latency = sf.col("finished_at_us") - sf.col("appended_at_us")
+    waits = sf.lit(now_us) - sf.col("appended_at_us")
+    late_us = int(limits.AUDIT_LATE_S * _SECOND_US)
+    told = sf.coalesce("told", "registrations")
+    return (
+        known.withColumn("outcome", sf.coalesce("state", _absent()))
+        .withColumn("faults", _faults(days))
+        .select(
+            *KEY,
+            "stream_id",
+            "matched",
+            "outcome",
+            "faults",
+            "registrations",
+            told.alias("told"),
+            "attempts",
+            "repeats",
+            "appended_at_us",
+            "created_at_us",
+            "finished_at_us",
+            _hour(sf.coalesce("appended_at_us", "created_at_us")).alias("hour_us"),
+            sf.when(sf.col("outcome") == _SUCCESS, sf.expr("finished_at_us div 3600000000"))
+            .cast("long")
+            .alias("told_hour"),
+            sf.when(sf.col("outcome") == _SUCCESS, (latency / 1_000).cast("long")).alias(
+                "latency_ms"
+            ),
+            sf.coalesce(
+                sf.when(sf.col("outcome") == _SUCCESS, latency > late_us).when(
+                    sf.col("outcome").isin("pending", EXPANDING, NOT_DELIVERED), waits > late_us
+                ),
+                sf.lit(False),
+            ).alias("late"),
+        )
+    )
+
+
+def _absent() -> Column:
+    """Why there is no delivery although the event matches, the surest first."""
+    return (
+        sf.when(sf.col("doubt") == Doubt.OTHER_GROUPS, sf.lit(NOBODY))
+        .when(sf.col("from").isNotNull(), sf.lit(SKIPPED))
+        .when(sf.col("doubt") == Doubt.EXPIRES, sf.lit(EXPIRED))
+        .when(sf.col("lost") | (sf.col("doubt") == Doubt.GROUPS), sf.lit(UNKNOWN))
+        .otherwise(sf.lit(NOT_DELIVERED))
+    )
+
+
+def _faults(days: Sequence[str]) -> Column:
+    """Kinds of findings; none for nearly all rows."""
+    there = sf.col("state").isNotNull() & (sf.col("state") != EXPANDING)
+    live = there & (sf.col("run") == 0)
+    judged = sf.col("seen") & (sf.col("sequence") <= sf.coalesce("forwarded", sf.lit(0)))
+    differs = sf.sort_array("told") != sf.sort_array("registrations")
+    sure = sf.col("doubt").isNull() | (sf.col("doubt") == Doubt.EXPIRES)
+    finished = sf.col("finished_at_us")
+    gone = sf.lit(False)
+    for day in days:
+        gone = gone | _day(finished).eqNullSafe(day) | _day(finished - _DAY_US).eqNullSafe(day)
+    unproved = (sf.col("state") == _SUCCESS) & ~sf.col("succeeded") & ~gone
+    return sf.filter(
+        sf.array(
+            sf.when(sf.col("outcome") == NOT_DELIVERED, sf.lit(NOT_DELIVERED)),
+            sf.when(live & ~sf.col("matched") & judged, sf.lit(NOT_MATCHED)),
+            sf.when(live & sf.col("matched") & sure & differs, sf.lit(WRONG_REGISTRATIONS)),
+            sf.when(unproved, sf.lit(WITHOUT_ATTEMPT)),
+        ),
+        lambda kind: kind.isNotNull(),
+    )
+
+
+def _day(time_us: Column) -> Column:
+    return sf.date_format(sf.timestamp_micros(time_us), "yyyy-MM-dd")
+
+
+def _hour(time_us: Column) -> Column:
+    return time_us - sf.pmod(time_us, sf.lit(HOUR_US))
+
+
+def delivery_faults(found: DataFrame, unseen: DataFrame) -> DataFrame:
+    """A row for each fault of `judged` rows, but of events that could not be looked at."""
+    each = found.where("size(faults) > 0").select("*", sf.explode("faults").alias("kind"))
+    hidden = unseen.select(
+        sf.col("segment_id").alias("hidden_in"),
+        sf.col("first").alias("a"),
+        sf.col("last").alias("b"),
+    )
+    unlooked = (
+        (sf.col("kind") == NOT_MATCHED)
+        & (sf.col("segment_id") == sf.col("hidden_in"))
+        & sf.col("sequence").between(sf.col("a"), sf.col("b"))
+    )
+    wanted = sf.concat_ws(", ", "registrations")
+    has = sf.concat_ws(", ", "told")
+    evidence = (
+        sf.when(
+            sf.col("kind") == NOT_DELIVERED,
+            sf.format_string("It matches registrations %s; there is no delivery.", wanted),
+        )
+        .when(
+            sf.col("kind") == NOT_MATCHED,
+            sf.format_string("The delivery (%s) names registrations %s.", "outcome", has),
+        )
+        .when(
+            sf.col("kind") == WRONG_REGISTRATIONS,
+            sf.format_string("It matches registrations %s; the delivery names %s.", wanted, has),
+        )
+        .otherwise(
+            sf.format_string(
+                "Run %d, %d attempts counted; none that succeeded is on record.", "run", "attempts"
+            )
+        )
+    )
+    return each.join(hidden, unlooked, "left_anti").select(
+        "stream_id",
+        "segment_id",
+        "kind",
+        sf.col("sequence").alias("first"),
+        sf.col("sequence").alias("last"),
+        evidence.alias("evidence"),
+        "endpoint_id",
+        sf.array_min("told").alias("registration"),
+    )
+
+
+def merged(ranges: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """(stream, first, last), none over another of the same stream."""
+    found: list[tuple[int, int, int]] = []
+    for stream, first, last in sorted(ranges):
+        if found and found[-1][0] == stream and first <= found[-1][2] + 1:
+            found[-1] = (stream, found[-1][1], max(last, found[-1][2]))
+        else:
+            found.append((stream, first, last))
+    return found

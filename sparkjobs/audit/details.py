@@ -1,0 +1,89 @@
+"""What the audit's screens and its page show, of the result's own files. Plain."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from eventhub import limits
+from eventhub.event.json_codec import time_text
+
+Row = dict[str, Any]
+
+
+def kinds(folder: Path) -> Counter[str]:
+    """How many findings there are of each kind."""
+    found: Counter[str] = Counter()
+    for batch in pq.ParquetFile(folder / "findings.parquet").iter_batches(columns=["kind"]):
+        found.update(batch.column(0).to_pylist())
+    return found
+
+
+def first_rows(folder: Path, name: str, most: int = limits.AUDIT_SHOWN_MAX) -> list[Row]:
+    """The first rows of a table of the result."""
+    batches = pq.ParquetFile(folder / f"{name}.parquet").iter_batches(batch_size=most)
+    batch = next(batches, None)
+    found: list[Row] = [] if batch is None else batch.to_pylist()
+    return found[:most]
+
+
+def streams(folder: Path) -> list[Row]:
+    """Those with the most faults, then the largest; their number is that of the hub's streams."""
+    rows: list[Row] = pq.read_table(folder / "streams.parquet").to_pylist()
+    rows.sort(key=lambda row: (-row["faults"], -row["events"], row["zone"], row["stream"]))
+    return rows
+
+
+def hours(folder: Path) -> list[Row]:
+    """The latest, in order."""
+    rows: list[Row] = pq.read_table(folder / "hours.parquet").to_pylist()
+    return [
+        {
+            name: 0 if value is None and not name.startswith("p") else value
+            for name, value in row.items()
+        }
+        for row in rows[-limits.AUDIT_HOURS_MAX :]
+    ]
+
+
+def timed(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Times as the API has them: `hour_us` becomes `hour`, a text."""
+    return [{_name(name): _shown(name, value) for name, value in row.items()} for row in rows]
+
+
+def _name(name: str) -> str:
+    return name.removesuffix("_us")
+
+
+def _shown(name: str, value: Any) -> Any:
+    return time_text(value) if name.endswith("_us") and value is not None else value
+
+
+def not_known(retired: Sequence[Any], unknown: int, forgotten: int) -> list[dict[str, str]]:
+    """What nobody can prove any more. `retired`: rows of partitions that were archived nowhere."""
+    found = [
+        {
+            "what": f"{row.rows:,} rows of {row.parent} in {row.name}",
+            "why": f"They left the database at {time_text(row.at_us)} and were archived nowhere.",
+        }
+        for row in retired
+    ]
+    if unknown:
+        why = "Their deliveries left the database, or the groups of clients decided."
+        found.append({"what": f"Whether {unknown:,} matches were owed", "why": why})
+    if forgotten:
+        why = "The hub keeps a producer's numbers for a while; the first ones were forgotten."
+        found.append({"what": f"{forgotten:,} numbers that producers used again", "why": why})
+    return found
+
+
+def summary(figures: Mapping[str, Any]) -> str:
+    """One sentence."""
+    checked = f"{figures['events']:,} events in {figures['segments']:,} segments"
+    owed = f"{figures['delivered']:,} of {figures['owed']:,} deliveries made"
+    count = figures["findings"]
+    if not count:
+        return f"Nothing was lost: {checked}, {owed}."
+    return f"{count:,} {'problem' if count == 1 else 'problems'} found: {checked}, {owed}."

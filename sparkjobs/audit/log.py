@@ -1,0 +1,219 @@
+"""What is wrong with streams and their segments as a whole, and with producers' numbers: from the
+tables and the facts of the scan. Spark module; pure transforms.
+
+Faults have the columns of `scan.FAULT`.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from eventhub import limits
+from sparkjobs.reading import NONE
+
+MISSING_SEGMENT, OVERLAP = "missing_segment", "overlap"
+MISSING_LIVE, ALTERED_LIVE = "missing_live", "altered_live"
+DUPLICATE_NUMBER, LOST_NUMBER = "duplicate_number", "lost_number"
+FORGOTTEN_NUMBER = "forgotten_number"  # no fault: the hub could not know any more
+_MICROSECONDS = 1_000_000
+
+
+def _fault(kind: str, first: Column, last: Column, evidence: Column) -> list[Column]:
+    return [
+        sf.col("stream_id"),
+        sf.col("segment_id"),
+        sf.lit(kind).alias("kind"),
+        first.alias("first"),
+        last.alias("last"),
+        evidence.alias("evidence"),
+    ]
+
+
+def discontinuities(segments: DataFrame, streams: DataFrame) -> DataFrame:
+    """Segments of a stream follow one another, from 1 to the head, whatever became of their rows:
+    the list of segments is never cut.
+    """
+    in_order = Window.partitionBy("stream_id").orderBy("first", "segment_id")
+    heads = streams.select(
+        sf.col("id").alias("stream_id"),
+        sf.lit(None).cast("long").alias("segment_id"),
+        (sf.col("head") + 1).alias("first"),
+        sf.col("head").alias("last"),
+    ).where("last is not null")
+    rows = segments.select("stream_id", sf.col("id").alias("segment_id"), "first", "last")
+    ends = (
+        rows.unionByName(heads.withColumn("segment_id", sf.lit((1 << 63) - 1)))
+        .withColumn("next", sf.coalesce(sf.lag("last").over(in_order), sf.lit(0)) + 1)
+        .withColumn("segment_id", sf.expr(f"nullif(segment_id, {(1 << 63) - 1})"))
+    )
+    told = sf.format_string("The segment before ends with %d.", sf.col("next") - 1)
+    gone = ends.where("first > next").select(
+        *_fault(MISSING_SEGMENT, sf.col("next"), sf.col("first") - 1, told)
+    )
+    twice = ends.where("first < next").select(
+        *_fault(OVERLAP, sf.col("first"), sf.col("next") - 1, told)
+    )
+    return gone.unionByName(twice)
+
+
+def live_faults(segments: DataFrame, live: DataFrame) -> DataFrame:
+    """Of segments that are in the archive and in the database: what the database lacks."""
+    rows = live.join(
+        segments.select(
+            sf.col("id").alias("segment_id"), "stream_id", sf.col("bytes").alias("sealed_bytes")
+        ),
+        "segment_id",
+    )
+    each = rows.select("stream_id", "segment_id", "events", sf.explode("missing").alias("sequence"))
+    in_order = Window.partitionBy("segment_id").orderBy("sequence")
+    runs = each.withColumn("run", sf.col("sequence") - sf.row_number().over(in_order))
+    told = sf.format_string(
+        "The database holds %d events of the segment; the archive was asked too.", "events"
+    )
+    missing = (
+        runs.groupBy("stream_id", "segment_id", "run")
+        .agg(sf.min("sequence").alias("first"), sf.max("sequence").alias("last"), sf.max("events"))
+        .withColumnRenamed("max(events)", "events")
+        .select(*_fault(MISSING_LIVE, sf.col("first"), sf.col("last"), told))
+    )
+    sizes = sf.format_string(
+        "The database holds %d bytes; %d were sealed.", "live_bytes", "sealed_bytes"
+    )
+    altered = (
+        rows.where("size(missing) = 0")
+        .withColumnRenamed("bytes", "live_bytes")
+        .where("live_bytes <> sealed_bytes")
+        .select(*_fault(ALTERED_LIVE, sf.col("first"), sf.col("last"), sizes))
+    )
+    return missing.unionByName(altered)
+
+
+def manifest_faults(segments: DataFrame) -> DataFrame:
+    """Of segments whose archive says nothing that can be used, and that are nowhere else."""
+    return segments.where((sf.col("source") == NONE) & sf.col("fault").isNotNull()).select(
+        "stream_id",
+        sf.col("id").alias("segment_id"),
+        sf.col("fault").alias("kind"),
+        "first",
+        "last",
+        sf.lit("Its rows are nowhere else.").alias("evidence"),
+    )
+
+
+def stream_figures(segments: DataFrame, faults: DataFrame, read: DataFrame) -> DataFrame:
+    """By stream: how many segments and events, and what became of those that are not there."""
+    size = sf.greatest(sf.col("last") - sf.col("first") + 1, sf.lit(0))
+    dropped = sf.col("tier") == "dropped"
+    unchecked = (sf.col("source") == NONE) & ~dropped
+    whys = sf.collect_set(sf.when(dropped & (size > 0), sf.coalesce("left_why", sf.lit("unknown"))))
+    found = segments.groupBy("stream_id").agg(
+        sf.count("*").alias("segments"),
+        sf.sum(sf.when(dropped, size).otherwise(0)).alias("dropped"),
+        sf.array_join(sf.sort_array(whys), ", ").alias("dropped_why"),
+        sf.sum(sf.when(unchecked, size).otherwise(0)).alias("unchecked"),
+    )
+    lost = sf.col("last") - sf.col("first") + 1
+    wrong = faults.groupBy("stream_id").agg(
+        sf.count("*").alias("faults"),
+        sf.sum(sf.when(sf.col("kind").isin("missing", MISSING_SEGMENT), lost).otherwise(0)).alias(
+            "missing"
+        ),
+        sf.sum(sf.when(sf.col("kind") == "duplicate", lost).otherwise(0)).alias("duplicates"),
+    )
+    events = read.groupBy("stream_id").agg(sf.sum("events").alias("events"))
+    joined = found.join(events, "stream_id", "left").join(wrong, "stream_id", "left")
+    return joined.fillna(0, ["events", "faults", "missing", "duplicates"])
+
+
+# --- producers ---
+
+
+def repeated_numbers(runs: DataFrame, segments: DataFrame) -> DataFrame:
+    """Numbers that are stored twice; of a kind of their own where the hub no longer knew the first
+    one, as its bounds say, and could not tell.
+    """
+    before = (
+        Window.partitionBy("stream_id", "client", "window")
+        .orderBy("low", "high", "first")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    highest = sf.max(sf.struct("high", "first", "last", "from_us", "to_us")).over(before)
+    twice = runs.withColumn("other", highest).where("low <= other.high")
+    apart_us = sf.greatest(sf.expr("from_us - other.to_us"), sf.expr("other.from_us - to_us"))
+    apart = sf.greatest(sf.expr("first - other.last"), sf.expr("other.first - last"))
+    forgotten = (apart_us > limits.PRODUCER_EXPIRY_S * _MICROSECONDS) | (
+        sf.col("timed") & (apart > limits.PRODUCERS_PER_CLIENT_STREAM_MAX)
+    )
+    told = sf.format_string(
+        "Client %s, incarnation %d: numbers %d to %d are stored with sequences %d to %d too.",
+        *("client", "incarnation", "low", sf.least("high", sf.col("other.high"))),
+        *(sf.col("other.first"), sf.col("other.last")),
+    )
+    bounds = segments.select(
+        sf.col("stream_id").alias("of"), sf.col("id").alias("segment_id"),
+        sf.col("first").alias("begins"), sf.col("last").alias("ends"),
+    )  # fmt: skip
+    where = (sf.col("stream_id") == sf.col("of")) & sf.col("first").between(
+        sf.col("begins"), sf.col("ends")
+    )
+    return (
+        twice.withColumn(
+            "kind",
+            sf.when(forgotten, sf.lit(FORGOTTEN_NUMBER)).otherwise(sf.lit(DUPLICATE_NUMBER)),
+        )
+        .join(bounds, where, "left")
+        .select(
+            *("stream_id", "segment_id", "kind", "first", "last"), told.alias("evidence"), "client"
+        )
+    )
+
+
+def lost_numbers(producers: DataFrame, runs: DataFrame, whole: DataFrame) -> DataFrame:
+    """Numbers that the hub says it stored, above all that are stored: of streams of which every
+    event was seen (`whole`), since elsewhere the missing events explain them.
+    """
+    stored = runs.groupBy("stream_id", "client", sf.col("window").alias("incarnation")).agg(
+        sf.max("high").alias("stored")
+    )
+    told = sf.format_string(
+        "Client %s: number %d was acknowledged; the highest that is stored is %d.",
+        *("client", "highest", sf.coalesce("stored", sf.lit(0))),
+    )
+    return (
+        producers.join(whole, "stream_id", "left_semi")
+        .join(stored, ["stream_id", "client", "incarnation"], "left")
+        .where("stored is null or stored < highest")
+        .withColumn("segment_id", sf.lit(None).cast("long"))
+        .select(
+            *_fault(LOST_NUMBER, *(sf.lit(None).cast("long"),) * 2, told),
+            "client",
+        )
+    )
+
+
+def producer_figures(runs: DataFrame) -> DataFrame:
+    """By stream, client and incarnation: how many numbers, and how many were left out between them,
+    which producers may do.
+    """
+    size = sf.col("high") - sf.col("low") + 1
+    of_window = runs.groupBy("stream_id", "client", "incarnation", "window").agg(
+        sf.sum(size).alias("numbers"), sf.min("low").alias("low"), sf.max("high").alias("high")
+    )
+    left_out = sf.greatest(sf.col("high") - sf.col("low") + 1 - sf.col("numbers"), sf.lit(0))
+    return of_window.groupBy("stream_id", "client", "incarnation").agg(
+        sf.sum("numbers").alias("numbers"),
+        sf.min("low").alias("lowest"),
+        sf.max("high").alias("highest"),
+        sf.sum(left_out).alias("left_out"),
+    )
+
+
+def whole_streams(
+    segments: DataFrame, unseen: DataFrame, faults: DataFrame, read: DataFrame
+) -> DataFrame:
+    """Streams of which every event that was ever given a sequence was seen."""
+    holds = segments.where("last >= first").select("stream_id", sf.col("id").alias("segment_id"))
+    unread = holds.join(read, "segment_id", "left_anti").select("stream_id")
+    hollow = holds.join(unseen, "segment_id", "left_semi").select("stream_id")
+    cut = faults.where(sf.col("kind") == MISSING_SEGMENT).select("stream_id")
+    lacking = unread.union(hollow).union(cut).distinct()
+    return segments.select("stream_id").distinct().join(lacking, "stream_id", "left_anti")

@@ -1,0 +1,256 @@
+"""The job `audit`: proves that nothing was lost, or says what was. Spark module.
+
+It reads and writes; what is judged, and how, stands in the modules beside it.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from eventhub import limits
+from sparkjobs.audit import deliveries, details, figures, findings, log, scan, told
+from sparkjobs.audit.output import write_both
+from sparkjobs.audit.report import report
+from sparkjobs.inputs import table
+from sparkjobs.order import Order
+from sparkjobs.owed import Where, build_matchers
+from sparkjobs.progress import Phases
+from sparkjobs.result import Result
+
+_BY_HOUR = "by registration and the hour in which events were appended"
+_ABOUT = {
+    "report.html": "The audit for people.",
+    "findings": "Everything that is wrong, a row for each fault.",
+    "streams": "Every stream: what was checked, missing, dropped.",
+    "producers": "Every producer's incarnations: how many numbers, and how many it left out.",
+    "registrations_hourly": f"What was matched, owed, delivered, late, {_BY_HOUR}.",
+    "clients": "What each client was told, by the hour of telling.",
+    "hours": "Events and deliveries of the whole hub by hour.",
+    "replays": "Deliveries of replays, by run and stream.",
+    "listeners": "What each client was told over its connections, over all its incarnations.",
+}
+ABOUT = {f"{name}.{kind}": text for name, text in _ABOUT.items() for kind in ("csv", "parquet")} | {
+    "report.html": _ABOUT["report.html"]
+}
+_OF_STREAMS = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
+_JOIN_ROWS = 500_000  # of a shuffle's partition: sorted in memory
+
+
+class Tables(NamedTuple):
+    """Of the inputs."""
+
+    streams: DataFrame
+    segments: DataFrame
+    live: DataFrame
+    producers: DataFrame
+    versions: DataFrame
+    endpoints: DataFrame
+    deliveries: DataFrame
+    attempts: DataFrame
+    fanouts: DataFrame
+    retired: DataFrame
+    clients: DataFrame
+    listens: DataFrame
+
+
+class Facts(NamedTuple):
+    """Of the scan."""
+
+    owed: DataFrame
+    fault: DataFrame
+    unseen: DataFrame
+    hour: DataFrame
+    run: DataFrame
+    read: DataFrame
+
+
+class Judged(NamedTuple):
+    """What came of it all, on the disk."""
+
+    faults: DataFrame
+    forgotten: DataFrame  # no faults: what the hub could not know any more
+    deliveries: DataFrame
+
+
+def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
+    """Leaves what `ABOUT` says in the result's folder."""
+    tables = Tables(*(table(spark, order, name) for name in Tables._fields))
+    work, folder = Path(order.work), Path(order.result)
+    folder.mkdir(parents=True, exist_ok=True)
+    phases.begin("building matchers")
+    build_matchers(tables.versions, tables.streams, order.work).count()
+    phases.begin("reading segments")
+    facts = _facts(spark, order, tables)
+    phases.begin("adding up what clients heard")
+    asked = told.Heard(tables.listens, tables.segments, tables.streams, tables.clients)
+    heard = told.told(order, asked)
+    phases.begin("comparing deliveries")
+    judged = _judged(spark, order, tables, facts, heard.faults)
+    phases.begin("writing findings")
+    found = findings.findings(judged.faults, tables.streams, tables.segments, tables.endpoints)
+    write_both(found, findings.ORDER, work, folder / "findings")
+    phases.begin("counting")
+    _write_figures(tables, facts, judged, work, folder)
+    listeners = told.named(heard.clients, tables.streams)
+    write_both(listeners, told.BY, work, folder / "listeners")
+    phases.begin("writing the report")
+    return _result(order, tables, judged)
+
+
+def _facts(spark: SparkSession, order: Order, tables: Tables) -> Facts:
+    """Reads each segment once."""
+    asked = scan.asked(tables.segments, tables.streams)
+    most = limits.AUDIT_TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    tasks = max(min(asked.count(), most), 1)
+    where = Where(order.inputs, order.work)
+    found = scan.scan(asked.repartition(tasks), where, order.archive_url)
+    kept = _kept(found, f"{order.work}/facts")
+    parts = (kept.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in Facts._fields)
+    return Facts(*parts)
+
+
+def _judged(
+    spark: SparkSession, order: Order, tables: Tables, facts: Facts, heard: DataFrame
+) -> Judged:
+    compared = deliveries.compared(
+        facts.owed,
+        deliveries.written(tables.deliveries, tables.fanouts),
+        deliveries.tries(tables.attempts),
+    )
+    rows = tables.deliveries.count()
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    least = int(before or 1)
+    spark.conf.set("spark.sql.shuffle.partitions", max(least, rows // _JOIN_ROWS))
+    places = deliveries.places(tables.segments, tables.streams, facts.read, tables.retired)
+    judged = _kept(
+        deliveries.judged(compared, places, _skipped(spark, tables), _days(tables), order.now_us),
+        f"{order.work}/judged",
+    )
+    spark.conf.set("spark.sql.shuffle.partitions", least)
+    faults = _faults(tables, facts, judged, heard)
+    faults = _kept(faults, f"{order.work}/faults")
+    is_fault = sf.col("kind") != log.FORGOTTEN_NUMBER
+    return Judged(
+        faults.where(is_fault),
+        faults.where(~is_fault),
+        judged.where(sf.col("outcome") != deliveries.NOBODY),
+    )
+
+
+def _faults(tables: Tables, facts: Facts, judged: DataFrame, heard: DataFrame) -> DataFrame:
+    of_log = _log_faults(tables, facts)
+    whole = log.whole_streams(tables.segments, facts.unseen, of_log, facts.read)
+    parts = [
+        log.repeated_numbers(facts.run, tables.segments),
+        log.lost_numbers(tables.producers, facts.run, whole),
+        deliveries.delivery_faults(judged, facts.unseen),
+        heard,
+    ]
+    faults = findings.padded(of_log)
+    for part in parts:
+        faults = faults.unionByName(findings.padded(part))
+    return faults
+
+
+def _log_faults(tables: Tables, facts: Facts) -> DataFrame:
+    return (
+        facts.fault.unionByName(log.discontinuities(tables.segments, tables.streams))
+        .unionByName(log.live_faults(tables.segments, tables.live))
+        .unionByName(log.manifest_faults(tables.segments))
+    )
+
+
+def _kept(frame: DataFrame, path: str) -> DataFrame:
+    """On the disk, because it is looked at several times."""
+    frame.write.mode("overwrite").parquet(path)
+    return frame.sparkSession.read.parquet(path)
+
+
+def _skipped(spark: SparkSession, tables: Tables) -> DataFrame:
+    """What notices of gaps stand for."""
+    notices = tables.deliveries.where("gap_first is not null").select(
+        "stream_id", "gap_first", "sequence"
+    )
+    rows = notices.distinct().orderBy(*notices.columns).limit(limits.AUDIT_GAPS_MAX).collect()
+    ranges = deliveries.merged([(row[0], row[1], row[2]) for row in rows])
+    return spark.createDataFrame(ranges, "stream_id long, `from` long, `to` long")
+
+
+def _days(tables: Tables) -> list[str]:
+    """Of attempts that nobody has any more."""
+    gone = tables.retired.where("parent = 'attempts' and not archived and rows > 0")
+    return [row.day for row in gone.select("day").distinct().orderBy("day").collect()]
+
+
+def _write_figures(tables: Tables, facts: Facts, judged: Judged, work: Path, folder: Path) -> None:
+    names = tables.streams.select(
+        sf.col("id").alias("stream_id"), "zone_id", "zone", sf.col("name").alias("stream")
+    )
+    zones = names.select("zone_id", "zone").distinct()
+    live = judged.deliveries.where("run = 0")
+    events = facts.hour.groupBy("hour_us").agg(sf.sum("events").alias("events"))
+    hours = events.join(figures.by_hour(live), "hour_us", "full_outer").where("hour_us is not null")
+    of_log = log.stream_figures(tables.segments, judged.faults, facts.read)
+    by_stream = names.join(of_log, "stream_id").drop("zone_id")
+    producers = names.join(log.producer_figures(facts.run), "stream_id").drop("zone_id")
+    replays = figures.by_replay(judged.deliveries).join(names, "stream_id", "left")
+    clients = figures.by_client(judged.deliveries, tables.endpoints).join(zones, "zone_id", "left")
+    written = {
+        "streams": (by_stream, ("zone", "stream", "stream_id")),
+        "producers": (producers, ("zone", "stream", "stream_id", "client", "incarnation")),
+        "registrations_hourly": (
+            figures.by_registration(live, tables.versions),
+            ("registration_id", "hour_us"),
+        ),
+        "clients": (clients, ("zone", "client", "hour_us")),
+        "hours": (hours, ("hour_us",)),
+        "replays": (replays.drop("zone_id"), ("run", "zone", "stream")),
+    }
+    for name, (frame, by) in written.items():
+        write_both(frame, by, work, folder / name)
+
+
+def _result(order: Order, tables: Tables, judged: Judged) -> Result:
+    folder = Path(order.result)
+    kinds, streams = details.kinds(folder), details.streams(folder)
+    totals = figures.totals(judged.deliveries.where("run = 0")).first()
+    of_deliveries = _numbers(totals)
+    counted = {
+        **{name: sum(row[name] for row in streams) for name in _OF_STREAMS},
+        **of_deliveries,
+        "findings": kinds.total(),
+    }
+    gone = tables.retired.where("not archived and rows > 0").orderBy("parent", "name")
+    hours = details.hours(folder)
+    hourly = tables.streams.sparkSession.read.parquet(str(folder / "clients.parquet"))
+    clients = figures.clients_in_all(hourly).orderBy(sf.desc("told"), "zone", "client")
+    shown = {
+        "findings": details.first_rows(folder, "findings"),
+        "finding_count": kinds.total(),
+        "streams": streams[: limits.AUDIT_SHOWN_MAX],
+        "deliveries": of_deliveries,
+        "hours": details.timed(hours),
+        "clients": details.timed(
+            [row.asDict() for row in clients.limit(limits.AUDIT_SHOWN_MAX).collect()]
+        ),
+        "replays": details.timed(details.first_rows(folder, "replays")),
+        "listeners": details.first_rows(folder, "listeners"),
+        "not_known": details.not_known(
+            gone.limit(limits.AUDIT_SHOWN_MAX).collect(),
+            of_deliveries["unknown"],
+            judged.forgotten.count(),
+        ),
+    }
+    summary = details.summary(counted)
+    (folder / "report.html").write_text(report(summary, shown, of_deliveries, kinds, hours))
+    return Result(summary, counted, "problems" if kinds else "ok", ABOUT, shown)
+
+
+def _numbers(totals: Any) -> dict[str, Any]:
+    """Sums over nothing are 0; there are no percentiles of nothing."""
+    return {
+        name: value if name in figures.PERCENTILES else value or 0
+        for name, value in totals.asDict().items()
+    }

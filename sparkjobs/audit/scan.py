@@ -1,0 +1,279 @@
+"""The one pass over the events: each segment is read once on an executor, and leaves facts about it
+in narrow columns. Payloads never leave the executor. Spark module; the pass itself is plain.
+
+A row of facts has one of its structures; the others are null.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.message import DecodeError
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from eventhub.event import event_pb2, protobuf_codec
+from sparkjobs.audit.numbers import Numbers, Run
+from sparkjobs.audit.sequences import Range, Sequences
+from sparkjobs.owed import Matcher, OfStream, Where, matcher_of
+from sparkjobs.reading import ALTERED, NONE, SegmentFile, Unreadable
+
+UNDECODABLE, UNREADABLE = "undecodable", "unreadable"
+HOUR_US = 3_600_000_000
+_ROWS = 8_192  # of facts in one batch
+_INT, _TEXT = pa.int64(), pa.string()
+
+
+def _struct(**fields: pa.DataType) -> pa.StructType:
+    return pa.struct([pa.field(name, kind) for name, kind in fields.items()])
+
+
+# An event that matches registrations of an endpoint, and was to be matched by now.
+OWED = _struct(
+    stream_id=_INT,
+    segment_id=_INT,
+    sequence=_INT,
+    endpoint_id=_INT,
+    registrations=pa.list_(_INT),
+    appended_at_us=_INT,
+    doubt=_TEXT,  # owed.Doubt; null: none
+)
+# What is wrong with a segment's rows.
+FAULT = _struct(stream_id=_INT, segment_id=_INT, kind=_TEXT, first=_INT, last=_INT, evidence=_TEXT)
+# Sequences that could not be looked at.
+UNSEEN = _struct(segment_id=_INT, first=_INT, last=_INT)
+# Events by the hour in which they were appended.
+HOUR = _struct(stream_id=_INT, hour_us=_INT, events=_INT)
+# numbers.Run
+RUN = _struct(
+    stream_id=_INT,
+    client=_TEXT,
+    incarnation=_INT,
+    window=_INT,
+    timed=pa.bool_(),
+    low=_INT,
+    high=_INT,
+    first=_INT,
+    last=_INT,
+    from_us=_INT,
+    to_us=_INT,
+)
+# A segment that was read, as far as that went.
+READ = _struct(stream_id=_INT, segment_id=_INT, events=_INT)
+
+FACTS = pa.schema(
+    [
+        pa.field("owed", OWED),
+        pa.field("fault", FAULT),
+        pa.field("unseen", UNSEEN),
+        pa.field("hour", HOUR),
+        pa.field("run", RUN),
+        pa.field("read", READ),
+    ]
+)
+
+
+class Asked(NamedTuple):
+    """A segment to read, and what of its events was to be matched by now."""
+
+    id: int
+    stream_id: int
+    zone_id: int
+    first: int
+    last: int
+    bytes: int | None
+    forwarded: int | None  # None: never
+    fault: str | None  # of the manifest
+
+
+def asked(segments: DataFrame, streams: DataFrame) -> DataFrame:
+    """The segments that hold something that can be read here, one row each."""
+    of_stream = streams.select(sf.col("id").alias("stream_id"), "zone_id", "forwarded")
+    return (
+        segments.where((sf.col("source") != NONE) & (sf.col("last") >= sf.col("first")))
+        .join(sf.broadcast(of_stream), "stream_id")
+        .select(
+            *("id", "stream_id", "zone_id", "first", "last", "bytes", "forwarded", "source"),
+            *("file", "file_bytes", "file_sha256", "fault"),
+        )
+    )
+
+
+def scan(found: DataFrame, where: Where, archive_url: str) -> DataFrame:
+    """Facts (FACTS) of the segments of `asked`."""
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield from facts_of(row, where, archive_url)
+
+    return found.mapInArrow(read, from_arrow_schema(FACTS))
+
+
+def facts_of(row: dict[str, Any], where: Where, archive_url: str) -> Iterator[pa.RecordBatch]:
+    """Of one segment."""
+    segment = Asked(**{name: row[name] for name in Asked._fields})
+    one = _Pass(segment, matcher_of(where, OfStream(segment.stream_id, segment.zone_id)))
+    try:
+        file = SegmentFile(row, where.inputs, archive_url)
+        for batch in file.batches():
+            yield from one.take(batch)
+    except Unreadable as error:
+        yield from one.broken(error)
+    else:
+        yield from one.end(altered=file.altered)
+
+
+class _Pass:
+    """What is known of one segment so far."""
+
+    def __init__(self, segment: Asked, matcher: Matcher | None) -> None:
+        self._segment = segment
+        self._matcher = matcher
+        self._sequences = Sequences(segment.first, segment.last)
+        self._numbers = Numbers()
+        self._hours: dict[int, int] = {}
+        self._bytes = 0
+        self._undecodable: list[tuple[int, str]] = []
+        self._owed = _Owed(segment)
+
+    def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Rows of `tables.EVENTS`. Raises Unreadable."""
+        if any(column.null_count for column in batch.columns):
+            raise Unreadable(UNREADABLE, "A row lacks a value.")
+        sequences, times, _, payloads = batch.columns
+        fresh = self._sequences.take(sequences.to_numpy())
+        self._bytes += int(_lengths(payloads)[fresh].sum())
+        self._note_hours(times.to_numpy()[fresh])
+        rows = zip(sequences.to_pylist(), times.to_pylist(), payloads.to_pylist(), strict=True)
+        for (sequence, time_us, payload), is_fresh in zip(rows, fresh.tolist(), strict=True):
+            if is_fresh:
+                self._look(sequence, time_us, payload)
+            if len(self._owed) >= _ROWS:
+                yield self._owed.batch()
+
+    def _look(self, sequence: int, time_us: int, payload: bytes) -> None:
+        matcher = self._matcher if sequence <= (self._segment.forwarded or 0) else None
+        try:
+            message = event_pb2.Event.FromString(payload)
+            event = None if matcher is None else protobuf_codec.decode(payload)
+        except (DecodeError, ValueError, TypeError) as error:
+            self._undecodable.append((sequence, str(error)))
+            return
+        if message.HasField("producer_id"):
+            self._numbers.add(message.producer_id, sequence, time_us)
+        if matcher is not None and event is not None:
+            for due in matcher.due(event, sequence):
+                self._owed.add(sequence, time_us, due)
+
+    def _note_hours(self, times: np.ndarray[Any, Any]) -> None:
+        for hour, count in zip(*np.unique(times // HOUR_US, return_counts=True), strict=True):
+            self._hours[int(hour)] = self._hours.get(int(hour), 0) + int(count)
+
+    def broken(self, error: Unreadable) -> Iterator[pa.RecordBatch]:
+        """It could not be read to its end: that is the one thing told of it."""
+        whole = Range(self._segment.first, self._segment.last)
+        yield from self._close([(self._segment.fault or error.fault, whole, error.detail)])
+
+    def end(self, *, altered: bool) -> Iterator[pa.RecordBatch]:
+        """All of it was read: wrong rows are told, else that other bytes hold the right ones."""
+        whole = Range(self._segment.first, self._segment.last)
+        sealed = f"{whole.first:,} to {whole.last:,} were stored, each once."
+        faults = [(kind, each, sealed) for kind, each in self._sequences.faults()]
+        for sequence, why in self._undecodable:
+            faults.append((UNDECODABLE, Range(sequence, sequence), why))
+        of_manifest = self._segment.fault
+        if not faults and of_manifest:
+            faults.append((of_manifest, whole, "All rows are there."))
+        elif not faults and altered:
+            faults.append((ALTERED, whole, "All rows are there; the file is not the one archived."))
+        elif not faults and self._segment.bytes not in (None, self._bytes):
+            told = f"The events have {self._bytes:,} bytes; {self._segment.bytes:,} were sealed."
+            faults.append((ALTERED, whole, told))
+        yield from self._close(faults)
+
+    def _close(self, faults: list[tuple[str, Range, str]]) -> Iterator[pa.RecordBatch]:
+        stream, segment = self._segment.stream_id, self._segment.id
+        unseen = self._sequences.missing()
+        unseen += [Range(sequence, sequence) for sequence, _ in self._undecodable]
+        if len(self._owed):
+            yield self._owed.batch()
+        told = [(stream, segment, kind, *each, why) for kind, each, why in faults]
+        yield from _facts("fault", FAULT, told)
+        yield from _facts("unseen", UNSEEN, [(segment, *each) for each in unseen])
+        hours = [(stream, hour * HOUR_US, count) for hour, count in sorted(self._hours.items())]
+        yield from _facts("hour", HOUR, hours)
+        runs: Iterable[Run] = self._numbers.runs()
+        yield from _facts("run", RUN, ((stream, *run) for run in runs))
+        yield from _facts("read", READ, [(stream, segment, self._sequences.events)])
+
+
+class _Owed:
+    """Rows of OWED, not yet told. `registrations` are those of the first row, of the second, ..."""
+
+    def __init__(self, segment: Asked) -> None:
+        self._segment = segment
+        self._clear()
+
+    def _clear(self) -> None:
+        self._sequences: list[int] = []
+        self._times: list[int] = []
+        self._endpoints: list[int] = []
+        self._ends: list[int] = [0]
+        self._registrations: list[int] = []
+        self._doubts: list[str | None] = []
+
+    def __len__(self) -> int:
+        return len(self._sequences)
+
+    def add(self, sequence: int, time_us: int, due: Any) -> None:
+        self._sequences.append(sequence)
+        self._times.append(time_us)
+        self._endpoints.append(due.endpoint_id)
+        self._registrations += due.registrations
+        self._ends.append(len(self._registrations))
+        self._doubts.append(due.doubt)
+
+    def batch(self) -> pa.RecordBatch:
+        """What is there; nothing is then."""
+        count = len(self)
+        flat = pa.array(self._registrations, _INT)
+        columns = [
+            pa.array(np.full(count, self._segment.stream_id)),
+            pa.array(np.full(count, self._segment.id)),
+            pa.array(self._sequences, _INT),
+            pa.array(self._endpoints, _INT),
+            pa.ListArray.from_arrays(pa.array(self._ends, pa.int32()), flat),
+            pa.array(self._times, _INT),
+            pa.array(self._doubts, _TEXT),
+        ]
+        self._clear()
+        return _only("owed", pa.StructArray.from_arrays(columns, fields=list(OWED)))
+
+
+def _facts(
+    name: str, kind: pa.StructType, rows: Iterable[tuple[Any, ...]]
+) -> Iterator[pa.RecordBatch]:
+    found: list[dict[str, Any]] = []
+    names = [field.name for field in kind]
+    for row in rows:
+        found.append(dict(zip(names, row, strict=True)))
+        if len(found) >= _ROWS:
+            yield _only(name, pa.array(found, kind))
+            found = []
+    if found:
+        yield _only(name, pa.array(found, kind))
+
+
+def _only(name: str, facts: pa.Array) -> pa.RecordBatch:
+    """Rows with one structure."""
+    columns = [facts if field.name == name else pa.nulls(len(facts), field.type) for field in FACTS]
+    return pa.RecordBatch.from_arrays(columns, schema=FACTS)
+
+
+def _lengths(payloads: pa.Array) -> np.ndarray[Any, Any]:
+    lengths: np.ndarray[Any, Any] = pc.binary_length(payloads).to_numpy()
+    return lengths

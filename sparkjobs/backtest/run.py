@@ -1,0 +1,181 @@
+"""The job `backtest`: a filter tried against what a stream held over a range of time. Spark module.
+
+It reads and writes; the rest is in transform.py, and the matching in search.py.
+"""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from eventhub import limits
+from eventhub.event.json_codec import time_text
+from sparkjobs import inputs
+from sparkjobs.backtest import transform
+from sparkjobs.backtest.report import report
+from sparkjobs.backtest.search import FOUND, Search
+from sparkjobs.kin import declared
+from sparkjobs.order import Order
+from sparkjobs.progress import Phases
+from sparkjobs.result import Result
+
+ABOUT = {
+    "report.html": "What was found, for people.",
+    "matches": "Every match in the order of the stream: sequence, segment, appended_at_us.",
+    "matches.csv": f"The first {limits.BACKTEST_CSV_ROWS_MAX:,} of them.",
+    "segments": "Each segment: how many events were searched and matched, or why none was.",
+}
+SYSTEM_ZONE = 0  # whose stream is the hub's own, `system`
+
+
+class Counts(NamedTuple):
+    """All segments together."""
+
+    segments: int
+    searched: int
+    matched: int
+    first_us: int | None  # of the events that were searched
+    last_us: int | None
+    skipped: list[dict[str, Any]]  # segment, fault
+
+
+def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
+    """Searches the segments of `order.inputs` and leaves what `ABOUT` says."""
+    folder = Path(order.result)
+    folder.mkdir(parents=True, exist_ok=True)
+    phases.begin("searching segments")
+    found = _found(spark, order)
+    phases.begin("writing matches")
+    transform.matches(found).write.parquet(f"{folder}/matches")
+    transform.searched(found).write.parquet(f"{folder}/segments")
+    phases.begin("counting matches")
+    matches = spark.read.parquet(f"{folder}/matches")
+    counts = _counts(spark.read.parquet(f"{folder}/segments"))
+    details = _details(order.params, counts, found, matches)
+    _write_csv(matches, folder / "matches.csv")
+    result = Result(_summary(counts), _figures(counts), about=ABOUT, details=details)
+    (folder / "report.html").write_text(report(order.params, result))
+    return result
+
+
+def _found(spark: SparkSession, order: Order) -> DataFrame:
+    """What the segments hold, kept in the work folder: it is looked at several times."""
+    params, segments = order.params, inputs.table(spark, order, "segments")
+    wanted = transform.to_search(segments, params["stream_id"])
+    tasks = max(1, min(wanted.count(), limits.BACKTEST_TASKS_MAX))
+    kept = f"{order.work}/found"
+    found = transform.found(wanted.repartition(tasks), _search(spark, order))
+    bounds = params.get("since_us"), params.get("until_us")
+    left = transform.left(segments, params["stream_id"], *bounds)
+    found.unionByName(left).write.mode("overwrite").parquet(kept)
+    return spark.read.parquet(kept).select(*FOUND.names)
+
+
+def _search(spark: SparkSession, order: Order) -> Search:
+    params = order.params
+    streams = inputs.table(spark, order, "streams").where(f.col("id") == params["stream_id"])
+    zone_id = next((row.zone_id for row in streams.collect()), params["zone_id"])
+    types = inputs.table(spark, order, "types").where(f.col("zone_id") == zone_id).collect()
+    return Search(
+        params["language"],
+        json.dumps(params["filter"]),
+        tuple(sorted(map(declared, types))),
+        params["zone"] if zone_id == SYSTEM_ZONE else None,
+        params.get("since_us"),
+        params.get("until_us"),
+        params["shown_max"],
+        order.inputs,
+        order.archive_url,
+    )
+
+
+def _counts(segments: DataFrame) -> Counts:
+    rows = [row.asDict() for row in segments.collect()]
+    firsts = [row["first_us"] for row in rows if row["first_us"] is not None]
+    lasts = [row["last_us"] for row in rows if row["last_us"] is not None]
+    return Counts(
+        segments=sum(row["fault"] is None for row in rows),
+        searched=sum(row["searched"] for row in rows),
+        matched=sum(row["matched"] for row in rows),
+        first_us=min(firsts, default=None),
+        last_us=max(lasts, default=None),
+        skipped=[
+            {"segment": row["segment"], "fault": row["fault"]}
+            for row in sorted(rows, key=lambda row: row["segment_id"])
+            if row["fault"] is not None
+        ],
+    )
+
+
+def _details(
+    params: dict[str, Any], counts: Counts, found: DataFrame, matches: DataFrame
+) -> dict[str, Any]:
+    hours, width_s = _hours(counts, matches)
+    since_us, until_us = params.get("since_us"), params.get("until_us")
+    return {
+        "count": counts.matched,
+        "searched_events": counts.searched,
+        "searched_segments": counts.segments,
+        "skipped": counts.skipped[: limits.BACKTEST_SKIPPED_SHOWN_MAX],
+        "hours": hours,
+        "buckets_s": width_s,
+        "shown": _shown(found, params["shown_max"]),
+        "from": _time(counts.first_us if since_us is None else since_us),
+        "until": _time(counts.last_us if until_us is None else until_us),
+    }
+
+
+def _hours(counts: Counts, matches: DataFrame) -> tuple[list[list[int]], int]:
+    """Pairs of a time and how many matched from there on, and the seconds from one to the next."""
+    if counts.first_us is None or counts.last_us is None:
+        return [], transform.WIDTHS_S[0]
+    width_s = transform.width_for(counts.first_us, counts.last_us)
+    rows = transform.counted(matches, width_s).collect()
+    by_start = {row.start_us: row.events for row in rows}
+    starts = transform.spans(counts.first_us, counts.last_us, width_s)
+    return [[start, by_start.get(start, 0)] for start in starts], width_s
+
+
+def _shown(found: DataFrame, shown_max: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "sequence": row.sequence,
+            "segment": row.segment,
+            "appended_at": time_text(row.appended_at_us),
+            **json.loads(row.shown),
+        }
+        for row in transform.shown(found, shown_max).collect()
+    ]
+
+
+def _write_csv(matches: DataFrame, path: Path) -> None:
+    first = matches.orderBy("sequence", "segment").limit(limits.BACKTEST_CSV_ROWS_MAX).toArrow()
+    with path.open("w", newline="") as out:
+        lines = csv.writer(out)
+        lines.writerow(["sequence", "segment", "appended_at"])
+        for batch in first.to_batches():
+            sequences, segments, times = (column.to_pylist() for column in batch.columns)
+            lines.writerows(zip(sequences, segments, map(time_text, times), strict=True))
+
+
+def _summary(counts: Counts) -> str:
+    text = f"{counts.matched:,} of {counts.searched:,} events match."
+    if counts.skipped:
+        text += f" {len(counts.skipped):,} segments could not be searched."
+    return text
+
+
+def _figures(counts: Counts) -> dict[str, int | float | str | None]:
+    return {
+        "matches": counts.matched,
+        "searched_events": counts.searched,
+        "searched_segments": counts.segments,
+        "skipped_segments": len(counts.skipped),
+    }
+
+
+def _time(time_us: int | None) -> str | None:
+    return None if time_us is None else time_text(time_us)

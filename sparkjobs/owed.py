@@ -1,0 +1,315 @@
+"""To which endpoints an event is owed, recomputed on executors with the product's own matcher.
+
+The versions of each stream are put into a match index in the job's work folder, once; workers map
+it, so that 100,000 versions cost a worker next to nothing. What no index can hold, and what is on
+`system`, is in memory. Spark module; what it asks of events is plain.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from eventhub import limits
+from eventhub.event.audience import may_see
+from eventhub.event.envelope import Event
+from registrations.compiled import Compiled
+from registrations.lang.evaluate import Kin
+from registrations.match.base.base import open_base
+from registrations.match.base.builder import Plan, build_columns
+from registrations.match.base.columns import Columns, Gathering
+from registrations.match.base.engines import AUTO, new_engine
+from registrations.match.base.errors import NotIndexable
+from registrations.match.base.layout import EXTRA
+from registrations.match.base.shard import Shard
+from registrations.match.base.versions import COLUMNS, NEVER_ENDS
+from registrations.match.matching import Matching
+from registrations.match.versions import (
+    Owed,
+    Rules,
+    Suspension,
+    Version,
+    hold,
+    holding,
+    living,
+)
+from sparkjobs.kin import ZoneKin, declared
+from sparkjobs.tables import CLIENTS, SUSPENSIONS, TYPES, VERSIONS
+
+_SYSTEM_ZONE = 0  # of the hub-wide stream
+_MATCHERS_OPEN_MAX = 16  # streams of one worker; a few mapped files each
+_IN_MEMORY = "in-memory.parquet"
+_NAMES = "names.parquet"
+_FOLDER = "matchers"
+_WANTED = [
+    *("stream_id", "id", "registration_id", "client_id", "client", "zone_id", "zone"),
+    *("endpoint_id", "language", "filter", "since", "until", "group_id", "report"),
+]
+_IN_MEMORY_SCHEMA = pa.schema(
+    [*(VERSIONS.field(name) for name in _WANTED), pa.field("is_system", pa.bool_())]
+)
+_NAMES_SCHEMA = pa.schema([("client_id", pa.int64()), ("client", pa.string())])
+_BUILT = "stream_id long, versions long, in_memory long"
+
+
+class Where(NamedTuple):
+    """The run's folders, as executors see them."""
+
+    inputs: str
+    work: str
+
+    def root(self, stream_id: int) -> Path:
+        """Of a stream's matcher."""
+        return Path(self.work) / _FOLDER / str(stream_id)
+
+
+class OfStream(NamedTuple):
+    """Whose matcher."""
+
+    stream_id: int
+    zone_id: int
+
+
+# --- building ---
+
+
+def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFrame:
+    """Write what matches each stream's events for callbacks; (stream_id, versions, in_memory) of
+    streams that have any. Done when an action has run.
+    """
+    system = streams.select(
+        sf.col("id").alias("stream_id"), (sf.col("zone_id") == _SYSTEM_ZONE).alias("is_system")
+    )
+    wanted = (
+        versions.where(sf.col("endpoint_id").isNotNull() & ~sf.col("suspended"))
+        .select(*_WANTED)
+        .join(sf.broadcast(system), "stream_id")
+    )
+    one_after_another = wanted.repartition("stream_id").sortWithinPartitions("stream_id", "id")
+    where = Where("", work)
+
+    def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for stream_id, found in groupby(rows, key=itemgetter("stream_id")):
+            counts = build_matcher(where.root(stream_id), found)
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "stream_id": [stream_id],
+                    "versions": [counts[0]],
+                    "in_memory": [counts[1]],
+                }
+            )
+
+    return one_after_another.mapInArrow(build, _BUILT)
+
+
+def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    """Of one stream, from rows of `tables.VERSIONS` that name an endpoint; how many there are, and
+    how many of them no index takes.
+    """
+    made = _Making()
+    build_columns(root, made.shards(rows), Plan(extra=COLUMNS, durable=False))
+    names = {"client_id": list(made.names), "client": list(made.names.values())}
+    pq.write_table(pa.table(names, schema=_NAMES_SCHEMA), root / _NAMES)
+    in_memory = pa.Table.from_pylist(made.in_memory, schema=_IN_MEMORY_SCHEMA)
+    pq.write_table(in_memory, root / _IN_MEMORY)
+    return made.versions, len(made.in_memory)
+
+
+class _Making:
+    """What one build gathers beside its shards."""
+
+    def __init__(self) -> None:
+        self.versions = 0
+        self.names: dict[int, str] = {}
+        self.in_memory: list[dict[str, Any]] = []
+        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+
+    def shards(self, rows: Iterable[dict[str, Any]]) -> Iterator[Columns]:
+        gathering = Gathering(COLUMNS)
+        for row in rows:
+            self.versions += 1
+            self.names[row["client_id"]] = row["client"]
+            if not self._gather(gathering, row):
+                self.in_memory.append(row)
+                if len(self.in_memory) > limits.INDEX_REFUSED_MAX:
+                    raise NotIndexable("Too many filters of the stream cannot be indexed.")
+            if len(gathering) >= limits.INDEX_SHARD_ENTRIES_MAX:
+                yield gathering.columns()
+                gathering = Gathering(COLUMNS)
+        yield gathering.columns()
+
+    def _gather(self, gathering: Gathering, row: dict[str, Any]) -> bool:
+        if row["is_system"]:
+            return False
+        try:
+            specs = self._compiled.specs(row["language"], row["filter"])
+            gathering.add(row["id"], specs, _extra(row))
+        except NotIndexable:
+            return False
+        return True
+
+
+def _extra(row: dict[str, Any]) -> dict[str, int]:
+    return {
+        "client": row["client_id"],
+        "endpoint": row["endpoint_id"],
+        "group": row["group_id"] or 0,
+        "registration": row["registration_id"],
+        "report": 0,  # what of the event is told is not asked here
+        "since": row["since"],
+        "until": NEVER_ENDS if row["until"] is None else row["until"],
+    }
+
+
+# --- asking ---
+
+
+class Doubt:
+    """Why an event may not be owed to an endpoint although it matches."""
+
+    EXPIRES = "expires"  # it is owed only if it was matched before
+    GROUPS = "groups"  # it has an audience: owed if the groups then were those of now
+    OTHER_GROUPS = "other groups"  # owed only if they were not
+
+
+class Due(NamedTuple):
+    """One event owed to one endpoint."""
+
+    endpoint_id: int
+    registrations: list[int]  # ascending
+    doubt: str | None
+
+
+class Matcher:
+    """What one stream's events are owed to. One task at a time uses it."""
+
+    def __init__(self, where: Where, of: OfStream) -> None:
+        """Raises IndexAbsent, OSError."""
+        root = where.root(of.stream_id)
+        kin = _kin(where.inputs, of.zone_id)
+        self._shards = [
+            (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
+        ]
+        names = pq.read_table(root / _NAMES)
+        self._names = dict(zip(*(column.to_pylist() for column in names.columns), strict=True))
+        self._memory = Matching(kin=kin).new()
+        self._versions = {version.id: version for version in _in_memory(root)}
+        for version in self._versions.values():
+            self._memory.add(version.id, version.specs)
+        self._suspensions = _suspensions(where.inputs, of.stream_id)
+        self._groups: Callable[[], dict[str, frozenset[str]]] = lambda: _groups(
+            where.inputs, of.zone_id
+        )
+
+    def due(self, event: Event, sequence: int) -> list[Due]:
+        """In no order. Raises IndexDamaged."""
+        doubt = Doubt.EXPIRES if event.expires_at_us else None
+        if not event.audience:
+            found = self._owed(event, sequence, _in_none)
+            return [Due(*each, doubt) for each in found.items()]
+        groups = self._groups()
+        now = self._owed(event, sequence, lambda client: groups.get(client, frozenset()))
+        ever = self._owed(event._replace(audience=()), sequence, _in_none)
+        return [
+            Due(endpoint, found, Doubt.GROUPS if endpoint in now else Doubt.OTHER_GROUPS)
+            for endpoint, found in ever.items()
+        ]
+
+    def _owed(
+        self, event: Event, sequence: int, groups_of: Callable[[str], frozenset[str]]
+    ) -> dict[int, list[int]]:
+        owed, rules = Owed({}, {}), Rules({}, self._suspensions, groups_of)
+        if self._versions:
+            found = [self._versions[number] for number in self._memory.match(event)]
+            holding(found, event, sequence, rules, owed)
+        for engine, columns in self._shards:
+            places = engine.match(event, places=True).tolist()
+            if event.destinations or event.audience:
+                places = [place for place in places if self._sees(event, columns, place, rules)]
+            hold(living(places, columns, rules, sequence), columns, sequence, owed)
+        owed.sort()
+        return owed.endpoints
+
+    def _sees(self, event: Event, columns: "_Columns", place: int, rules: Rules) -> bool:
+        name = self._names[columns.client[place]]
+        return may_see(event, name, rules.groups_of(name))
+
+
+class _Columns(NamedTuple):
+    """Bounds of the versions of one shard, by dense place, mapped."""
+
+    client: memoryview
+    endpoint: memoryview
+    group: memoryview
+    registration: memoryview
+    report: memoryview
+    since: memoryview
+    until: memoryview
+    ids: memoryview
+
+
+def _columns(shard: Shard) -> _Columns:
+    views = {name: shard.views[EXTRA + name] for name in COLUMNS}
+    return _Columns(**views, ids=shard.views["ids"])
+
+
+@lru_cache(maxsize=_MATCHERS_OPEN_MAX)
+def matcher_of(where: Where, of: OfStream) -> Matcher | None:
+    """This worker's, made when it is first asked for; None where nothing is called back."""
+    return Matcher(where, of) if where.root(of.stream_id).exists() else None
+
+
+def _in_none(client: str) -> frozenset[str]:
+    return frozenset()
+
+
+def _in_memory(root: Path) -> Iterator[Version]:
+    compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+    for row in pq.read_table(root / _IN_MEMORY).to_pylist():
+        yield Version(
+            row["id"],
+            row["registration_id"],
+            row["client"],
+            row["endpoint_id"],
+            compiled.specs(row["language"], row["filter"]),
+            row["since"],
+            row["until"],
+            zone=row["zone"] if row["is_system"] else None,
+            group=row["group_id"],
+        )
+
+
+def _suspensions(inputs: str, stream_id: int) -> dict[int, tuple[Suspension, ...]]:
+    found: dict[int, tuple[Suspension, ...]] = {}
+    chosen = ds.field("stream_id") == stream_id
+    for row in _rows(inputs, "suspensions", SUSPENSIONS, chosen):
+        one = Suspension(row["since"], row["until"])
+        found[row["group_id"]] = (*found.get(row["group_id"], ()), one)
+    return found
+
+
+def _kin(inputs: str, zone_id: int) -> Kin:
+    """On `system` no types are declared."""
+    return ZoneKin(map(declared, _rows(inputs, "types", TYPES, ds.field("zone_id") == zone_id)))
+
+
+@lru_cache(maxsize=_MATCHERS_OPEN_MAX)
+def _groups(inputs: str, zone_id: int) -> dict[str, frozenset[str]]:
+    """Of a zone's clients, as of now; only events with an audience ask."""
+    rows = _rows(inputs, "clients", CLIENTS, ds.field("zone_id") == zone_id)
+    return {row["name"]: frozenset(row["groups"]) for row in rows}
+
+
+def _rows(inputs: str, name: str, schema: pa.Schema, chosen: Any) -> list[dict[str, Any]]:
+    table = ds.dataset(f"{inputs}/{name}", schema=schema, format="parquet").to_table(filter=chosen)
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found

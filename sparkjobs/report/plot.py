@@ -1,0 +1,161 @@
+"""Plots of a report, as SVG inside the page: axes and texts have the page's own colour, so they can
+be read on light and on dark. Plain, over matplotlib.
+"""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from sparkjobs.report.page import Html
+
+COLOURS = ("#2f81c7", "#d9822b", "#2a9d6f", "#b565c9", "#d1495b", "#8a8f3c", "#6c7a89")
+_TEXT = "#010203"  # stands for the page's own colour until the SVG is made
+_NAME_CHARACTERS_MAX = 40
+_DAY_US = 86_400e6
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.size": 11,
+    "text.color": _TEXT,
+    "axes.edgecolor": _TEXT,
+    "axes.labelcolor": _TEXT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": _TEXT,
+    "ytick.color": _TEXT,
+    "legend.frameon": False,
+}
+
+
+class Words(NamedTuple):
+    """What is said on a plot; `x` and `y` name the axes."""
+
+    title: str
+    y: str
+    x: str = ""
+
+
+class Series(NamedTuple):
+    """One colour: a value for each place."""
+
+    name: str
+    values: Sequence[float]
+
+
+def lines(places: Sequence[float], series: Sequence[Series], words: Words) -> Html:
+    """A line for each series over numbers."""
+    return _drawn(words, series, lambda axes: _lines(axes, places, series))
+
+
+def time_lines(times_us: Sequence[int], series: Sequence[Series], words: Words) -> Html:
+    """A line for each series over time (UTC)."""
+
+    def draw(axes: Axes) -> None:
+        _lines(axes, _times(times_us), series)
+        _time_axis(axes)
+
+    return _drawn(words, series, draw)
+
+
+def time_bars(
+    starts_us: Sequence[int], width_us: int, series: Sequence[Series], words: Words
+) -> Html:
+    """Bars that begin at these times (UTC) and are so wide; series lie on one another."""
+
+    def draw(axes: Axes) -> None:
+        _bars(axes, _times(starts_us), series, width_us / _DAY_US)
+        _time_axis(axes)
+
+    return _drawn(words, series, draw)
+
+
+def bars(names: Sequence[str], series: Sequence[Series], words: Words) -> Html:
+    """A bar to the right for each name, the first on top; series lie on one another."""
+    shown = [_short(name) for name in names]
+
+    def draw(axes: Axes) -> None:
+        places = list(range(len(names)))
+        left = [0.0] * len(names)
+        for colour, one in zip(_colours(series), series, strict=True):
+            axes.barh(places, one.values, left=left, color=colour, label=_short(one.name))
+            left = [before + value for before, value in zip(left, one.values, strict=True)]
+        axes.set_yticks(places, shown)
+        axes.invert_yaxis()
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+
+    turned = Words(words.title, y=words.x, x=words.y)
+    return _drawn(turned, series, draw, height=1.2 + 0.35 * max(len(names), 2), numbers_up=False)
+
+
+def _drawn(
+    words: Words,
+    series: Sequence[Series],
+    draw: Callable[[Axes], None],
+    *,
+    height: float = 3.6,
+    numbers_up: bool = True,
+) -> Html:
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": words.title}):
+        figure = Figure(figsize=(9, height), layout="constrained")
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.set_title(words.title, loc="left")
+        axes.set_xlabel(words.x)
+        axes.set_ylabel(words.y)
+        if numbers_up:
+            axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+            axes.set_ylim(bottom=0)
+        if len(series) > 1:
+            figure.legend(loc="outside lower center", ncols=4)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    return Html(f"<figure>{_inline(out.getvalue())}</figure>")
+
+
+def _inline(svg: str) -> str:
+    """Without the document's head, the ids of groups (each plot has the same) and the stand-in."""
+    inner = svg[svg.index("<svg") :]
+    inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
+    return re.sub(r'<g id="[^"]*"', "<g", inner).replace(_TEXT, "currentColor")
+
+
+def _lines(axes: Axes, places: Sequence[float], series: Sequence[Series]) -> None:
+    for colour, one in zip(_colours(series), series, strict=True):
+        marker = "o" if len(one.values) < 30 else ""
+        axes.plot(places, one.values, color=colour, label=_short(one.name), marker=marker, ms=4)
+
+
+def _bars(axes: Axes, starts: Sequence[float], series: Sequence[Series], width: float) -> None:
+    below = [0.0] * len(starts)
+    for colour, one in zip(_colours(series), series, strict=True):
+        name = _short(one.name)
+        axes.bar(starts, one.values, width, below, align="edge", color=colour, label=name)
+        below = [before + value for before, value in zip(below, one.values, strict=True)]
+
+
+def _times(times_us: Sequence[int]) -> list[float]:
+    """Matplotlib's own: days since 1970."""
+    return [time_us / _DAY_US for time_us in times_us]
+
+
+def _time_axis(axes: Axes) -> None:
+    locator: Any = AutoDateLocator(tz=UTC)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    formatter: Any = ConciseDateFormatter(locator, tz=UTC)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_formatter(formatter)
+
+
+def _colours(series: Sequence[Series]) -> list[str]:
+    return [COLOURS[at % len(COLOURS)] for at in range(len(series))]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME_CHARACTERS_MAX else name[: _NAME_CHARACTERS_MAX - 1] + "…"

@@ -1,0 +1,153 @@
+"""Jobs by the API and the command: asked for, listed, cancelled, done here and now, and what a run
+leaves. The job is a tiny one in the place of `backtest`.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from eventhub import limits
+from tests.integration.jobs_world import spark_environment
+from tests.live import Answer, LiveHub, LiveZone
+from tests.live_processes import MANAGE
+
+RUNS = "/v1/jobs/backtest/runs"
+
+
+@pytest.fixture(autouse=True)
+def no_runs(hub: LiveHub) -> Iterator[None]:
+    yield
+    hub.sql("DELETE FROM job_runs")
+
+
+def wanted(zone: LiveZone, **more: Any) -> dict[str, Any]:
+    return {"zone": zone.name, "stream": "orders", "filter": "(> total 100)", **more}
+
+
+def ask(zone: LiveZone, **more: Any) -> Answer:
+    return zone.hub.operate("POST", RUNS, {"params": wanted(zone, **more)})
+
+
+def command(hub: LiveHub, *words: str) -> tuple[int, str]:
+    """`manage.py sparkjob WORDS`: its status, and all that it said."""
+    env = {**os.environ, **hub.env, **spark_environment()}
+    argv = [sys.executable, MANAGE, "sparkjob", *words]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_jobs_are_listed_with_their_timetable_and_with_what_runs_them(hub: LiveHub) -> None:
+    found = hub.operate("GET", "/v1/jobs").json
+    jobs = {job["name"]: job for job in found["jobs"]}
+    assert set(jobs) == {"audit", "backtest", "match_index", "retention"}
+    assert jobs["audit"]["timetable"] == "every day at 02:30 UTC"
+    assert jobs["audit"]["next_at"].endswith("T02:30:00.000000Z")
+    assert (jobs["backtest"]["timetable"], jobs["backtest"]["next_at"]) == (None, None)
+    assert all(job["running"] is job["last"] is None for job in jobs.values())
+    assert found["spark"]["master"].startswith("local[")
+    assert found["spark"]["problem"] == ""
+    assert found["spark"]["java"].startswith(("17", "21"))
+
+
+def test_a_run_is_asked_for_shown_told_of_and_cancelled(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    answer = ask(zone, since="2026-11-21T10:00:00+02:00")
+    assert answer.status == 202, answer
+    run = answer.json
+    assert (run["state"], run["asked_by"], run["job"]) == ("waiting", "operator", "backtest")
+    assert run["params"] == wanted(
+        zone, since="2026-11-21T08:00:00.000000Z", language="predicate", shown_max=100
+    )
+    assert answer.headers["eventhub-caused"], "what it caused is told"
+    path = f"{RUNS}/{run['id']}"
+    assert hub.operate("GET", path).json == {**run, "details": {}, "files": []}
+    assert hub.operate("GET", f"{path}/log").body == b""
+    hub.operate("GET", f"{path}/files/report.html").refused(404, "not_found")
+    hub.operate("GET", f"/v1/jobs/audit/runs/{run['id']}").refused(404, "unknown_run")
+
+    cancelled = hub.operate("POST", f"{path}/cancel", {})
+    assert (cancelled.status, cancelled.json["state"]) == (202, "cancelled")
+    hub.operate("POST", f"{path}/cancel", {}).refused(409, "run_over")
+    [last] = [job["last"] for job in hub.operate("GET", "/v1/jobs").json["jobs"] if job["last"]]
+    assert last["id"] == run["id"]
+
+
+def test_runs_come_in_pages_the_newest_first_and_so_many_may_wait(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+    ids = [ask(zone).json["id"] for _ in range(limits.JOB_RUNS_WAITING_MAX)]
+    ask(zone).refused(409, "too_many_runs")
+    found: list[int] = []
+    before = ""
+    while before is not None:
+        page = hub.operate("GET", f"{RUNS}?limit=7{before and f'&before={before}'}").json
+        found += [run["id"] for run in page["runs"]]
+        before = page["next"]
+    assert found == sorted(ids, reverse=True)
+
+
+@pytest.mark.timeout(300)
+def test_a_run_by_the_command_leaves_what_the_api_shows(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    params = json.dumps(wanted(zone))
+    status, said = command(hub, "backtest", "--params", params, "--param", "shown_max=5")
+    assert status == 0, said
+    assert "Looked. (" in said
+    assert "backtest: starting Spark" in said
+    [run] = hub.operate("GET", RUNS).json["runs"]
+    assert (run["state"], run["verdict"], run["asked_by"]) == ("completed", "ok", "command")
+    assert run["params"]["shown_max"] == 5
+    path = f"{RUNS}/{run['id']}"
+    shown = hub.operate("GET", path).json
+    assert shown["details"] == {"rows": [1, 2]}
+    files = {file["name"]: file for file in shown["files"]}
+    assert set(files) == {"table/part.csv", "report.html"}
+    for name, file in files.items():
+        answer = hub.operate("GET", f"{path}/files/{name}")
+        assert hashlib.sha256(answer.body).hexdigest() == file["sha256"]
+        assert int(answer.headers["content-length"]) == file["bytes"]
+        assert "sandbox" in answer.headers["content-security-policy"]
+    report = hub.operate("GET", f"{path}/files/report.html")
+    assert report.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in report.headers["content-security-policy"]
+    table = hub.operate("GET", f"{path}/files/table/part.csv")
+    assert table.headers["content-disposition"] == 'attachment; filename="part.csv"'
+    for name in ("result.json", "../order.json", "%2e%2e/order.json", "table"):
+        hub.operate("GET", f"{path}/files/{name}").refused(404, "not_found")
+    assert b"SparkContext" in hub.operate("GET", f"{path}/log").body
+    status, said = command(hub, "history", "backtest")
+    assert (status, said.splitlines()[0].endswith("by command  Looked.")) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "Name a job, or `history` and a job"),
+        (["history"], "Name a job, or `history` and a job"),
+        (["audit", "backtest"], "Name a job, or `history` and a job"),
+        (["backtest", "--param", "zone"], "there is no `=` in zone"),
+        (["backtest", "--params", "[]"], "--params is an object"),
+        (["backtest", "--params", "{"], "--params is no JSON"),
+        (["backtest"], "params.zone"),
+        (["audit", "--param", "zone=nowhere"], "params.zone: There is no such zone."),
+    ],
+)
+def test_a_command_that_is_not_understood_says_what_is_wrong(
+    hub: LiveHub, words: list[str], says: str
+) -> None:
+    status, said = command(hub, *words)
+    assert (status, says in said) == (1, True), said
+
+
+def test_the_command_lists_the_jobs(hub: LiveHub) -> None:
+    status, said = command(hub, "--list")
+    assert status == 0
+    assert "retention\n  Plans what" in said
+    assert "every day at 03:30 UTC" in said

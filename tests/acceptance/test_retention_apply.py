@@ -1,0 +1,128 @@
+"""A retention plan made by Spark and carried out: what is kept by then is refused, the rest is
+done, and readers below the floor get the archive or a gap.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.acceptance.test_rows_retention import first_of, get, read_all, told
+from tests.acceptance.wire import numbered
+from tests.live import LiveHub, LiveZone
+
+pytestmark = pytest.mark.timeout(300)
+SEGMENT = {"segment_events_max": 10}
+
+
+@pytest.fixture(autouse=True)
+def no_runs(hub: LiveHub) -> Iterator[None]:
+    yield
+    hub.sql("DELETE FROM job_runs")
+
+
+def fill(zone: LiveZone, stream: str, **policy: Any) -> None:
+    """Three sealed segments, and an open one of five events."""
+    zone.create_stream(stream, **SEGMENT, **policy)
+    for first in range(1, 36, 5):  # a batch goes into one segment
+        events = numbered(first, first + 4)
+        if policy.get("keyed"):
+            events = [{**event, "key": f"k{first}"} for event in events]
+        assert zone.emit(stream, events).status == 200
+
+
+def plan(zone: LiveZone, *streams: str) -> int:
+    """The run of a plan that lets everything sealed of these streams go."""
+    policies = {stream: {"retain_events": 1} for stream in streams}
+    zone.hub.manage("retention", "plan", "--zone", zone.name,
+                    "--params", json.dumps({"policies": policies}))  # fmt: skip
+    [run] = zone.hub.operate("GET", "/v1/jobs/retention/runs?limit=1").json["runs"]
+    assert (run["state"], run["params"]["zone"]) == ("completed", zone.name)
+    return int(run["id"])
+
+
+def apply(hub: LiveHub, run: int) -> dict[str, Any]:
+    answer = hub.operate("POST", f"/v1/jobs/retention/runs/{run}/apply", {})
+    assert answer.status == 200, answer
+    return dict(answer.json)
+
+
+def came_of(applied: dict[str, Any], stream: str) -> list[tuple[int, str, str, str]]:
+    return [
+        (one["first"], one["action"], one["outcome"], one["why"])
+        for one in applied["outcomes"]
+        if one["stream"] == stream
+    ]
+
+
+@pytest.mark.req("EMC-28")
+def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    for stream, policy in (
+        ("plain", {}), ("held", {}), ("keyed", {"keyed": True}),
+        ("kept", {"archive": True}), ("late", {"archive": True}), ("others", {}),
+    ):  # fmt: skip
+        fill(zone, stream, **policy)
+    hub.manage("archive", "run", "--stream", "kept")
+    before = get(zone, "/v1/streams/plain/events?from=oldest&limit=1")["events"][0]
+    run = plan(zone, "plain", "held", "keyed", "kept", "late")
+    shown = hub.operate("GET", f"/v1/jobs/retention/runs/{run}").json["details"]["actions"]
+    assert {name: one["segments"] for name, one in shown.items()} == {
+        "drop": 12, "archive": 3, "compact": 0, "keep": 9,
+    }  # fmt: skip
+    assert first_of(zone, "plain") == 1  # a plan is no act
+
+    hold = hub.call("PUT", "/v1/streams/held", {"hold": "case 7"}, key=zone.admin)
+    assert hold.status == 200
+    said = hub.manage("retention", "apply", str(run), "--dry-run")
+    assert "12 done, 3 refused, 0 unchanged (nothing was done: --dry-run)" in said
+    assert said.count("the stream is under a hold") == 3
+    assert first_of(zone, "plain") == 1
+
+    applied = apply(hub, run)
+    assert (applied["done"], applied["refused"], applied["left"]) == (12, 3, 0)
+    dropped = [(first, "drop", "done", "") for first in (1, 11, 21)]
+    assert came_of(applied, "plain") == came_of(applied, "keyed") == dropped
+    assert came_of(applied, "kept") == dropped
+    assert came_of(applied, "held") == [(first, "drop", "refused", "hold") for first in (1, 11, 21)]
+    assert came_of(applied, "late") == [(first, "archive", "done", "") for first in (1, 11, 21)]
+    firsts = {name: first_of(zone, name) for name in ("plain", "held", "kept", "late", "others")}
+    assert firsts == {"plain": 31, "held": 1, "kept": 1, "late": 1, "others": 1}
+
+    old = f"/v1/streams/plain/events?from={before['segment']}:{before['sequence']}"
+    gap = hub.call("GET", old, key=zone.admin).refused(410, "gap")
+    assert gap["missed"] == {"first": 2, "last": 30}
+    assert len(read_all(zone, "kept")) == len(read_all(zone, "held")) == 35
+    assert {one["why"] for one in told(zone, "stream.trimmed")} == {"plan"}
+    assert sum(one["events"] for one in told(zone, "stream.trimmed")) == 60  # plain, keyed
+    tiers = get(zone, "/v1/streams/kept/segments")["items"]
+    assert [one["tier"] for one in tiers] == ["archived"] * 3 + ["live"]
+    assert {one["left_why"] for one in tiers} == {"plan", None}
+    assert len(get(zone, "/v1/streams/keyed/state")["items"]) == 7
+    [announced] = told(zone, "retention.applied")
+    assert announced == {"zone": zone.name, "run": run, "by": announced["by"], "acts": 15}
+
+    hub.manage("archive", "run", "--stream", "late")
+    again = apply(hub, run)
+    assert (again["done"], again["refused"], again["unchanged"]) == (0, 3, 12)
+    assert again["outcomes"][0]["why"] == "hold"  # refused ones first
+    assert {one["outcome"] for one in again["outcomes"][3:]} == {"unchanged"}
+    assert len(told(zone, "stream.trimmed")) == 6
+
+
+def test_a_plan_is_carried_out_by_operators_alone_and_only_if_there_is_one(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    path = "/v1/jobs/retention/runs/{}/apply"
+    hub.call("POST", path.format(1), {}, key=zone.admin).refused(403, "forbidden")
+    hub.operate("POST", path.format(10**9), {}).refused(404, "unknown_run")
+    hub.operate("POST", path.format("x"), {}).refused(404, "unknown_run")
+    hub.operate("POST", path.format(1), {"force": True}).refused(400, "unknown_field")
+    waiting = hub.sql(
+        "INSERT INTO job_runs (job, asked_by, params, state) VALUES ('retention', 'command', '{}',"
+        " 'failed') RETURNING id"
+    )[0][0]
+    problem = hub.operate("POST", path.format(waiting), {}).refused(409, "no_plan")
+    assert problem["state"] == "failed"

@@ -1,0 +1,180 @@
+"""`spark_index`: a match index of very many registrations, built by Spark on this machine, by a
+standalone cluster with two workers, and by the hub's own builder; then opened.
+"""
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from eventhub.jobs.driver import drive
+from eventhub.jobs.folders import Folder
+from eventhub.jobs.launch import Spark, launch
+from eventhub.jobs.stopping import Stop
+from registrations.match.base.builder import Plan, publish_files
+from registrations.match.base.manifest import read_manifest
+from sparkjobs.match_index.shards import SHARDS
+from sparkjobs.order import Order, write_order
+from tests.benchmarks import indexes, spark_built
+from tests.benchmarks.shape import Case, Measure, Pace, Reading
+from tests.benchmarks.world import World
+from tests.cluster import standalone
+
+OPEN_MS_MAX = 50.0
+CORES = 2
+_SAMPLED_S = 0.5
+MB = 1e6
+
+
+def cases(world: World, pace: Pace) -> list[Case]:
+    built = _Built(world, pace.spark_registrations)
+    here = {"local_builder": built.here}
+    allowed: dict[str, Measure] = {"allowed": lambda: Reading(OPEN_MS_MAX)}
+    return [
+        Case("spark_index_local", "s", built.by_spark, here, lower_is_better=True),
+        Case("spark_index_standalone", "s", built.by_cluster, here, lower_is_better=True),
+        Case("spark_index_open", "ms", built.opened, allowed, floor=1, lower_is_better=True),
+    ]
+
+
+class _Built:
+    """Indexes of the same registrations, however they are built."""
+
+    def __init__(self, world: World, count: int) -> None:
+        self._world = world
+        self._count = count
+        self._folder = Path(world.data) / f"spark-index-{count}"
+
+    def by_spark(self) -> Reading:
+        return self._by(Spark(f"local[{CORES}]", "2g", "", os.environ.get("JAVA_HOME", "")))
+
+    def by_cluster(self) -> Reading:
+        folder = self._folder / "cluster"
+        shutil.rmtree(folder, ignore_errors=True)
+        with standalone(folder, workers=CORES) as cluster:
+            java_home = os.environ.get("JAVA_HOME", "")
+            return self._by(Spark(cluster.master, "2g", str(cluster.conf), java_home), cluster.pids)
+
+    @cache  # noqa: B019 - one for a run of the benchmark
+    def here(self) -> Reading:
+        root = self._folder / "here"
+        work = spark_built.Work("build", str(self._inputs()), str(root))
+        return self._read(root, lambda: self._child("spark_built", work))
+
+    def opened(self) -> Reading:
+        """In a process that opens it as the hub's processes do; and what two of them share. That of
+        Spark, if it has built one.
+        """
+        root = self._folder / "spark"
+        if not root.exists():
+            self.here()
+            root = self._folder / "here"
+        opened = self._child("indexes", indexes.Work("open", str(root)))
+        shared = self._child("indexes", indexes.Work("share", str(root)))
+        sizes = {name.replace("_kb", "_mb"): shared[name] / 1e3 for name in ("rss_kb", "pss_kb")}
+        return Reading(opened["open_ms"], {**sizes, "mb": opened["bytes"] / MB})
+
+    def _by(self, spark: Spark, cluster: tuple[int, ...] = ()) -> Reading:
+        inputs, run = self._inputs(), Folder(self._folder / "run")
+        run.make()
+        root = self._folder / "spark"
+        params = {"stream": "fleet", "stream_id": spark_built.STREAM}
+        order = Order(
+            "match_index", 1, params, str(inputs), str(run.work), str(run.unfinished), "", 0
+        )
+        write_order(run.root, order)
+
+        def build() -> None:
+            started = launch(spark, run, "benchmark", self._folder / "java")
+            drive(started, run.log, Stop(), lambda said: None)
+            files = sorted((run.work / SHARDS).glob("*.idx"))
+            publish_files(root, files, Plan(0))
+
+        return self._read(root, build, cluster)
+
+    def _read(
+        self, root: Path, build: Callable[[], object], beside: tuple[int, ...] = ()
+    ) -> Reading:
+        """Seconds from the inputs to the published index, and what its processes took."""
+        shutil.rmtree(root, ignore_errors=True)
+        with watched(beside) as took:
+            began = time.monotonic()
+            build()
+            seconds = time.monotonic() - began
+        manifest = read_manifest(root)
+        assert manifest.ids == self._count
+        shown = {"peak_mb": took.peak / MB, "cpu_s": sum(took.cpu_s.values())}
+        return Reading(seconds, {**shown, "mb": manifest.bytes / MB, "shards": len(manifest.parts)})
+
+    def _inputs(self) -> Path:
+        folder = self._folder / "inputs"
+        if not folder.exists():
+            self._folder.mkdir(exist_ok=True)
+            work = spark_built.Work("inputs", str(folder), "", self._count)
+            self._child("spark_built", work)
+        return folder
+
+    def _child(self, module: str, work: tuple[object, ...]) -> dict[str, float]:
+        said = self._world.run_child(f"tests.benchmarks.{module}", json.dumps(work))
+        figures: dict[str, float] = json.loads(said or "{}")
+        return figures
+
+
+class _Took:
+    """What processes took, as it was seen twice a second."""
+
+    def __init__(self) -> None:
+        self.peak = 0  # bytes of all of them at once; what is shared counts once (PSS)
+        self.cpu_s: dict[int, float] = {}  # by process
+
+
+@contextmanager
+def watched(beside: tuple[int, ...]) -> Iterator[_Took]:
+    """Processes that begin in the block, and those beside with what is below them."""
+    own = psutil.Process()
+    others = {process.pid for process in own.children(recursive=True)}
+    took, over = _Took(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_SAMPLED_S):
+            found = [child for child in own.children(recursive=True) if child.pid not in others]
+            found += [child for pid in beside for child in _tree(pid)]
+            there = {process.pid: process for process in found}
+            took.peak = max(took.peak, sum(map(_memory, there.values())))
+            for pid, process in there.items():
+                took.cpu_s[pid] = max(took.cpu_s.get(pid, 0.0), _cpu_s(process))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield took
+    finally:
+        over.set()
+        thread.join()
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    return []
+
+
+def _memory(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        return int(process.memory_full_info().pss)
+    return 0
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    with suppress(psutil.Error):
+        used = process.cpu_times()
+        return float(used.user + used.system)
+    return 0.0

@@ -1,0 +1,145 @@
+"""The console's pages of jobs: runs that are asked for, cancelled, failed and interrupted, an index
+that the local builder makes, and a back-test by Spark that is followed, read and narrowed.
+
+A run's process is started here as a worker would; none runs by itself.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.desk import Desk
+from tests.browser.test_look import WIDER, violations
+from tests.live import LiveHub
+
+SPARK_MS = 300_000  # a driver begins within seconds where the machine is free
+ORDERS = {"domain": "shop", "type": "order.placed"}
+
+
+@pytest.fixture(autouse=True)
+def no_runs(hub: LiveHub) -> Iterator[None]:
+    yield
+    hub.sql("DELETE FROM job_runs")
+
+
+def begun(desk: Desk, run: int, **env: str) -> subprocess.Popen[bytes]:
+    """The process of a run that waits."""
+    argv = [sys.executable, "-m", "eventhub.jobs", str(run)]
+    return subprocess.Popen(argv, env={**os.environ, **desk.hub.env, **env})
+
+
+def shown(page: Page, title: str) -> int:
+    """The number of the run whose page it is."""
+    heading = page.get_by_role("heading", level=1, name=re.compile(rf"{title} \d+"))
+    expect(heading).to_be_visible()
+    return int(heading.inner_text().split()[-1])
+
+
+def ask_backtest(desk: Desk) -> int:
+    """From the page of a filter, by the form."""
+    page = desk.open("filters?language=predicate&stream=orders&filter=(> n 6)", "Filters")
+    page.get_by_role("link", name="Back-test this filter").click()
+    expect(desk.heading("Back-test")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Filter")).to_have_text("(> n 6)")
+    desk.button("Run").click()
+    return shown(page, "Back-test")
+
+
+def fill(desk: Desk) -> None:
+    desk.zone.create_stream("orders")
+    desk.zone.emit("orders", [{**ORDERS, "attributes": {"n": n}} for n in range(10)])
+
+
+def test_a_run_is_asked_for_and_cancelled(desk: Desk) -> None:
+    fill(desk)
+    run = ask_backtest(desk)
+    page = desk.page
+    expect(page.get_by_role("status", name="Progress")).to_contain_text("A worker begins")
+    desk.button("Cancel").press("Enter")
+    question = page.get_by_role("dialog", name=f"Cancel Back-test {run}?")
+    question.get_by_role("button", name="Let it run").click()
+    expect(question).to_be_hidden()
+    desk.button("Cancel").click()
+    question.get_by_role("button", name="Cancel the run").click()
+    expect(page.get_by_text("It was cancelled.")).to_be_visible()
+    expect(desk.button("Cancel")).to_have_count(0)
+    page.get_by_role("link", name="Jobs").first.click()
+    card = page.get_by_role("region", name="Back-test")
+    expect(card).to_contain_text("cancelled")
+    page.get_by_role("radiogroup", name="Runs of").get_by_text("Back-test").click()
+    page.get_by_role("button", name=f"Back-test {run}").click()
+    assert shown(page, "Back-test") == run
+    desk.open("jobs/backtest/999999", "Back-test 999999")
+    expect(page.get_by_role("alert")).to_contain_text("unknown_run")
+
+
+def test_a_run_that_failed_and_one_that_was_interrupted_say_why(desk: Desk) -> None:
+    fill(desk)
+    page = desk.page
+    with begun(desk, ask_backtest(desk), JAVA_HOME="/nowhere") as process:
+        expect(page.get_by_role("alert")).to_contain_text("The run failed", timeout=SPARK_MS)
+        process.wait()
+    expect(page.get_by_role("alert")).to_contain_text("JAVA_HOME is /nowhere")
+    expect(page.get_by_role("alert")).to_contain_text("no_java")
+    assert violations(page, "best-practice") == []
+    with begun(desk, ask_backtest(desk)) as process:
+        expect(page.get_by_text("running", exact=True)).to_be_visible(timeout=SPARK_MS)
+        process.terminate()
+        expect(page.get_by_role("alert")).to_contain_text("was interrupted", timeout=SPARK_MS)
+
+
+def test_an_index_is_asked_for_and_built_without_spark(desk: Desk) -> None:
+    fill(desk)
+    desk.zone.register({"streams": ["orders"], "callback": "https://example.org/hook"})
+    page = desk.open("jobs/match_index?stream=orders", "Match index")
+    page.get_by_role("radio", name="The local builder").check()
+    desk.button("Run").click()
+    with begun(desk, shown(page, "Match index")):
+        verdict = page.get_by_role("region", name="Verdict")
+        expect(verdict).to_be_visible(timeout=SPARK_MS)
+    expect(page.get_by_text("Local builder.")).to_be_visible()
+    expect(page.get_by_role("region", name="What was made")).to_contain_text("orders")
+
+
+@pytest.mark.timeout(700)
+def test_a_back_test_is_followed_read_and_narrowed(desk: Desk) -> None:
+    fill(desk)
+    page = desk.page
+    with begun(desk, ask_backtest(desk)):
+        progress = page.get_by_role("status", name="Progress")
+        expect(progress).to_contain_text(re.compile("starting spark", re.I), timeout=SPARK_MS)
+        verdict = page.get_by_role("region", name="Verdict")
+        expect(verdict).to_contain_text("3 of 10 events match.", timeout=SPARK_MS)
+    expect(page.get_by_role("region", name="Matched", exact=True)).to_contain_text("3")
+    expect(page.get_by_role("img", name="Matches over time: 3 in")).to_be_visible()
+    matched = page.get_by_role("region", name="What matched").get_by_role("button")
+    expect(matched).to_have_count(3)
+    assert violations(page, "best-practice") == []
+    matched.first.click()
+    event = page.get_by_role("dialog", name="orders 8")
+    expect(event).to_contain_text("The draft matches it.")
+    page.keyboard.press("Escape")
+
+    report = page.get_by_role("link", name="Report", exact=True).get_attribute("href")
+    answer = desk.context.request.get(f"{desk.hub.url}{report}")
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert "3 of 10 events match." in answer.text()
+    with page.expect_download() as kept:
+        page.get_by_role("link", name="matches.csv").click()
+    assert kept.value.path().read_text().count("\n") == 1 + 3
+    desk.button("Show the log").click()
+    expect(page.get_by_label("The end of the log")).not_to_be_empty()
+
+    page.set_viewport_size({"width": 380, "height": 844})
+    assert page.evaluate(WIDER) <= 0
+    desk.button("As numbers").click()
+    page.get_by_role("button", name="Narrow to").first.press("Enter")
+    expect(desk.heading("Back-test")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Filter")).to_have_text("(> n 6)")
+    expect(page.get_by_label("Since", exact=True)).not_to_have_value("")
+    expect(page.get_by_label("Until", exact=True)).not_to_have_value("")

@@ -1,0 +1,220 @@
+"""`python -m tests.chaos spark`: all jobs on a master and two workers; then, as often as asked for,
+one process of a run is killed at a random moment."""
+
+import argparse
+import asyncio
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, LiteralString, NamedTuple
+
+import aiohttp
+
+from eventhub.jobs.folders import ROOT
+from sparkjobs.result import read_result
+from tests.chaos import report
+from tests.chaos.callbacks.world import ask
+from tests.chaos.circle.flow import Flow
+from tests.chaos.hub import Crew, HubUnderTest
+from tests.chaos.spark import sight, victims
+from tests.chaos.until import until_true
+from tests.cluster import Cluster, standalone
+from tests.integration.up_process import HOME
+
+STREAM = "orders"
+JOBS = {
+    "match_index": ("zone=default", f"stream={STREAM}", "engine=spark"),
+    "backtest": ("zone=default", f"stream={STREAM}", "filter=(> load 50)"),
+    "retention": ("zone=default",),
+    "audit": ("zone=default",),
+}
+SEGMENTS = 4
+BULK = 500  # registrations made at once
+PATIENCE_S = 300.0
+RUN_S_MAX = 600.0
+LEASE_S_MAX = 60.0  # until the lease of a run whose runner is gone has run out
+UNDER_WAY = "Another run of the job is under way"
+ARCHIVED: LiteralString = "SELECT count(*) FROM segments WHERE archive IS NOT NULL"
+STREAM_ID: LiteralString = "SELECT id FROM streams WHERE name = %s"
+LAST: LiteralString = "SELECT id, state FROM job_runs WHERE job = %s ORDER BY id DESC LIMIT 1"
+
+
+class Scene(NamedTuple):
+    """A hub with a stream that has events and registrations, and a cluster."""
+
+    hub: HubUnderTest
+    cluster: Cluster
+    stream_id: int
+
+
+class Killed(NamedTuple):
+    """One run of which a process was killed."""
+
+    job: str
+    after_s: float
+    victim: str  # "": it was over before
+    state: str
+    next_s: float  # how long the next run took
+    problems: list[str]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--times", type=int, default=20, help="processes that are killed")
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--registrations", type=int, default=5_000)
+    parser.add_argument("--only", action="append", default=[], choices=sorted(JOBS))
+
+
+async def run(options: argparse.Namespace, data: Path) -> int:
+    """Returns the exit status."""
+    dice = random.Random(options.seed)
+    print(f"seed {options.seed}, data {data}", flush=True)
+    async with scene_of(data, options) as scene:
+        rounds, problems = await asyncio.to_thread(trials, scene, options, dice)
+    counted = Counter(found.victim or "nobody" for found in rounds)
+    print(f"killed: {dict(counted)}; states: {dict(Counter(found.state for found in rounds))}")
+    problems += [problem for found in rounds for problem in found.problems]
+    if options.json:
+        summary: dict[str, object] = {"seed": options.seed, "problems": problems}
+        report.write(options.json, {**summary, "rounds": [found._asdict() for found in rounds]})
+    for problem in problems:
+        print(f"PROBLEM: {problem}")
+    return 1 if problems else 0
+
+
+def trials(
+    scene: Scene, options: argparse.Namespace, dice: random.Random
+) -> tuple[list[Killed], list[str]]:
+    """Each job undisturbed, then all rounds; and what was seen meanwhile that is not whole."""
+    jobs = options.only or list(JOBS)
+    whole: dict[str, tuple[dict[str, Any], float]] = {}
+    rounds: list[Killed] = []
+    with sight.watched(scene.hub.data, scene.stream_id) as seen:
+        for job in jobs:
+            began = time.monotonic()
+            found = complete(scene, job)
+            whole[job] = found, time.monotonic() - began
+            print(f"{job}: {whole[job][1]:.1f} s undisturbed", flush=True)
+        for number in range(1, options.times + 1):
+            job = dice.choice(jobs)
+            killed = trial(scene, job, whole[job], random.Random(dice.random()))
+            rounds.append(killed)
+            words = f"{number:>3}  {job:<12} {killed.victim or 'nobody':<9} {killed.after_s:5.1f} s"
+            verdict = f"{len(killed.problems)} PROBLEMS" if killed.problems else "ok"
+            print(f"{words}  {killed.state:<12} next {killed.next_s:5.1f} s  {verdict}", flush=True)
+    return rounds, seen
+
+
+def trial(
+    scene: Scene, job: str, whole: tuple[dict[str, Any], float], dice: random.Random
+) -> Killed:
+    """Kill one process of a run; then the next run must complete, with the results of before."""
+    wanted, usual_s = whole
+    after_s = dice.uniform(0, usual_s)
+    process = started(scene, job)
+    victim = victims.kill_one(process, scene.cluster.pids, after_s, dice)
+    process.communicate(timeout=RUN_S_MAX)
+    run, state = last(scene, job)
+    problems = []
+    if state == "completed" and outcome(scene, job, run) != wanted:
+        problems.append(f"{job}: a run of which {victim} was killed has another result")
+    began = time.monotonic()
+    found = complete(scene, job)
+    if found != wanted:
+        problems.append(f"{job}: the run after {victim} was killed has another result: {found}")
+    took_s = time.monotonic() - began
+    order = str(scene.hub.data.resolve() / ROOT / job / f"{run:08}" / "order.json")
+    if victims.drivers(order):
+        problems.append(f"{job}: the driver goes on after {victim} was killed")
+    if state != "completed" and (scene.hub.data / ROOT / job / f"{run:08}" / "result").exists():
+        problems.append(f"{job}: a run that is {state} has a result")
+    problems += [f"{path} is left" for path in sight.leftovers(scene.hub.data)]
+    return Killed(job, after_s, victim, state, took_s, problems)
+
+
+def complete(scene: Scene, job: str) -> dict[str, Any]:
+    """A run that nobody disturbs. It begins when the lease of the one before has run out."""
+    until_s = time.monotonic() + LEASE_S_MAX
+    while True:
+        process = started(scene, job)
+        said, _ = process.communicate(timeout=RUN_S_MAX)
+        if UNDER_WAY not in said or time.monotonic() > until_s:
+            break
+    run, state = last(scene, job)
+    if process.returncode or state != "completed":
+        raise RuntimeError(f"{job} is {state}: {said[-3_000:]}")
+    return outcome(scene, job, run)
+
+
+def outcome(scene: Scene, job: str, run: int) -> dict[str, Any]:
+    folder = scene.hub.data / ROOT / job / f"{run:08}" / "result"
+    found = sight.fingerprint(read_result(folder), folder)
+    if job == "match_index":
+        found["shards"] = sight.postings(scene.hub.data, scene.stream_id)
+    return found
+
+
+def started(scene: Scene, job: str) -> subprocess.Popen[str]:
+    given = [word for param in JOBS[job] for word in ("--param", param)]
+    conf = {"SPARK_MASTER": scene.cluster.master, "EVENTHUB_SPARK_CONF": str(scene.cluster.conf)}
+    return subprocess.Popen(
+        [sys.executable, str(HOME / "manage.py"), "sparkjob", job, *given],
+        env={**scene.hub.env, **conf},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def last(scene: Scene, job: str) -> tuple[int, str]:
+    """The newest run: its number and state."""
+    with scene.hub.connect_plainly() as connection:
+        [row] = connection.execute(LAST, (job,)).fetchall()
+    return int(row[0]), str(row[1])
+
+
+@asynccontextmanager
+async def scene_of(data: Path, options: argparse.Namespace) -> AsyncIterator[Scene]:
+    """All is stopped at the end."""
+    async with AsyncExitStack() as stack:
+        await asyncio.to_thread(data.mkdir, parents=True, exist_ok=True)
+        cluster = stack.enter_context(standalone(data / "cluster"))
+        hub = HubUnderTest(data / "hub", Crew(web=1, workers=1))
+        stack.callback(hub.stop)
+        await hub.ready()
+        key = await asyncio.to_thread(hub.create_key, "spark")
+        headers = {"Authorization": f"Bearer {key}"}
+        http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
+        policy = {
+            "segment_events_max": options.events // SEGMENTS,
+            "archive": True,
+            "matching": "index",
+        }
+        await ask(http, "PUT", f"{hub.url}/v1/streams/{STREAM}", policy)
+        await register(http, hub.url, options.registrations)
+        await Flow(hub.url, key, STREAM).emit(0, options.events)
+
+        async def is_archived() -> bool:
+            await asyncio.sleep(1)
+            [(archived,)] = await hub.rows(ARCHIVED)
+            return bool(archived >= SEGMENTS)
+
+        await until_true(is_archived, "all segments to be archived", PATIENCE_S)
+        [(stream_id,)] = await hub.rows(STREAM_ID, STREAM)
+        yield Scene(hub, cluster, stream_id)
+
+
+async def register(http: aiohttp.ClientSession, url: str, count: int) -> None:
+    """Nobody delivers: there is no forwarder."""
+    made = await ask(http, "POST", f"{url}/v1/endpoints", {"url": "https://example.org/hook"})
+    for first in range(0, count, BULK):
+        wishes = [
+            {"streams": [STREAM], "attributes": {"device": f"d{at}"}, "endpoint": made["id"]}
+            for at in range(first, min(first + BULK, count))
+        ]
+        await ask(http, "POST", f"{url}/v1/registrations", wishes)

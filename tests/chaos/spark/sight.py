@@ -1,0 +1,87 @@
+"""What anybody can see of jobs and indexes: looked at all the time, it must be whole."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from eventhub.jobs.folders import ROOT
+from registrations.index.place import index_root
+from registrations.match.base.base import open_base
+from registrations.match.base.errors import IndexAbsent, IndexDamaged
+from sparkjobs.result import Stored, read_result
+
+LOOK_S = 0.1
+# what is another one at every moment: an index's number, and how large the database's files are
+_MOVING = ("epoch", "back_bytes", "groups.csv")
+
+
+@contextmanager
+def watched(data: Path, stream_id: int) -> Iterator[list[str]]:
+    """Look until the block is left; problems, each once."""
+    over, problems = threading.Event(), list[str]()
+    known: set[Path] = set()
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            for problem in (*_results(data, known), *_index(data, stream_id)):
+                if problem not in problems:
+                    problems.append(problem)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield problems
+    finally:
+        over.set()
+        thread.join()
+
+
+def leftovers(data: Path) -> list[str]:
+    """What of a run that is over should be gone."""
+    folders = [path for path in (data / ROOT).glob("*/*/*") if path.is_dir()]
+    return [str(path.relative_to(data)) for path in folders if path.name != "result"]
+
+
+def fingerprint(stored: Stored, folder: Path) -> dict[str, Any]:
+    """What must be the same of every run: figures, and tables for people."""
+    found: dict[str, Any] = {n: v for n, v in stored.result.figures.items() if n not in _MOVING}
+    for file in stored.files:
+        if file.name.endswith(".csv") and file.name not in _MOVING:
+            found[file.name] = hashlib.sha256((folder / file.name).read_bytes()).hexdigest()
+    return found
+
+
+def postings(data: Path, stream_id: int) -> list[str]:
+    """The bytes of a stream's index, read whole."""
+    base = open_base(index_root(data, stream_id))
+    base.verify()
+    return [hashlib.sha256(shard.path.read_bytes()).hexdigest() for shard in base.shards]
+
+
+def _results(data: Path, known: set[Path]) -> Iterator[str]:
+    """Results that came into sight since."""
+    for folder in (data / ROOT).glob("*/*/result"):
+        if folder in known:
+            continue
+        try:
+            stored = read_result(folder)
+            for file in stored.files:
+                if hashlib.sha256((folder / file.name).read_bytes()).hexdigest() != file.sha256:
+                    yield f"{folder}: {file.name} is not what the result says"
+            known.add(folder)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            if folder.exists():
+                yield f"{folder} is not whole: {json.dumps(str(error))}"
+
+
+def _index(data: Path, stream_id: int) -> Iterator[str]:
+    try:
+        open_base(index_root(data, stream_id)).verify()
+    except IndexAbsent:
+        return
+    except (IndexDamaged, OSError) as error:
+        yield f"the index is not whole: {error}"

@@ -1,0 +1,135 @@
+"""What tests of jobs share: a hub's database and data folder, with a tiny job in the place of
+`backtest` (stand_in/).
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from eventhub.clock import SystemClock
+from eventhub.env import read_env
+from eventhub.eventlog.database import blocking
+from eventhub.guardian import descendants
+from eventhub.jobs import rows
+from eventhub.jobs.folders import Folder, folder_of
+from eventhub.jobs.rows import Asked, Heard, Run
+from eventhub.jobs.run import Hub, Watch, perform
+from eventhub.jobs.stopping import Stop
+from tests.integration.forward_world import World, eventually
+
+STAND_IN = Path(__file__).parent / "stand_in"
+JOB = "backtest"
+SPARK_S = 150.0  # until a driver is at work, on a busy machine
+
+
+class Jobs:
+    """Runs of the tiny job. The environment names the database and the folder."""
+
+    def __init__(self, world: World, data: Path) -> None:
+        self.world = world
+        self.data = data
+
+    def ask(self, **params: Any) -> int:
+        with blocking(self.world.url, name="test") as connection:
+            return rows.ask(connection, Asked(JOB, params, "tester"))
+
+    def begun(self, **params: Any) -> Run:
+        with blocking(self.world.url, name="test") as connection:
+            run = rows.ask_running(connection, Asked(JOB, params, "tester"))
+            assert run is not None, "another run is under way"
+            found = rows.find(connection, run)
+        assert found is not None
+        return found
+
+    def find(self, run: int) -> Run:
+        with blocking(self.world.url, name="test") as connection:
+            found = rows.find(connection, run)
+        assert found is not None
+        return found
+
+    def done(self, run: Run, stop: Stop | None = None) -> tuple[Run, list[Heard]]:
+        """Done here; and what was heard meanwhile."""
+        heard: list[Heard] = []
+        watch = Watch(stop or Stop(), heard.append, SystemClock())
+        return perform(Hub.of(read_env()), run, watch), heard
+
+    def folder(self, run: int) -> Folder:
+        return folder_of(self.data, JOB, run)
+
+    def left(self, run: int) -> set[str]:
+        """What is in the run's folder."""
+        return {path.name for path in self.folder(run).root.iterdir()}
+
+    @contextmanager
+    def hanging(self, run: int) -> Iterator["Hanging"]:
+        """A runner of the run, whose driver is at work and never ends."""
+        process = subprocess.Popen([sys.executable, "-m", "eventhub.jobs", str(run)])
+        mark = self.folder(run).work / "pid"
+        try:
+            eventually(lambda: mark.is_file() and mark.read_text(), "a driver", SPARK_S)
+            below = [psutil.Process(pid) for pid in descendants(process.pid)]
+            yield Hanging(process, int(mark.read_text()), below)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def cancel(self, run: int) -> None:
+        with blocking(self.world.url, name="test") as connection:
+            assert rows.cancel(connection, run)
+
+    def lapse(self, run: int) -> None:
+        """The run's lease has run out."""
+        query = "UPDATE job_runs SET lease_until = now() WHERE id = %s"
+        self.world.sql(query, run)
+
+
+class Hanging:
+    def __init__(
+        self, process: subprocess.Popen[bytes], driver: int, below: list[psutil.Process]
+    ) -> None:
+        self.process = process
+        self.driver = driver  # the process of Python below the JVM
+        self.below = below
+
+    @property
+    def jvm(self) -> int:
+        return psutil.Process(self.driver).ppid()
+
+    def wait_gone(self) -> None:
+        """Until nothing that the runner started is there."""
+        eventually(lambda: not any(_alive(one) for one in self.below), "an empty tree", SPARK_S)
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def environment(world: World, data: Path) -> dict[str, str]:
+    """Of runners."""
+    return {
+        **spark_environment(),
+        "DATABASE_URL": world.url,
+        "DATABASE_DIRECT_URL": world.url,
+        "EVENTHUB_DATA": str(data),
+        "EVENTHUB_ARCHIVE_URL": str(data / "archive"),
+    }
+
+
+def spark_environment() -> dict[str, str]:
+    """With the tiny job; the JVM takes little and starts soon."""
+    return {
+        "SPARK_MASTER": "local[1]",
+        "EVENTHUB_SPARK_MEMORY": "512m",
+        "EVENTHUB_SPARK_CONF": str(STAND_IN / "spark.conf"),
+        "PYTHONPATH": os.pathsep.join((str(STAND_IN), os.environ.get("PYTHONPATH", ""))),
+    }

@@ -1,0 +1,279 @@
+"""Partitions of deliveries and attempts that leave the database: archived whole, or noted as gone;
+nothing half-done is ever in sight.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pytest
+
+from delivery import retained
+from delivery.forward.partitions import make_partitions
+from delivery.forward.retiring import retire, retire_deliveries_group, retiring
+from delivery.forward.shelf import Shelf, shelved_rows
+from eventhub import limits
+from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.database import Connection, connect
+from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.up.hub import HOME
+from tests.databases import MANAGE
+from tests.integration.forward_world import World, world_database
+from tests.integration.retention_world import next_group
+
+database = pytest.fixture(scope="module")(world_database)
+TIMEOUT_S = 60
+DAY = "attempts_20200101"
+
+
+@pytest.fixture
+async def connection(database: World) -> AsyncIterator[Connection]:
+    connection = await connect(database.url, name="test")
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def world(database: World) -> Iterator[World]:
+    database.sql("TRUNCATE retired_partitions")
+    yield database
+
+
+async def old_group(world: World, connection: Connection, deliveries: int = 3) -> str:
+    """The name of a partition whose time is over, with finished deliveries."""
+    group = await next_group(world.url)
+    assert await make_partitions(connection)
+    stream_id = world.stream(segment_events_max=max(deliveries, 1))
+    for appended in world.emit(stream_id, *["a"] * max(deliveries, 1))[:deliveries]:
+        world.sql(
+            "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+            " registrations, shape, state, attempts, finished_at, claim, payload)"
+            " SELECT group_id, 7, id, %s, stream_id, '{1,2}', '{11}', 'delivered', 1, now(),"
+            "  gen_random_uuid(), 'bytes' FROM segments WHERE uuid = %s::uuid",
+            *(appended.sequence, appended.segment),
+        )
+    await next_group(world.url)
+    assert await make_partitions(connection)
+    world.emit(stream_id, *["a"] * max(deliveries, 1))  # fills what was opened in the old group
+    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", group)
+    return f"deliveries_g{group}"
+
+
+def old_day(world: World, attempts: int = 3) -> None:
+    world.sql(f"CREATE TABLE {DAY} (LIKE attempts INCLUDING ALL)")
+    world.sql(
+        f"ALTER TABLE attempts ATTACH PARTITION {DAY} FOR VALUES FROM ('2020-01-01 00:00Z') TO"
+        " ('2020-01-02 00:00Z')"
+    )
+    world.sql(
+        "INSERT INTO attempts SELECT '2020-01-01 10:00Z'::timestamptz + make_interval(secs => n),"
+        " 1, 7, 1, n, 0, 1, 'status', 500, 12, 'http://a', 'request', 'response'"
+        " FROM generate_series(1, %s) AS n",
+        attempts,
+    )
+
+
+def there(world: World, name: str) -> bool:
+    return bool(world.sql("SELECT to_regclass(%s) IS NOT NULL", name)[0][0])
+
+
+def attached(world: World, name: str) -> bool:
+    query = "SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(%s) AND NOT inhdetachpending"
+    return bool(world.sql(query, name))
+
+
+def stored(world: World, name: str) -> list[dict[str, Any]]:
+    """The rows of a table, with what the archive has texts for."""
+    columns = world.sql(
+        "SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute"
+        " WHERE attrelid = to_regclass(%s) AND attnum > 0",
+        name,
+    )[0][0]
+    rows = [dict(zip(columns, row, strict=True)) for row in world.sql(f"TABLE {name}")]
+    return [{**row, "claim": str(row["claim"])} if "claim" in row else row for row in rows]
+
+
+def shelved(place: Path, manifest: str) -> list[dict[str, Any]]:
+    batches = list(shelved_rows(Place(str(place)), manifest))
+    return pa.Table.from_batches(batches).to_pylist()
+
+
+def noted(world: World) -> dict[str, tuple[int, str | None, str]]:
+    """Rows, manifest and reason of each partition that left."""
+    rows = world.sql("SELECT name, rows, archive, why FROM retired_partitions")
+    assert len({row[0] for row in rows}) == len(rows)
+    return {row[0]: row[1:] for row in rows}
+
+
+async def test_partitions_are_archived_whole_before_they_go(
+    world: World, connection: Connection, tmp_path: Path
+) -> None:
+    group = await old_group(world, connection)
+    old_day(world)
+    held = {name: stored(world, name) for name in (group, DAY)}
+    assert len(held[group]) == len(held[DAY]) == 3
+    await retiring(world.url, str(tmp_path))
+    left = noted(world)
+    for name, rows in held.items():
+        assert not there(world, name)
+        count, manifest, why = left[name]
+        assert (count, why) == (3, "")
+        assert manifest is not None
+        assert manifest.startswith(f"_{name.partition('_')[0]}/{name}-")
+        assert shelved(tmp_path, manifest) == rows
+    assert list((tmp_path / "_unfinished/partitions").iterdir()) == []
+
+
+async def test_without_an_archive_they_go_and_it_is_noted(
+    world: World, connection: Connection
+) -> None:
+    group = await old_group(world, connection)
+    empty = await old_group(world, connection, deliveries=0)
+    await retire(connection, None)
+    assert not there(world, group) and not there(world, empty)
+    left = noted(world)
+    assert (left[group], left[empty]) == ((3, None, "no_archive"), (0, None, "empty"))
+
+
+async def test_while_the_archive_is_away_they_stay_unless_space_is_short(
+    world: World, connection: Connection, tmp_path: Path
+) -> None:
+    group = await old_group(world, connection)
+    empty = await old_group(world, connection, deliveries=0)
+    (tmp_path / "file").touch()
+    away = Shelf(str(tmp_path / "file/archive"), world.url)
+    await retire(connection, away)
+    assert attached(world, group) and not there(world, empty)  # of nothing nothing is archived
+    assert group not in noted(world)
+    number = int(group.removeprefix("deliveries_g"))
+    assert not await retire_deliveries_group(connection, number, away)
+    assert await retire_deliveries_group(connection, number, away, pressed=True)
+    assert not there(world, group)
+    assert noted(world)[group] == (3, None, "archive_unavailable")
+
+
+async def test_what_is_shed_is_archived_too(
+    world: World, connection: Connection, tmp_path: Path
+) -> None:
+    group = await old_group(world, connection)
+    held = stored(world, group)
+    number = group.removeprefix("deliveries_g")
+    world.sql("UPDATE segments SET tier = 'dropped' WHERE group_id = %s", int(number))
+    world.sql(f"ALTER TABLE events DETACH PARTITION events_g{number}")
+    world.sql(f"DROP TABLE events_g{number}")
+    while there(world, group):  # the oldest goes first
+        assert await retained.shed(Shelf(str(tmp_path), world.url), connection, True)
+    _, manifest, _ = noted(world)[group]
+    assert manifest is not None
+    assert shelved(tmp_path, manifest) == held
+
+
+class HangingPlace(Place):
+    """Takes the first bytes of a file, and no more until it is let go."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.let_go = threading.Event()
+
+    @contextmanager
+    def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
+        with super().create(name) as (path, file):
+            if name != "probe":
+                self.let_go.wait(TIMEOUT_S)
+            yield path, file
+
+
+async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
+    world: World, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SHELF_PRESSED_S_MAX", 0.5)
+    monkeypatch.setattr(limits, "SHELF_HEARD_S", 0.1)
+    group = await old_group(world, connection)
+    shelf = Shelf(str(tmp_path), world.url)
+    shelf.place = hanging = HangingPlace(str(tmp_path))
+    try:
+        number = int(group.removeprefix("deliveries_g"))
+        assert await retire_deliveries_group(connection, number, shelf, pressed=True)
+    finally:
+        hanging.let_go.set()
+    assert not there(world, group)
+    assert noted(world)[group] == (3, None, "archive_unavailable")
+
+
+def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
+    world: World, tmp_path: Path
+) -> None:
+    def dying(place: Path, moment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tests.integration.shelf_dying", world.url, str(place)]
+        return subprocess.run(
+            [*command, moment], cwd=HOME, capture_output=True, text=True, timeout=TIMEOUT_S
+        )
+
+    asyncio.run(retiring(world.url, ""))  # what is due besides
+    old_day(world)
+    held = stored(world, DAY)
+    listed = dying(tmp_path / "list", "list")
+    assert listed.returncode == 0, listed.stderr
+    _, _, *moments = re.findall(r"^\d+ \w+$", listed.stdout, re.M)  # the first are of a probe
+    writes = [moment for moment in moments if moment.endswith("write")]
+    moments = [moment for moment in moments if moment not in writes[1:-1]]
+    assert len(moments) >= 8
+    manifests = {noted(world)[DAY][1]}
+    for moment in moments:
+        world.sql("TRUNCATE retired_partitions")
+        old_day(world)
+        place = tmp_path / moment
+        assert dying(place, moment).returncode == -signal.SIGKILL, moment
+        assert noted(world) == {}, moment
+        assert stored(world, DAY) == held, moment
+        asyncio.run(retiring(world.url, str(place)))
+        assert not there(world, DAY), moment
+        count, manifest, _ = noted(world)[DAY]
+        assert count == 3 and manifest, moment
+        assert shelved(place, manifest) == held, moment
+        found = sorted(path.name for path in (place / "_attempts").iterdir())
+        assert len(found) == 2, moment  # a repeat writes the same names
+        manifests.add(manifest)
+    assert len(manifests) == 1
+
+
+def archive(world: World, place: Path, action: str) -> str:
+    """What `manage.py archive ACTION` says."""
+    env = {**os.environ, "DATABASE_URL": world.url, "EVENTHUB_ARCHIVE_URL": str(place)}
+    env.pop("DATABASE_DIRECT_URL", None)
+    command = [sys.executable, str(MANAGE), "archive", action]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_S)
+    return done.stdout + done.stderr
+
+
+async def test_the_command_says_what_is_archived_what_is_damaged_and_what_is_lost(
+    world: World, connection: Connection, tmp_path: Path
+) -> None:
+    group = await old_group(world, connection)
+    await retire(connection, Shelf(str(tmp_path), world.url))
+    _, manifest, _ = noted(world)[group]
+    assert manifest is not None
+    lost = await old_group(world, connection, deliveries=2)
+    await retire(connection, None)
+    told = archive(world, tmp_path, "status")
+    assert "deliveries 1 partitions archived, 3 rows; 1 went without, 2 rows" in told
+    assert re.search(f"lost +{lost} at .*, 2 rows: no_archive", told)
+    assert f"{manifest} good" in archive(world, tmp_path, "verify")
+    file = (tmp_path / manifest).with_suffix(".parquet")
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + b"?" + content[101:])
+    assert f"{manifest} damaged: " in archive(world, tmp_path, "verify")
+    with pytest.raises(ArchiveDamaged):
+        shelved(tmp_path, manifest)
+    file.unlink()
+    with pytest.raises(ArchiveDamaged):
+        shelved(tmp_path, manifest)

@@ -1,0 +1,311 @@
+"""The export of a job's inputs: where each segment's events are, what it says of faults, one
+snapshot while events and deliveries go on, and what it leaves when it fails.
+"""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+
+from delivery.forward.partitions import make_partitions
+from delivery.forward.retiring import retiring
+from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.jobs.inputs.export import NAME, Export, Snapshot, export_inputs
+from eventhub.jobs.inputs.files import InputsNotWritten
+from sparkjobs.reading import SegmentFile
+from sparkjobs.tables import TABLES
+from tests.integration.archive_world import archive, archived_stream, fill, put
+from tests.integration.eventlog_world import execute
+from tests.integration.forward_world import World, world_database
+from tests.integration.retention_world import connected, next_group
+from tests.integration.test_delivery_shelf import old_day
+
+database = pytest.fixture(world_database)
+EVERYTHING = frozenset(TABLES)
+
+
+class Inputs:
+    """An export that was written, and what is in it."""
+
+    def __init__(self, url: str, folder: Path, place: Path | str = "", **scope: Any) -> None:
+        wanted = {"tables": EVERYTHING, "events": True, **scope}
+        self.folder = folder
+        self.place = str(place)
+        self.made: Snapshot = export_inputs(Export(url, self.place, folder, **wanted), quiet)
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = pq.read_table(self.folder / name).to_pylist()
+        return found
+
+    def events(self, segment: dict[str, Any]) -> list[tuple[int, bytes]]:
+        """As the executors of a job read them."""
+        file = SegmentFile(segment, str(self.folder), self.place)
+        rows = [row for batch in file.batches() for row in batch.to_pylist()]
+        return [(row["sequence"], row["payload"]) for row in rows]
+
+    def segments(self, stream_id: int) -> list[dict[str, Any]]:
+        return [row for row in self.rows("segments") if row["stream_id"] == stream_id]
+
+
+def quiet(_table: str, _rows: int) -> None:
+    return
+
+
+def test_events_are_exported_or_found_in_the_archive(database: World, tmp_path: Path) -> None:
+    url, place = database.url, tmp_path / "archive"
+    stream = archived_stream(url, "orders", zone_id=database.zone, events_max=10)
+    payloads = fill(url, stream, 25)
+    archive(url, place)
+    payloads += fill(url, stream, 10, begin=26)  # seals the third segment, opens the fourth
+    execute(url, "UPDATE segments SET tier = 'archived', left_why = 'age' WHERE stream_id = %s"
+                 " AND first = 1", stream)  # fmt: skip
+    inputs = Inputs(url, tmp_path / "in", place)
+    found = inputs.segments(stream)
+    assert [(row["first"], row["last"], row["source"], row["sealed"]) for row in found] == [
+        *((1, 10, "archive", True), (11, 20, "archive", True)),
+        *((21, 30, "export", True), (31, 35, "export", False)),
+    ]
+    read = [event for row in found for event in inputs.events(row)]
+    assert read == list(enumerate(payloads, 1))
+    assert [row["fault"] for row in found] == [None] * 4
+    assert all(row["appended_min_us"] <= row["appended_max_us"] for row in found[:2])
+    assert [row["bytes"] for row in found] == [
+        sum(map(len, payloads[first : first + 10])) for first in (0, 10, 20, 30)
+    ]
+    [live] = inputs.rows("live")
+    assert live == {
+        **{"segment_id": found[1]["id"], "events": 10, "first": 11, "last": 20},
+        **{"bytes": found[1]["bytes"], "missing": []},
+    }
+
+
+def test_rows_that_are_gone_are_named(database: World, tmp_path: Path) -> None:
+    url, place = database.url, tmp_path / "archive"
+    stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
+    fill(url, stream, 12)
+    archive(url, place)
+    execute(url, "DELETE FROM events e USING segments s WHERE s.id = e.segment_id AND s.stream_id"
+                 " = %s AND e.sequence IN (3, 5, 6, 7, 8, 9, 10, 12)", stream)  # fmt: skip
+    inputs = Inputs(url, tmp_path / "in", place)
+    held = [
+        (row["events"], row["first"], row["last"], row["missing"]) for row in inputs.rows("live")
+    ]
+    assert sorted(held, key=str) == [(0, None, None, [6, 7, 8, 9, 10]), (3, 1, 4, [3, 5])]
+    *_, opened = inputs.segments(stream)
+    assert (opened["first"], opened["last"]) == (11, 12)
+    assert [sequence for sequence, _ in inputs.events(opened)] == [11]
+
+
+def test_a_segment_of_which_nothing_is_left_has_a_file(database: World, tmp_path: Path) -> None:
+    stream = database.stream(segment_events_max=2)
+    database.emit(stream, *"abcde")
+    execute(database.url, "DELETE FROM events WHERE sequence < 5 AND segment_id IN"
+                          " (SELECT id FROM segments WHERE stream_id = %s)", stream)  # fmt: skip
+    inputs = Inputs(database.url, tmp_path / "in")
+    assert [len(inputs.events(row)) for row in inputs.segments(stream)] == [0, 0, 1]
+
+
+def test_faults_of_manifests_are_told(database: World, tmp_path: Path) -> None:
+    url, place = database.url, tmp_path / "archive"
+    stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
+    fill(url, stream, 20)
+    archive(url, place)
+    first, second, *_ = sorted((place / f"zone={database.zone}").rglob("*.json"))
+    first.unlink()
+    second.write_text(second.read_text().replace("5", "6", 1))
+    execute(url, "UPDATE segments SET last = 14 WHERE stream_id = %s AND first = 11", stream)
+    found = Inputs(url, tmp_path / "in", place).segments(stream)
+    faults = ["missing_manifest", "bad_manifest", "wrong_range", None, None]
+    assert [row["fault"] for row in found] == faults
+    assert [row["file"] is None for row in found] == [True, True, False, False, True]
+    place.rename(tmp_path / "elsewhere")
+    with pytest.raises(ArchiveUnavailable):
+        Inputs(url, tmp_path / "away", place)
+    assert not (tmp_path / "away" / NAME).exists()
+
+
+def test_a_time_narrows_what_is_read(database: World, tmp_path: Path) -> None:
+    url, place = database.url, tmp_path / "archive"
+    stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
+    for begin in (1, 6, 11):
+        fill(url, stream, 5, begin=begin)
+    archive(url, place)
+    put(url, stream, [b""] * 5)  # the last full segment is live alone
+    whole = Inputs(url, tmp_path / "whole", place)
+    at = [row["appended_at"] for row in _times(url, stream)]
+    inside = {"since_us": at[5], "until_us": at[9]}
+    inputs = Inputs(url, tmp_path / "in", place, **inside)
+    assert [row["source"] for row in inputs.segments(stream)] == [
+        *("none", "archive", "none", "none", "none")
+    ]
+    late = Inputs(url, tmp_path / "late", place, since_us=at[15], until_us=None)
+    assert [row["source"] for row in late.segments(stream)] == [
+        *("none", "none", "none", "export", "none")
+    ]
+    assert [row["id"] for row in inputs.segments(stream)] == [
+        row["id"] for row in whole.segments(stream)
+    ]
+
+
+def _times(url: str, stream: int) -> list[dict[str, int]]:
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT (extract(epoch FROM e.appended_at) * 1000000)::bigint FROM events e"
+            " JOIN segments s ON s.id = e.segment_id WHERE s.stream_id = %s ORDER BY e.sequence",
+            (stream,),
+        ).fetchall()
+    return [{"appended_at": row[0]} for row in rows]
+
+
+async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path: Path) -> None:
+    url, place = database.url, tmp_path / "archive"
+    group = await next_group(url)
+    async with connected(url) as connection:
+        assert await make_partitions(connection)
+    stream = database.stream(segment_events_max=3)
+    other = database.stream(segment_events_max=3)
+    for each in (stream, other):
+        for appended in database.emit(each, *"abc"):
+            database.sql(
+                "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+                " registrations, state) SELECT group_id, 7, id, %s, stream_id, '{1}', 'dead'"
+                " FROM segments WHERE uuid = %s::uuid",
+                *(appended.sequence, appended.segment),
+            )
+    old_day(database)
+    database.sql("UPDATE attempts SET segment_id = (SELECT min(id) FROM segments WHERE"
+                 " stream_id = %s)", stream)  # fmt: skip
+    scope = {"stream_ids": (stream,)}
+    before = Inputs(url, tmp_path / "before", place, **scope)
+    await next_group(url)
+    async with connected(url) as connection:
+        assert await make_partitions(connection)
+    for each in (stream, other):
+        database.emit(each, *"abc")
+    database.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", group)
+    await retiring(url, str(place))
+    after = Inputs(url, tmp_path / "after", place, **scope)
+    for table in ("deliveries", "attempts"):
+        assert after.rows(table) == before.rows(table)
+        assert len(after.rows(table)) == 3
+    left = [(row["parent"], row["group_id"], row["day"], row["archived"], row["rows"])
+            for row in after.rows("retired")]  # fmt: skip
+    assert sorted(left) == [
+        ("attempts", None, "2020-01-01", True, 3),
+        ("deliveries", group, None, True, 6),
+    ]
+    for file in (place / "_deliveries").glob("*.parquet"):
+        file.write_bytes(b"")
+    damaged = Inputs(url, tmp_path / "damaged", place, **scope)
+    assert damaged.rows("deliveries") == []
+    told = {row["parent"]: row["archived"] for row in damaged.rows("retired")}
+    assert told == {"attempts": True, "deliveries": False}
+
+
+def test_all_tables_are_of_one_moment_while_everything_goes_on(
+    database: World, tmp_path: Path
+) -> None:
+    stream = database.stream(segment_events_max=50)
+    over = threading.Event()
+    database.sql("CREATE TABLE attempts_now PARTITION OF attempts DEFAULT")
+    database.sql("CREATE TABLE deliveries_g1 PARTITION OF deliveries FOR VALUES IN (1)")
+    database.sql("ALTER TABLE attempts DETACH PARTITION attempts_now")
+    database.sql("ALTER TABLE attempts_now RENAME TO attempts_20000101")
+    database.sql("ALTER TABLE attempts ATTACH PARTITION attempts_20000101 DEFAULT")
+
+    def go_on() -> None:
+        """An event, its delivery and the attempt, each in a transaction of its own."""
+        while not over.is_set():
+            [appended] = database.emit(stream, "a")
+            for statement in (
+                "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+                " registrations) SELECT group_id, 7, id, %s, stream_id, '{1}' FROM segments"
+                " WHERE uuid = %s::uuid",
+                "WITH done AS (UPDATE deliveries d SET state = 'delivered' FROM segments s"
+                "  WHERE d.sequence = %s AND s.uuid = %s::uuid AND s.id = d.segment_id"
+                "  RETURNING d.*)"
+                " INSERT INTO attempts SELECT now(), group_id, endpoint_id, segment_id, sequence,"
+                "  0, 1, 'delivered', 204, 1, '', '', '' FROM done",
+            ):
+                database.sql(statement, appended.sequence, appended.segment)
+
+    going = threading.Thread(target=go_on)
+    going.start()
+    try:
+        heads = [_is_of_one_moment(database, stream, tmp_path / str(at)) for at in range(5)]
+    finally:
+        over.set()
+        going.join()
+    assert heads == sorted(set(heads))  # it did go on
+
+
+def _is_of_one_moment(world: World, stream: int, folder: Path) -> int:
+    inputs = Inputs(world.url, folder, stream_ids=(stream,))
+    [row] = inputs.rows("streams")
+    found = inputs.segments(stream)
+    sequences = [at for segment in found for at, _ in inputs.events(segment)]
+    assert sequences == list(range(1, row["head"] + 1))
+    assert found[-1]["last"] == row["head"]
+    owed = {each["sequence"]: each["state"] for each in inputs.rows("deliveries")}
+    assert max(owed, default=0) in (row["head"] - 1, row["head"])
+    tried = {each["sequence"] for each in inputs.rows("attempts")}
+    assert tried == {at for at, state in owed.items() if state == "delivered"}
+    return int(row["head"])
+
+
+def test_no_partition_goes_while_an_export_reads(database: World, tmp_path: Path) -> None:
+    stream = database.stream()
+    database.emit(stream, *"abc")
+    with (
+        psycopg.connect(database.url) as blocker,
+        ThreadPoolExecutor(1) as pool,
+        psycopg.connect(database.url, autocommit=True) as cleaner,
+    ):
+        blocker.execute("LOCK TABLE registration_versions IN ACCESS EXCLUSIVE MODE")
+        reading = pool.submit(Inputs, database.url, tmp_path / "in")
+        waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation ="
+        while not database.sql(f"{waits} 'registration_versions'::regclass")[0][0]:
+            assert not reading.done()
+        cleaner.execute("SET lock_timeout = '200ms'")  # events are not read yet
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            cleaner.execute("DROP TABLE events_g1")
+        blocker.rollback()
+        inputs = reading.result()
+    [segment] = inputs.segments(stream)
+    assert len(inputs.events(segment)) == 3
+
+
+class Enough(Exception):
+    """Whoever watched an export wants it no longer."""
+
+
+def test_an_export_that_is_ended_leaves_nothing_that_looks_complete(
+    database: World, tmp_path: Path
+) -> None:
+    stream = database.stream()
+    database.emit(stream, *"abc")
+    with psycopg.connect(database.url) as blocker:  # until it is let go, no export goes on
+        blocker.execute("LOCK TABLE attempts IN ACCESS EXCLUSIVE MODE")
+
+        def told(_table: str, _rows: int) -> None:
+            raise Enough
+
+        with pytest.raises(Enough):
+            export_inputs(Export(database.url, "", tmp_path / "in", EVERYTHING), told)
+    assert not (tmp_path / "in" / NAME).exists()
+
+
+def test_a_folder_that_takes_nothing_is_told(database: World, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputsNotWritten):
+        Inputs(database.url, tmp_path / "file/in")
+
+
+def test_a_database_that_is_away_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseUnavailable):
+        Inputs("postgresql://nobody@127.0.0.1:1/nothing", tmp_path / "in")

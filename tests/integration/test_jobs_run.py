@@ -1,0 +1,177 @@
+"""Runs of jobs by real drivers: what a run leaves, also when it is killed wherever that hurts."""
+
+import json
+import os
+import signal
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eventhub import limits
+from eventhub.event import protobuf_codec
+from eventhub.jobs.job import RunJob
+from eventhub.jobs.stopping import CANCELLED, Stop
+from sparkjobs.result import read_result
+from tests.integration.forward_world import World, eventually, world_database
+from tests.integration.jobs_world import SPARK_S, Jobs, environment
+
+world = pytest.fixture(scope="module")(world_database)
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def jobs(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    for name, text in environment(world, tmp_path).items():
+        monkeypatch.setenv(name, text)
+    yield Jobs(world, tmp_path)
+    world.sql("DELETE FROM job_runs")
+
+
+def told(jobs: Jobs, run: int) -> list[tuple[str, str, str]]:
+    """What `system` says of the run: type, state and verdict."""
+    rows = jobs.world.sql(
+        "SELECT payload FROM events JOIN segments s ON s.id = segment_id"
+        " WHERE s.stream_id = 1 ORDER BY sequence"
+    )
+    events = [protobuf_codec.decode(bytes(payload)) for (payload,) in rows]
+    return [
+        (event.type, event.attributes.get("state", ""), event.attributes.get("verdict", ""))
+        for event in events
+        if event.attributes.get("run") == run
+    ]
+
+
+def test_a_run_leaves_its_result_its_order_and_its_log(jobs: Jobs) -> None:
+    jobs.world.stream()
+    gone = jobs.folder(3)  # of a run that nobody knows any more
+    gone.make()
+    run = jobs.begun(since_us=7)
+    ended, heard = jobs.done(run)
+    assert (ended.state, ended.verdict, ended.summary) == ("completed", "ok", "Looked.")
+    [[streams]] = jobs.world.sql("SELECT count(*) FROM streams")
+    assert ended.figures == {"streams": streams}, "it has read what was exported"
+    assert ended.engine == "spark local[1]"
+    assert "acting " in {one.phase for one in heard}
+    assert any(one.tasks_done for one in heard)
+    assert jobs.left(run.id) == {"order.json", "log.txt", "result"}
+    assert not gone.root.exists()
+    stored = read_result(jobs.folder(run.id).result)
+    assert {file.name for file in stored.files} == {"report.html", "table/part.csv"}
+    order = json.loads(jobs.folder(run.id).order.read_text())
+    assert (order["run"], order["params"]) == (run.id, {"since_us": 7})
+    assert told(jobs, run.id) == [("job.asked", "", ""), ("job.ended", "completed", "ok")]
+
+
+def test_a_driver_that_fails_says_why_and_its_log_is_bounded(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "JOB_LOG_BYTES_MAX", 100_000)
+    ended, _ = jobs.done(jobs.begun(act="fail"))
+    assert (ended.state, ended.reason) == ("failed", "spark")
+    assert ended.detail == "ValueError: nothing at inputs of postgresql://host/db (status 1)"
+    assert jobs.left(ended.id) == {"order.json", "log.txt"}
+    log = jobs.folder(ended.id).log.read_bytes()
+    assert 25_000 < len(log) < 100_000
+    assert b"ValueError: nothing at" in log
+    assert b"are left out" in log
+    assert b"line 3 of" not in log
+
+
+def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_run_completes(
+    jobs: Jobs,
+) -> None:
+    lost = jobs.ask(act="hang")
+    with jobs.hanging(lost) as hanging:
+        [conf] = jobs.folder(lost).work.glob("spark.conf")
+        assert stat.S_IMODE(conf.stat().st_mode) == 0o600
+        assert os.getpriority(os.PRIO_PROCESS, hanging.jvm) == limits.INDEX_BUILD_NICENESS
+        second = jobs.ask()
+        RunJob().run(jobs.world.url)
+        assert jobs.find(second).state == "waiting", "one run of a job at a time"
+        hanging.process.kill()
+        hanging.wait_gone()
+    assert jobs.find(lost).state == "running"
+    jobs.lapse(lost)
+    assert jobs.find(lost).state == "interrupted", "it is shown before it is noted"
+    RunJob().run(jobs.world.url)
+    assert told(jobs, lost)[-1] == ("job.ended", "interrupted", "")
+    assert jobs.find(second).state == "completed"
+    assert jobs.left(lost) == {"order.json", "log.txt"}, "leftovers are cleared"
+
+
+@pytest.mark.parametrize("whom", ["jvm", "driver"])
+def test_spark_that_is_killed_is_a_run_that_failed(jobs: Jobs, whom: str) -> None:
+    run = jobs.ask(act="hang")
+    with jobs.hanging(run) as hanging:
+        os.kill(getattr(hanging, whom), signal.SIGKILL)
+        hanging.process.wait(SPARK_S)
+        hanging.wait_gone()
+    found = jobs.find(run)
+    assert (found.state, found.reason) == ("failed", "spark")
+    assert "137" in found.detail, "it says that it was killed"
+    assert jobs.left(run) == {"order.json", "log.txt"}
+
+
+def test_a_run_that_is_cancelled_ends_with_all_its_processes(jobs: Jobs) -> None:
+    run = jobs.ask(act="hang")
+    with jobs.hanging(run) as hanging:
+        jobs.cancel(run)
+        hanging.process.wait(SPARK_S)
+        hanging.wait_gone()
+    assert (jobs.find(run).state, jobs.find(run).reason) == ("cancelled", "cancelled")
+    assert jobs.left(run) == {"order.json", "log.txt"}
+
+
+def test_a_worker_that_ends_ends_the_run(jobs: Jobs) -> None:
+    run, job = jobs.ask(act="hang"), RunJob()
+    thread = threading.Thread(target=job.run, args=(jobs.world.url,))
+    thread.start()
+    eventually(lambda: jobs.find(run).phase == "starting Spark", "a driver", SPARK_S)
+    job.stop()
+    thread.join(SPARK_S)
+    assert not thread.is_alive()
+    assert (jobs.find(run).state, jobs.find(run).reason) == ("interrupted", "interrupted")
+
+
+def test_a_run_that_was_told_to_end_before_it_begins_does_nothing(jobs: Jobs) -> None:
+    stop = Stop()
+    stop.ask(CANCELLED)
+    ended, _ = jobs.done(jobs.begun(), stop)
+    assert ended.state == "cancelled"
+
+
+def test_a_result_that_is_not_what_it_says_is_not_shown(jobs: Jobs) -> None:
+    ended, _ = jobs.done(jobs.begun(act="spoil"))
+    assert (ended.state, ended.reason) == ("failed", "bad_result")
+    assert jobs.left(ended.id) == {"order.json", "log.txt"}
+
+
+def test_a_hub_without_java_says_so(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(jobs.data))
+    ended, _ = jobs.done(jobs.begun())
+    assert (ended.state, ended.reason) == ("failed", "no_java")
+    assert ended.detail.startswith(f"JAVA_HOME is {jobs.data}, and there is no bin/java in it")
+
+
+def test_a_run_whose_lease_was_lost_leaves_nothing(jobs: Jobs) -> None:
+    """Its row is not its own any more when its result is ready."""
+    run = jobs.begun()
+    jobs.world.sql("UPDATE job_runs SET state = 'interrupted' WHERE id = %s", run.id)
+    ended, _ = jobs.done(run)
+    assert ended.state == "interrupted"
+    assert "result" not in jobs.left(run.id)
+
+
+def test_runs_beyond_those_that_are_kept_go_with_their_folders(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "JOB_RUNS_KEPT", 2)
+    stop = Stop()
+    stop.ask(CANCELLED)
+    ids = [jobs.done(jobs.begun(), stop)[0].id for _ in range(4)]
+    found = jobs.world.sql("SELECT id FROM job_runs ORDER BY id")
+    assert [id for (id,) in found] == ids[2:]
+    assert [jobs.folder(id).root.exists() for id in ids] == [False, False, True, True]

@@ -1,0 +1,114 @@
+"""One segment of a plan dropped: what keeps it is looked up under the lock that changes of policies
+take.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from eventhub.eventlog import streams
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.retention import Planned, Rooms, drop_planned, is_to_be_cleaned, kept_by
+from tests.integration.eventlog_world import execute, log_database, new_stream
+from tests.integration.retention_world import (
+    NO_ROOMS,
+    NOW_US,
+    announced,
+    ask,
+    connected,
+    fill,
+    next_group,
+    tiers,
+)
+
+url = pytest.fixture(log_database)
+
+
+@pytest.fixture
+async def connection(url: str) -> AsyncIterator[Connection]:
+    async with connected(url) as opened:
+        yield opened
+
+
+def planned(url: str, stream: int) -> list[Planned]:
+    rows = ask(
+        url, "SELECT id, uuid::text FROM segments WHERE stream_id = %s ORDER BY first", stream
+    )
+    return [Planned(*row) for row in rows]
+
+
+def needing(stream: int, lowest: int) -> Rooms:
+    async def needs(_connection: Connection) -> dict[int, int]:
+        return {stream: lowest}
+
+    return Rooms(needs=needs)
+
+
+async def test_what_is_needed_held_open_or_to_be_archived_stays(
+    url: str, connection: Connection
+) -> None:
+    stream = new_stream(url, segment_events_max=10)
+    fill(url, stream, 1, 35)
+    first, second, third, opened = planned(url, stream)
+    rooms = needing(stream, 15)
+    assert await drop_planned(connection, rooms, second, NOW_US) == "needed"
+    assert await drop_planned(connection, rooms, first, NOW_US) == ""
+    assert await drop_planned(connection, rooms, first, NOW_US) == "gone"
+    assert await drop_planned(connection, rooms, opened, NOW_US) == "open"
+    stranger = Planned(second.segment_id, first.segment)
+    assert await drop_planned(connection, NO_ROOMS, stranger, NOW_US) == "gone"
+    execute(url, "UPDATE streams SET archive = true WHERE id = %s", stream)
+    assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == "not_archived"
+    execute(url, "UPDATE segments SET archive = 'x' WHERE id = %s", second.segment_id)
+    assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == ""
+    execute(url, "UPDATE streams SET archive = false, hold = '' WHERE id = %s", stream)
+    assert await drop_planned(connection, NO_ROOMS, third, NOW_US) == "hold"
+    assert tiers(url, stream) == ["dropped", "archived", "live", "live"]
+    [told] = announced(url, "stream.trimmed")  # what is in the archive can be read on
+    assert (told["first"], told["events"], told["why"]) == (11, 10, "plan")
+
+
+async def test_a_lagging_cursor_keeps_nothing_where_the_policy_does_not_wait(
+    url: str, connection: Connection
+) -> None:
+    stream = new_stream(url, segment_events_max=10)
+    fill(url, stream, 1, 15)
+    execute(url, "UPDATE streams SET on_lag = 'drop' WHERE id = %s", stream)
+    [sealed, _] = planned(url, stream)
+    assert await drop_planned(connection, needing(stream, 1), sealed, NOW_US) == ""
+
+
+async def test_a_hold_that_is_just_being_placed_is_waited_for(
+    url: str, connection: Connection
+) -> None:
+    stream = new_stream(url, segment_events_max=10)
+    fill(url, stream, 1, 15)
+    [sealed, _] = planned(url, stream)
+    with psycopg.connect(url) as placing:
+        streams.lock_system(placing)
+        placing.execute("UPDATE streams SET hold = 'case 7' WHERE id = %s", (stream,))
+        dropping = asyncio.create_task(drop_planned(connection, NO_ROOMS, sealed, NOW_US))
+        waiting = (
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND pid = %s",
+            connection.info.backend_pid,
+        )
+        while not ask(url, *waiting):
+            await asyncio.sleep(0)
+            assert not dropping.done()
+        placing.commit()
+    assert await dropping == "hold"
+    assert tiers(url, stream) == ["live", "live"]
+
+
+async def test_what_is_asked_changes_nothing(url: str, connection: Connection) -> None:
+    stream = new_stream(url, segment_events_max=10)
+    fill(url, stream, 1, 15)
+    [sealed, _] = planned(url, stream)
+    assert await kept_by(connection, NO_ROOMS, sealed) == ""
+    assert not await is_to_be_cleaned(connection, sealed, 1)
+    await next_group(url)
+    assert await is_to_be_cleaned(connection, sealed, 1)
+    assert not await is_to_be_cleaned(connection, sealed, 2)
+    assert tiers(url, stream) == ["live", "live"]

@@ -1,0 +1,184 @@
+"""The audit, on small histories: where all is well, each fault, and what is none."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.audited import Found, audit
+from tests.spark.history import (
+    DESK,
+    GUESTS,
+    NOW_US,
+    ORDERS,
+    TICKS,
+    ZONE,
+    History,
+    event_of,
+    time_of,
+)
+from tests.spark.planted import SIX
+
+TABLES = ("findings", "streams", "producers", "registrations_hourly", "clients", "hours")
+HOUR_US = 3_600_000_000
+
+
+def test_where_all_is_well_nothing_is_found(spark: SparkSession, history: History) -> None:
+    dead, retried = history.delivery(GUESTS, 103), history.delivery(DESK, 112)
+    dead["state"] = "dead"
+    history.attempts(dead)[0]["outcome"] = "status"
+    [good] = history.attempts(retried)
+    history.tables["attempts"] += [
+        {**good, "number": 2, "at_us": good["at_us"] + 120_000_000},
+        {**good, "number": 3, "at_us": good["at_us"] + 130_000_000},  # the answer was lost
+    ]
+    good["outcome"] = "timeout"
+    retried["attempts"] = 3
+    retried["finished_at_us"] += 120_000_000
+    audited = audit(spark, history)
+    assert audited.found == []
+    figures = audited.result.figures
+    owed = len(history.tables["deliveries"])
+    assert audited.result.verdict == "ok"
+    assert audited.result.summary.startswith("Nothing was lost: 153 events in 7 segments")
+    assert (figures["events"], figures["missing"], figures["dropped"]) == (153, 0, 20)
+    assert (figures["matched"], figures["owed"], figures["delivered"]) == (owed, owed, owed - 1)
+    assert (figures["dead"], figures["retried"], figures["late"]) == (1, 1, 1)
+    assert (figures["repeats"], figures["undelivered"]) == (1, 1)
+    assert (figures["p50_ms"], figures["p95_ms"]) == (20.0, 20.0)
+    ticks = next(row for row in audited.rows("streams") if row["stream"] == "ticks")
+    assert (ticks["dropped"], ticks["dropped_why"], ticks["unchecked"]) == (20, "age", 0)
+    till = next(row for row in audited.rows("producers") if row["stream"] == "orders")
+    assert (till["numbers"], till["lowest"], till["highest"], till["left_out"]) == (
+        130,
+        2,
+        260,
+        129,
+    )
+    _check_by_hand(history, audited.rows("registrations_hourly"))
+    told = {row["client"]: row for row in audited.result.details["clients"]}
+    assert told["desk"]["first_told"] == "2025-10-09T09:01:00.020000Z"
+    assert told["desk"]["told"] + told["guests"]["told"] == owed - 1
+    assert [line["kind"] for line in audited.lines("findings")] == []
+    page = (audited.folder / "report.html").read_text()
+    assert page.count("<svg") == 3 and "Nothing was lost" in page
+
+
+def _check_by_hand(history: History, hourly: list[dict[str, Any]]) -> None:
+    expected: dict[tuple[int, int], int] = {}
+    for row in history.tables["deliveries"]:
+        hour = time_of(row["sequence"]) // HOUR_US * HOUR_US
+        for registration in row["registrations"]:
+            key = registration, hour
+            expected[key] = expected.get(key, 0) + 1
+    assert {(row["registration_id"], row["hour_us"]): row["owed"] for row in hourly} == expected
+    assert len(expected) > 4  # several hours
+
+
+@pytest.mark.timeout(300)  # two audits, and Spark is cold
+def test_each_planted_fault_is_named_and_nothing_else(
+    spark: SparkSession, history: History
+) -> None:
+    planted = [plant(history) for plant in SIX]
+    audited = audit(spark, history)
+    assert audited.found == planted
+    assert audited.result.verdict == "problems"
+    assert audited.result.details["finding_count"] == len(SIX)
+    assert [line["kind"] for line in audited.lines("findings")] == [each.kind for each in planted]
+    before = {name: audited.rows(name) for name in TABLES}
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", 5)
+    try:
+        again = audit(spark, history, again=2, files=3, backwards=True)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", partitions or "1")
+    assert {name: again.rows(name) for name in TABLES} == before
+    assert again.result._replace(about={}) == audited.result._replace(about={})
+
+
+def test_what_else_can_be_wrong_is_named_exactly(spark: SparkSession, history: History) -> None:
+    """One fault in each segment and table, so that none hides another."""
+    events = history.events[1001]
+    history.events[1001] = [*events[:9], events[10], events[9], *events[11:], (900, events[0][1])]
+    history.store(1001)
+    history.path(1002).unlink()
+    history.segment(1003)["file_sha256"] = "0" * 64
+    history.tables["live"][0].update(events=37, missing=[81, 95, 96])
+    history.segment(1004)["bytes"] += 1
+    history.segment(1006)["fault"] = "wrong_range"
+    history.stream(TICKS)["head"] = 45
+    history.delivery(DESK, 92)["registrations"] = [1, 2]
+    where = {"endpoint_id": GUESTS, "segment_id": 1003, "sequence": 101, "run": 0}
+    made = {**where, "stream_id": ORDERS, "group_id": 3, "registrations": [3]}
+    times = {"created_at_us": time_of(101), "attempts": 0}
+    history.tables["deliveries"].append({**made, **times, "state": "pending"})
+    twice = event_of(ORDERS, 121)
+    history.events[1004] = [*history.events[1004][:-1], (130, twice)]
+    history.store(1004)
+    history.segment(1004)["bytes"] = None
+    assert audit(spark, history).found == [
+        Found("missing_file", "orders", 1002, 41, 80),
+        Found("wrong_range", "ticks", 1006, 21, 40),
+        Found("out_of_order", "orders", 1001, 10, 10),
+        Found("out_of_bounds", "orders", 1001, 900, 900),
+        Found("altered", "orders", 1003, 81, 120),
+        Found("missing_segment", "ticks", None, 41, 45),
+        Found("missing_live", "orders", 1003, 81, 81),
+        Found("missing_live", "orders", 1003, 95, 96),
+        Found("duplicate_number", "orders", 1004, 130, 130),
+        Found("not_matched", "orders", 1003, 101, 101, GUESTS),
+        Found("wrong_registrations", "orders", 1003, 92, 92, DESK),
+    ]
+
+
+def test_what_can_be_explained_is_no_fault(spark: SparkSession, history: History) -> None:
+    """Not forwarded yet, on its way, skipped with a notice, gone with a partition, expired, for
+    groups, retired, forgotten."""
+    tables = history.tables
+    history.stream(ORDERS)["forwarded"] = 126
+    for row in [row for row in tables["deliveries"] if row["sequence"] > 126]:
+        history.remove("attempts", *history.attempts(row))
+        history.remove("deliveries", row)
+    coming = history.delivery(DESK, 117)
+    history.remove("attempts", *history.attempts(coming))
+    history.remove("deliveries", coming)
+    fan = {"stream_id": ORDERS, "segment_id": 1003, "sequence": 117}
+    tables["fanouts"].append({**fan, "endpoints": [3, DESK, 13], "total": 3, "done": 1})
+    for sequence in (7, 12):
+        skipped = history.delivery(DESK, sequence)
+        history.remove("attempts", *history.attempts(skipped))
+        history.remove("deliveries", skipped)
+    notice = {**history.delivery(DESK, 17), "sequence": 13, "gap_first": 6, "gap_why": "quota"}
+    tables["deliveries"].append(notice)
+    gone = history.delivery(GUESTS, 88)
+    history.remove("attempts", *history.attempts(gone))
+    tables["retired"].append(
+        {"parent": "attempts", "name": "attempts_20251009", "day": "2025-10-09", "rows": 9,
+         "at_us": NOW_US, "archived": False}
+    )  # fmt: skip
+    for sequence, fields in {
+        92: {"expires_at_us": time_of(93)},
+        97: {"audience": ("staff",)},
+        102: {"destinations": ("guests",)},
+    }.items():
+        history.events[1003][sequence - 81] = (
+            sequence,
+            event_of(ORDERS, sequence)._replace(**fields),
+        )
+        owed = history.delivery(DESK, sequence)
+        history.remove("attempts", *history.attempts(owed))
+        history.remove("deliveries", owed)
+    history.store(1003)
+    history.segment(1003)["bytes"] = None
+    tables["live"].clear()
+    tables["types"].append(
+        {"zone_id": ZONE["zone_id"], "domain": "shop", "type": "order.paid", "versions": 1,
+         "lineage": ["order.paid", "order"]}
+    )  # fmt: skip
+    audited = audit(spark, history)
+    assert audited.found == []
+    figures = audited.result.figures
+    assert (figures["skipped"], figures["expired"], figures["unknown"]) == (2, 1, 1)
+    assert figures["pending"] == 2  # both that the fan-out has still to write
+    [what, groups] = audited.result.details["not_known"]
+    assert "attempts_20251009" in what["what"] and "1 matches" in groups["what"]

@@ -1,0 +1,271 @@
+"""The job `match_index`: which versions are in, the same postings whatever the partitions, as built
+by others, and the same matches as the scan.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from eventhub import limits
+from registrations.compiled import Compiled
+from registrations.match.alternatives import FilterMatcher
+from registrations.match.base.base import open_base
+from registrations.match.base.builder import Entry, Plan, build
+from registrations.match.base.engines import new_engine
+from registrations.match.base.errors import NotIndexable
+from registrations.match.base.shard import Shard
+from registrations.match.base.versions import COLUMNS, NEVER_ENDS
+from registrations.match.scan import ScanMatcher
+from sparkjobs.match_index import run as job
+from sparkjobs.match_index import shards, slices, transform
+from sparkjobs.match_index.shards import Pack, packed
+from sparkjobs.match_index.slices import Refused, Slice
+from sparkjobs.order import Order
+from sparkjobs.progress import told
+from sparkjobs.result import Result
+from sparkjobs.tables import VERSIONS
+from tests.benchmarks import interest, predicates
+from tests.benchmarks.matching import event_of
+from tests.spark import postings
+from tests.spark.tables import Row, write_tables
+
+STREAM, AFTER = 7, 50
+
+
+def version(id: int, filter: dict[str, Any] | str, **given: Any) -> dict[str, Any]:
+    """A version that is in the index."""
+    return {
+        "stream_id": STREAM,
+        "id": id,
+        "registration_id": id + 1_000_000,
+        "client_id": 1 + id % 3,
+        "endpoint_id": 1 + id % 5,
+        "language": "pairs" if isinstance(filter, dict) else "predicate",
+        "filter": orjson.dumps(filter).decode(),
+        "since": 0,
+        "suspended": False,
+        "report": False,
+        **given,
+    }
+
+
+def pairs(count: int) -> Iterator[dict[str, Any]]:
+    """Registrations of pairs of all kinds of values; some have the filter of another one."""
+    chance = Random(1)
+    others: list[Any] = [1, 1.0, 2.5, -7, True, None, "Grüße", ""]
+    for spec in interest.specs(count):
+        attributes: dict[str, Any] = dict(spec.pairs)
+        if chance.random() < 0.3:
+            attributes["other"] = chance.choice(others)
+        gate = {"domain": spec.domain, "type": spec.type}
+        yield {**(gate if chance.random() < 0.8 else {}), "attributes": attributes}
+
+
+class Built:
+    """One run of the job over some versions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.order = Order(
+            job="match_index",
+            run=1,
+            params={"stream": "orders", "stream_id": STREAM},
+            inputs=str(folder / "inputs"),
+            work=str(folder / "work"),
+            result=str(folder / "result"),
+            archive_url="",
+            now_us=0,
+        )
+        self.result = Result("", {})
+
+    def run(self, spark: SparkSession, versions: list[dict[str, Any]], **how: Any) -> "Built":
+        streams = [{"id": STREAM, "name": "orders", "forwarded": AFTER}]
+        tables: dict[str, list[Row]] = {"versions": [*versions], "streams": [*streams]}
+        write_tables(Path(self.order.inputs), tables, **how)
+        with told(spark.sparkContext) as phases:
+            self.result = job.run(spark, self.order, phases)
+        return self
+
+    @property
+    def files(self) -> list[Path]:
+        return sorted(Path(self.order.work, shards.SHARDS).iterdir())
+
+    @property
+    def postings(self) -> postings.Postings:
+        return postings.of_shards(self.files)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_in"),
+    [
+        ({}, True),
+        ({"stream_id": STREAM + 1}, False),
+        ({"endpoint_id": None}, False),
+        ({"suspended": True}, False),
+        ({"group_id": 4, "report": True}, True),
+        ({"since": 10, "until": AFTER}, False),
+        ({"since": 10, "until": AFTER + 1}, True),
+        ({"since": 90, "until": 90}, False),
+        ({"since": 90, "until": 91}, True),
+    ],
+)
+def test_a_version_is_in_the_index_while_it_may_match(
+    spark: SparkSession, given: dict[str, Any], is_in: bool
+) -> None:
+    row = {"group_id": None, "until": None, **version(1, {}, **given)}
+    names = [*row]
+    columns = ", ".join(
+        f"{field.name} {_sql(field.type)}" for field in VERSIONS if field.name in names
+    )
+    ordered = [[row[field.name] for field in VERSIONS if field.name in names]]
+    found = transform.indexed(spark.createDataFrame(ordered, columns), STREAM, AFTER).collect()
+    assert bool(found) == is_in
+    if is_in:
+        assert found[0].asDict() == {
+            "id": 1,
+            "language": "pairs",
+            "filter": "{}",
+            "client": row["client_id"],
+            "endpoint": row["endpoint_id"],
+            "group": row["group_id"] or 0,
+            "registration": row["registration_id"],
+            "report": int(row["report"]),
+            "since": row["since"],
+            "until": NEVER_ENDS if row["until"] is None else row["until"],
+        }
+        assert [*found[0].asDict()] == ["id", "language", "filter", *COLUMNS]
+
+
+def _sql(kind: Any) -> str:
+    return {"int64": "long", "bool": "boolean"}.get(str(kind), "string")
+
+
+def test_postings_are_those_of_other_builders_whatever_the_partitions(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = [version(id, filter) for id, filter in enumerate(pairs(2_000), 1)]
+    versions += [version(id, {}, until=AFTER) for id in range(3_000, 3_050)]
+    one = Built(tmp_path / "one").run(spark, versions)
+    [file] = one.files
+    local = tmp_path / "local"
+    build(local, entries(versions), Plan(extra=COLUMNS, durable=False))
+    assert file.read_bytes() == open_base(local).shards[0].path.read_bytes()
+    expected = postings.of_filters(Path(one.order.inputs, "versions"), STREAM, AFTER)
+    assert len(expected) > 1_000
+    assert one.postings == expected
+
+    monkeypatch.setattr(job, "_SLICE_VERSIONS", 150)
+    many = Built(tmp_path / "many").run(spark, versions, files=3, backwards=True)
+    assert [path.read_bytes() for path in many.files] == [file.read_bytes()]
+    monkeypatch.setattr(limits, "INDEX_SHARD_ENTRIES_MAX", 700)
+    several = Built(tmp_path / "several").run(spark, versions)
+    assert len(several.files) > 2
+    assert all(Shard(path).head.entries <= 700 for path in several.files)
+    assert several.postings == expected
+    figures = {"registrations": 2_000, "entries": 2_000, "refused": 0, "shards": len(several.files)}
+    assert several.result.figures.items() >= figures.items()
+
+
+def test_a_thousand_events_match_as_the_scan_says(spark: SparkSession, tmp_path: Path) -> None:
+    filters = [*predicates.filters(500), *pairs(500)]
+    versions = [version(id, filter) for id, filter in enumerate(filters, 1)]
+    made = Built(tmp_path).run(spark, versions)
+    scan = FilterMatcher(ScanMatcher())
+    for entry in entries(versions):
+        scan.add(entry.id, entry.specs)
+    engines = [new_engine("auto", Shard(path)) for path in made.files]
+    seen = 0
+    for event in [*predicates.events(500), *interest.coming(500)]:
+        found = event_of(orjson.dumps(event))
+        wanted = sorted(scan.match(found))
+        assert sorted(id for engine in engines for id in engine.match(found)) == wanted
+        seen += len(wanted)
+    assert seen > 1_000
+
+
+def test_a_stream_without_registrations_has_no_shards(spark: SparkSession, tmp_path: Path) -> None:
+    made = Built(tmp_path).run(spark, [])
+    assert (made.files, made.result.figures["entries"]) == ([], 0)
+
+
+def test_shards_are_as_few_as_their_bound_allows() -> None:
+    made = [Slice(number, entries, []) for number, entries in enumerate((3, 0, 4, 5, 2, 9, 1))]
+    assert packed(reversed(made), 10) == [Pack(0, (0, 2)), Pack(1, (3, 4)), Pack(2, (5, 6))]
+    assert packed([], 10) == []
+
+
+def test_a_version_that_no_index_can_hold_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No language says anything of the kind today, so what one might say is planted."""
+    specs = Compiled.specs
+
+    def said(self: Compiled, language: str, filter_json: str) -> Any:
+        [spec] = specs(self, language, filter_json)
+        return (spec._replace(pairs=(("a", float("nan")),)) if spec.domain == "odd" else spec,)
+
+    monkeypatch.setattr(Compiled, "specs", said)
+    rows = [{"id": 1, "domain": "odd"}, {"id": 2, "domain": "even"}]
+    made = slices.write_slice(tmp_path, 4, [batch(rows)])
+    assert (made.number, made.entries) == (4, 1)
+    [one] = made.refused
+    assert (one.version, one.registration) == (1, 11)
+    assert "'a'" in one.why
+    assert slices.read_slice(tmp_path, 4).ids.tolist() == [2]
+    job._write_refused(tmp_path / "result", job._refused([made]))
+    with (tmp_path / "result" / slices.REFUSED).open(newline="") as file:
+        assert [*csv.DictReader(file)] == [
+            {"version": "1", "registration": "11", "why": one.why},
+        ]
+    monkeypatch.setattr(limits, "INDEX_REFUSED_MAX", 1)
+    with pytest.raises(NotIndexable, match="2 versions"):
+        job._refused([made, Slice(5, 0, [Refused(9, 9, "no")])])
+
+
+def test_a_slice_that_is_written_again_is_the_same(tmp_path: Path) -> None:
+    """A task may be tried again after its file was written, and so may that of a shard."""
+    rows = batch([{"id": 1, "domain": "a"}])
+    for _ in range(2):
+        slices.write_slice(tmp_path, 0, [rows])
+        written = shards.write_pack(tmp_path, tmp_path, Pack(0, (0,)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [written.file, "slice-00000.columns"]
+    assert (written.ids, written.bytes) == (1, (tmp_path / written.file).stat().st_size)
+
+
+def batch(rows: list[dict[str, Any]]) -> Any:
+    """Rows as an executor gets them."""
+    return pa.RecordBatch.from_pylist(
+        [
+            {
+                "id": row["id"],
+                "language": "pairs",
+                "filter": orjson.dumps({"domain": row["domain"]}).decode(),
+                **dict.fromkeys(COLUMNS, 0),
+                "registration": row["id"] + 10,
+            }
+            for row in rows
+        ]
+    )
+
+
+def entries(versions: list[dict[str, Any]]) -> Iterator[Entry]:
+    """What the hub's own builder would take."""
+    compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+    for row in versions:
+        if row.get("until") is None:
+            extra = {
+                "client": row["client_id"],
+                "endpoint": row["endpoint_id"],
+                "group": row.get("group_id") or 0,
+                "registration": row["registration_id"],
+                "report": int(row["report"]),
+                "since": row["since"],
+                "until": NEVER_ENDS,
+            }
+            yield Entry(row["id"], compiled.specs(row["language"], row["filter"]), extra)

@@ -1,0 +1,141 @@
+"""What events are owed to, recomputed: the rules of the forwarder, over an index in files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventhub.event.envelope import Event
+from sparkjobs.owed import Doubt, Matcher, OfStream, Where, build_matcher, matcher_of
+from tests.spark.tables import write_tables
+
+STREAM = OfStream(100, 7)
+
+
+def version(id: int, filter: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "stream_id": 100,
+        "id": id,
+        "registration_id": id * 10,
+        "client_id": 1,
+        "client": "desk",
+        "zone_id": 7,
+        "zone": "acme",
+        "endpoint_id": 5,
+        "language": "predicate",
+        "filter": f'"{filter}"',
+        "since": 0,
+        "until": None,
+        "group_id": None,
+        "report": False,
+        "is_system": False,
+        **fields,
+    }
+
+
+def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> Matcher:
+    write_tables(folder / "inputs", tables)
+    where = Where(str(folder / "inputs"), str(folder / "work"))
+    counts = build_matcher(where.root(STREAM.stream_id), versions)
+    assert counts[0] == len(versions)
+    found = matcher_of(where, STREAM)
+    assert found is not None
+    return found
+
+
+def owed(found: Matcher, event: Event, sequence: int = 50) -> dict[int, list[int]]:
+    return {due.endpoint_id: due.registrations for due in found.due(event, sequence)}
+
+
+def event(**attributes: Any) -> Event:
+    return Event("shop", "order.paid", attributes)
+
+
+def test_an_endpoint_is_owed_an_event_once_with_all_its_registrations(tmp_path: Path) -> None:
+    found = matcher(
+        tmp_path,
+        version(3, "(= a 1)"),
+        version(1, "(> a 0)"),
+        version(2, "(= a 2)"),
+        version(4, "(= a 1)", endpoint_id=6),
+    )
+    assert owed(found, event(a=1)) == {5: [10, 30], 6: [40]}
+    assert owed(found, event(a=0)) == {}
+
+
+@pytest.mark.parametrize(("sequence", "holds"), [(20, False), (21, True), (40, True), (41, False)])
+def test_bounds_are_exact(tmp_path: Path, sequence: int, holds: bool) -> None:
+    found = matcher(tmp_path, version(1, "(= a 1)", since=20, until=40))
+    assert owed(found, event(a=1), sequence) == ({5: [10]} if holds else {})
+
+
+@pytest.mark.parametrize(
+    ("sequence", "holds"), [(20, True), (21, False), (40, False), (41, True), (61, False)]
+)
+@pytest.mark.parametrize("is_system", [False, True])
+def test_a_suspended_group_matches_nothing(
+    tmp_path: Path, sequence: int, holds: bool, is_system: bool
+) -> None:
+    asleep = [
+        {"stream_id": 100, "group_id": 2, "since": 20, "until": 40},
+        {"stream_id": 100, "group_id": 2, "since": 60, "until": None},
+        {"stream_id": 101, "group_id": 2, "since": 0, "until": None},
+    ]
+    one = version(1, "(= a 1)", group_id=2, is_system=is_system)
+    found = matcher(tmp_path, one, suspensions=asleep)
+    assert owed(found, event(a=1), sequence) == ({5: [10]} if holds else {})
+
+
+def test_on_system_a_zone_sees_its_own_and_what_is_of_the_hub(tmp_path: Path) -> None:
+    found = matcher(tmp_path, version(1, "(exists a)", is_system=True))
+    assert owed(found, event(a=1, zone="acme")) == {5: [10]}
+    assert owed(found, event(a=1)) == {5: [10]}
+    assert owed(found, event(a=1, zone="other")) == {}
+
+
+def test_only_destinations_are_owed_an_event(tmp_path: Path) -> None:
+    found = matcher(
+        tmp_path,
+        version(1, "(= a 1)"),
+        version(2, "(= a 1)", client_id=2, client="guests", endpoint_id=6),
+    )
+    assert owed(found, event(a=1)._replace(destinations=("guests",))) == {6: [20]}
+
+
+def test_an_audience_is_in_doubt(tmp_path: Path) -> None:
+    clients = [
+        {"id": 1, "zone_id": 7, "name": "desk", "groups": ["staff"]},
+        {"id": 2, "zone_id": 7, "name": "guests", "groups": []},
+        {"id": 3, "zone_id": 8, "name": "guests", "groups": ["staff"]},
+    ]
+    versions = [
+        version(1, "(= a 1)"),
+        version(2, "(= a 1)", client_id=2, client="guests", endpoint_id=6),
+    ]
+    found = matcher(tmp_path, *versions, clients=clients)
+    told = found.due(event(a=1)._replace(audience=("staff",)), 50)
+    assert {due.endpoint_id: due.doubt for due in told} == {5: Doubt.GROUPS, 6: Doubt.OTHER_GROUPS}
+    [plain, _] = found.due(event(a=1), 50)
+    assert plain.doubt is None
+    assert found.due(event(a=1)._replace(expires_at_us=9), 50)[0].doubt == Doubt.EXPIRES
+
+
+def test_declared_types_have_those_above_them(tmp_path: Path) -> None:
+    types = [
+        {"zone_id": 7, "domain": "shop", "type": "order.paid", "versions": 2,
+         "lineage": ["order.paid", "money"]},
+        {"zone_id": 8, "domain": "shop", "type": "order.paid", "versions": 2,
+         "lineage": ["order.paid", "other"]},
+    ]  # fmt: skip
+    versions = [
+        version(1, '(type \\"shop::money\\")'),
+        version(2, '(type \\"shop::other\\")', endpoint_id=6),
+    ]
+    found = matcher(tmp_path, *versions, types=types)
+    assert owed(found, event()._replace(version="2")) == {5: [10]}
+    assert owed(found, event()._replace(version="3")) == {}
+
+
+def test_a_stream_without_callbacks_has_no_matcher(tmp_path: Path) -> None:
+    where = Where(str(tmp_path / "inputs"), str(tmp_path / "work"))
+    assert matcher_of(where, OfStream(9, 7)) is None

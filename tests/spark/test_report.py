@@ -1,0 +1,78 @@
+"""Reports as pages: whatever people wrote is text, nothing is loaded, and the same figures give the
+same page.
+"""
+
+import re
+from html.parser import HTMLParser
+
+from sparkjobs.report.page import Section, figures, page, table, verbatim
+from sparkjobs.report.plot import Series, Words, bars, lines, time_bars, time_lines
+
+NASTY = """<script>alert("1")</script> & $x_1^{2 'é'"""
+BEGAN_US = 1_760_000_400_000_000
+HOUR_US = 3_600_000_000
+
+
+class Seen(HTMLParser):
+    """Tags and texts of a page, as a browser reads them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.texts = ""
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        links = ("src", "href", "xlink:href", "action", "data")
+        self.links += [value or "" for name, value in attrs if name in links]
+
+    def handle_data(self, data: str) -> None:
+        self.texts += data
+
+
+def everything() -> str:
+    series = [Series(NASTY[:30], [1, 2e6, 3]), Series("kept", [0, 5, 1e9])]
+    times = [BEGAN_US + at * HOUR_US for at in range(3)]
+    words = Words(NASTY, NASTY, NASTY)
+    parts = [
+        NASTY,
+        table([NASTY], [[NASTY], [1_234_567], [None], [True], [0.5]]),
+        figures({NASTY: NASTY}),
+        verbatim(f"{NASTY}\n{NASTY}"),
+        bars([NASTY, "b", "c"], series, words),
+        lines([1, 2, 3], series, words),
+        time_bars(times, HOUR_US, series, words),
+        time_lines(times, series, words),
+    ]
+    return page(NASTY, NASTY, [Section(NASTY, parts)])
+
+
+def test_what_people_wrote_is_text_wherever_it_stands() -> None:
+    seen = Seen(everything())
+    assert "script" not in seen.tags
+    assert seen.texts.count(NASTY) == 11 + 4 * 3  # of each plot its title and both axes
+    assert all(text in seen.texts for text in ("1,234,567", "–", "yes", "0.5"))
+
+
+def test_a_page_loads_nothing_and_follows_the_readers_colours() -> None:
+    text = everything()
+    assert all(link.startswith("#") for link in Seen(text).links)
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert "color-scheme: light dark" in text
+    assert "#010203" not in text
+    assert not re.search(r"(fill|stroke): *#(000000|ffffff)", text)
+
+
+def test_the_same_figures_give_the_same_page() -> None:
+    assert everything() == everything()
+
+
+def test_plots_of_no_or_one_place_are_drawn_too() -> None:
+    for count in (0, 1):
+        series = [Series("one", [1.0] * count)]
+        words = Words("few", "events")
+        assert "<svg" in time_bars([BEGAN_US] * count, HOUR_US, series, words)
+        assert "<svg" in time_lines([BEGAN_US] * count, series, words)
+        assert "<svg" in bars(["a"] * count, series, words)

@@ -1,0 +1,221 @@
+"""FOX-23: over all its incarnations a client is told everything that is destined to it, and the hub
+can prove it.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event as Over
+from threading import Thread
+from typing import Any
+
+import orjson
+import pytest
+from pyspark.sql import SparkSession
+
+from eventhub.jobs.inputs.export import Export, export_inputs
+from sparkjobs.audit.told import SKIPPED, Heard, told
+from sparkjobs.inputs import table
+from sparkjobs.order import Order
+from tests.acceptance.wire import EVENT, Emitter
+from tests.live import LiveHub, LiveZone, live_hub
+from tests.live_processes import WebProcess
+
+STREAM = "orders"
+WAIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    """A hub of three web processes."""
+    folder = tmp_path_factory.mktemp("three")
+    with live_hub(folder) as hub:
+        third = WebProcess("web-3", hub.env, folder / "web-3.log")
+        third.start()
+        hub.web.append(third)
+        try:
+            yield hub
+        finally:
+            third.stop()
+
+
+class Client:
+    """`eventhub listen` again and again: what it printed is what it was told, and its cursor file
+    says where the next incarnation goes on.
+    """
+
+    def __init__(self, hub: LiveHub, key: str, folder: Path) -> None:
+        self._hub = hub
+        self._key = key
+        self._printed = folder / "told.jsonl"
+        self.cursor = folder / "cursor"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._before = 0  # events that earlier incarnations were told
+
+    def begin(self, web: int) -> None:
+        """Another incarnation, at one of the web processes."""
+        wanted = ["--from", "oldest", "--type", EVENT["type"], "--cursor-file", str(self.cursor)]
+        command = [sys.executable, "-m", "eventhub.client", "listen", STREAM, *wanted]
+        env = {**self._hub.env, "EVENTHUB_URL": self._hub.web[web].url, "EVENTHUB_KEY": self._key}
+        self._before = len(set(self.told()))
+        with self._printed.open("ab") as out:
+            self._process = subprocess.Popen(command, stdout=out, env=env)
+
+    def leave(self) -> None:
+        """In order."""
+        self._running.terminate()
+        self._running.wait(WAIT_S)
+
+    def crash(self) -> None:
+        self._running.kill()
+        self._running.wait(WAIT_S)
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def told(self) -> list[int]:
+        """The sequences, in the order in which they came."""
+        if not self._printed.exists():
+            return []
+        return [orjson.loads(line)["sequence"] for line in self._printed.read_bytes().splitlines()]
+
+    async def hears(self, count: int) -> None:
+        """Until this incarnation was told so many that none before it was."""
+        async with asyncio.timeout(WAIT_S):
+            while len(set(self.told())) < self._before + count:
+                assert self._running.poll() is None, "the client has ended"
+                await asyncio.sleep(0.05)
+
+    async def hears_all(self, issued: list[int]) -> None:
+        """Until all incarnations together were told so many."""
+        await self.hears(len(issued) - self._before)
+
+
+class Issuer:
+    """Events of two types, one after the other, until it is left."""
+
+    def __init__(self, zone: LiveZone) -> None:
+        self._zone = zone
+        self._over = Over()
+        self._thread = Thread(target=self._issue)
+        self.issued: list[int] = []  # those that the client asks for
+
+    def __enter__(self) -> "Issuer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    async def goes_on(self, count: int) -> None:
+        """Until so many more were issued."""
+        enough = len(self.issued) + count
+        async with asyncio.timeout(WAIT_S):
+            while len(self.issued) < enough:
+                assert self._thread.is_alive()
+                await asyncio.sleep(0.05)
+
+    def _issue(self) -> None:
+        with Emitter(self._zone) as emitter:
+            while not self._over.wait(0.02):
+                self.issued += emitter.numbers(STREAM, [EVENT, EVENT])
+                emitter.numbers(STREAM, {**EVENT, "type": "order.noted"})
+
+
+@pytest.mark.req("FOX-23")
+async def test_a_client_of_four_incarnations_is_told_everything_and_the_audit_proves_it(
+    three: LiveHub, spark: SparkSession, tmp_path: Path
+) -> None:
+    zone = three.new_zone()
+    zone.create_stream(STREAM, segment_events_max=500)
+    client = Client(three, zone.key("listen:*", client="desk"), tmp_path)
+    with Issuer(zone) as issuer:
+        client.begin(web=0)
+        await client.hears(60)
+        client.leave()
+        client.begin(web=1)  # it roams
+        await client.hears(60)
+        client.crash()
+        client.begin(web=2)
+        await client.hears(60)
+        three.web[2].kill()  # under it
+        client.leave()
+        await issuer.goes_on(50)  # while nobody listens
+    client.begin(web=1)
+    await client.hears_all(issuer.issued)
+    client.leave()
+    three.web[2].start()
+    received = client.told()
+    assert sorted(set(received)) == issuer.issued
+    for repeated in {n for n in received if received.count(n) > 1}:
+        assert repeated in issuer.issued, "only what came after its cursor was saved, comes again"
+
+    # the hub's own proof
+    _until_ended(three, zone, count=4)
+    faults, [proof] = _audited(three, zone, spark, tmp_path / "run-1")
+    assert faults == []
+    assert (proof["client"], proof["incarnations"], proof["nodes"]) == ("desk", 4, 3)
+    assert proof["destined"] == proof["told"] == len(issuer.issued)
+    assert (proof["skipped"], proof["unseen"]) == (0, 0)
+
+    # a range that is skipped by hand
+    behind = zone.emit(STREAM, [EVENT] * 10).json["ranges"][-1]["last"] - 5
+    place = {"stream": STREAM, "segment": _segment(zone, behind), "sequence": behind}
+    client.cursor.write_bytes(orjson.dumps(place))
+    client.begin(web=0)
+    await client.hears(5)
+    client.leave()
+    _until_ended(three, zone, count=5)
+    faults, [proof] = _audited(three, zone, spark, tmp_path / "run-2")
+    [fault] = faults
+    assert (fault["kind"], fault["client"]) == (SKIPPED, "desk")
+    assert fault["last"] == behind
+    assert "5 events" in fault["evidence"]
+    assert (proof["destined"], proof["told"]) == (len(issuer.issued) + 10, len(issuer.issued) + 5)
+
+
+def _until_ended(hub: LiveHub, zone: LiveZone, *, count: int) -> None:
+    """Until the record says of the last listen that it ended."""
+    end = time.monotonic() + WAIT_S
+    while True:
+        rows = hub.call("GET", "/v1/clients/desk/listens", key=zone.admin).json["items"]
+        if len(rows) == count and rows[0]["ended_at"] is not None:
+            return
+        assert time.monotonic() < end, rows
+        time.sleep(0.1)
+
+
+def _segment(zone: LiveZone, sequence: int) -> str:
+    """That holds an event."""
+    [[uuid]] = zone.hub.sql(
+        "SELECT g.uuid::text FROM segments g JOIN streams s ON s.id = g.stream_id"
+        " JOIN zones z ON z.id = s.zone_id WHERE z.name = %s AND s.name = %s AND g.first <= %s"
+        " ORDER BY g.first DESC LIMIT 1",
+        *(zone.name, STREAM, sequence),
+    )
+    return str(uuid)
+
+
+def _audited(
+    hub: LiveHub, zone: LiveZone, spark: SparkSession, folder: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What the audit says of the zone's clients: faults, and the sums of each."""
+    folder.mkdir()
+    [[zone_id]] = hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)
+    tables = frozenset((*Heard._fields, "versions", "suspensions", "types"))
+    archive = (folder / "archive").as_uri()
+    export = Export(hub.database_url, archive, folder, tables, zone_id=zone_id, events=True)
+    snapshot = export_inputs(export, lambda table, rows: None)
+    work = str(folder / "work")
+    order = Order("audit", 1, {}, str(folder), work, "", archive, snapshot.now_us)
+    found = told(order, Heard(*(table(spark, order, name) for name in Heard._fields)))
+    return (
+        [row.asDict() for row in found.faults.collect()],
+        [row.asDict() for row in found.clients.collect()],
+    )

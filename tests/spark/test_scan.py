@@ -1,0 +1,127 @@
+"""One segment read on an executor, without Spark: what it leaves as facts."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eventhub.event.envelope import Event
+from eventhub.event.identity import EventId
+from eventhub.event.protobuf_codec import encode
+from sparkjobs.audit.deliveries import merged
+from sparkjobs.audit.scan import facts_of
+from sparkjobs.owed import Where, build_matcher
+from tests.spark.history import ORDERS, History, event_of, owed_by_hand
+from tests.spark.tables import write_tables
+
+
+def facts(history: History, segment_id: int, forwarded: int = 130) -> dict[str, list[Any]]:
+    """By kind, in order."""
+    inputs = history.folder / "inputs"
+    write_tables(inputs, history.tables)
+    where = Where(str(inputs), str(history.folder / f"work-{segment_id}-{forwarded}"))
+    rows = [row for row in history.tables["versions"] if row["stream_id"] == ORDERS]
+    build_matcher(where.root(ORDERS), [{**row, "is_system": False} for row in rows])
+    names = ("file", "file_bytes", "file_sha256", "fault")
+    blank = dict.fromkeys(names)
+    segment = {**blank, **history.segment(segment_id), "zone_id": 7, "forwarded": forwarded}
+    found: dict[str, list[Any]] = {}
+    for batch in facts_of(segment, where, history.archive.as_uri()):
+        for row in batch.to_pylist():
+            [(name, fact)] = [(name, fact) for name, fact in row.items() if fact is not None]
+            found.setdefault(name, []).append(fact)
+    return found
+
+
+def faults(found: dict[str, list[Any]]) -> list[tuple[str, int, int]]:
+    return [(each["kind"], each["first"], each["last"]) for each in found.get("fault", [])]
+
+
+@pytest.mark.parametrize("forwarded", [0, 97, 130])
+def test_what_was_owed_is_found_up_to_where_the_forwarder_is(
+    history: History, forwarded: int
+) -> None:
+    found = facts(history, 1003, forwarded)
+    expected = [
+        (sequence, *owed)
+        for sequence in range(81, min(forwarded, 120) + 1)
+        for owed in owed_by_hand(ORDERS, sequence, event_of(ORDERS, sequence))
+    ]
+    told = found.get("owed", [])
+    assert expected == sorted(
+        (each["sequence"], each["endpoint_id"], each["registrations"]) for each in told
+    )
+    assert bool(expected) == (forwarded > 0)
+    assert faults(found) == []
+    assert [each["events"] for each in found["read"]] == [40]
+    assert sum(each["events"] for each in found["hour"]) == 40
+
+
+def test_bytes_that_are_no_event_are_named_and_the_others_judged(history: History) -> None:
+    path = history.path(1004)
+    table = pq.read_table(path)
+    payloads = table.column("payload").to_pylist()
+    payloads[3] = b"\xff\xff no event"
+    pq.write_table(table.set_column(3, "payload", pa.array(payloads, pa.binary())), path)
+    found = facts(history, 1004)
+    assert faults(found) == [("undecodable", 124, 124)]
+    assert [(each["first"], each["last"]) for each in found["unseen"]] == [(124, 124)]
+    assert 127 in [each["sequence"] for each in found["owed"]]
+
+
+def test_a_file_that_breaks_in_its_middle_is_one_finding(history: History) -> None:
+    """What was read before is judged."""
+    path = history.path(1004)
+    table = pq.read_table(path)
+    sequences = [*table.column("sequence").to_pylist()[:-1], None]
+    broken = table.set_column(0, "sequence", pa.array(sequences, pa.int64()))
+    pq.write_table(broken, path, row_group_size=4)
+    found = facts(history, 1004)
+    assert faults(found) == [("unreadable", 121, 130)]
+    assert [(each["first"], each["last"]) for each in found["unseen"]] == [(129, 130)]
+    assert [each["events"] for each in found["read"]] == [8]
+
+
+def test_a_manifest_that_is_wrong_is_told_once(history: History) -> None:
+    history.segment(1001)["fault"] = "missing_manifest"
+    history.segment(1001)["file"] = None
+    assert faults(facts(history, 1001)) == [("missing_manifest", 1, 40)]
+
+
+def test_numbers_become_runs(history: History) -> None:
+    """A number counts within its client, incarnation and timestamp."""
+    given = [("a", 0, 1, 1), ("b", 0, 1, 1), ("a", 0, 2, 1), ("a", 7, 1, 1), ("a", 0, 4, 1)]
+    ids = [EventId(*each) for each in [*given, ("a", 0, 2, 1), ("a", 0, 1, 2)]]
+    events = [Event("d", "t", {}, id=id) for id in ids]
+    history.events[1004] = list(enumerate([*events, event_of(1, 1)], start=121))
+    row = history.segment(1004)
+    row.update(last=128, bytes=sum(len(encode(event)) for _, event in history.events[1004]))
+    history.store(1004)
+    found = facts(history, 1004)
+    assert faults(found) == []
+    runs = sorted(
+        (one["client"], one["incarnation"], one["timed"], one["low"], one["high"], one["first"])
+        for one in found["run"]
+    )
+    assert runs == [
+        ("a", 1, False, 1, 2, 121),
+        ("a", 1, False, 2, 2, 126),
+        ("a", 1, False, 4, 4, 125),
+        ("a", 1, True, 1, 1, 124),
+        ("a", 2, False, 1, 1, 127),
+        ("b", 1, False, 1, 1, 122),
+    ]
+
+
+def test_a_file_that_is_not_there_hides_all_of_its_events(history: History) -> None:
+    history.path(1002).unlink()
+    found = facts(history, 1002)
+    assert faults(found) == [("missing_file", 41, 80)]
+    assert [(each["first"], each["last"]) for each in found["unseen"]] == [(41, 80)]
+
+
+def test_ranges_that_notices_stand_for_lie_beside_one_another() -> None:
+    """One row of a match must not become two."""
+    told = [(2, 5, 9), (1, 4, 8), (1, 1, 3), (1, 6, 20), (1, 30, 31), (2, 5, 9)]
+    assert merged(told) == [(1, 1, 20), (1, 30, 31), (2, 5, 9)]

@@ -1,0 +1,146 @@
+"""Was each client told everything over all its incarnations: what the audit says of the record of
+listens (FOX-23). One run of it for all that is tried, each with a client of its own.
+"""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkjobs.audit.told import NOT_ASKED, SKIPPED, UNTOLD, Heard, told
+from sparkjobs.inputs import table
+from tests.spark.history import ORDERS, TICKS, ZONE, History, time_of
+
+HEAD = 130  # of ORDERS
+Row = dict[str, Any]
+
+
+def span(after: int, through: int, **more: Any) -> Row:
+    return {"sequence": after, "told_sequence": through, **more}
+
+
+def killed(after: int, through: int) -> Row:
+    """What its process wrote before it was killed."""
+    return span(after, through, ended_at_us=None, why=None)
+
+
+# Registration 3 of the history asks for room 3, and sleeps from 21 to 60.
+AWAKE = [n for n in range(1, HEAD + 1) if n % 5 == 3 and not 21 <= n <= 60]
+NAMED = {"filter": None, "registrations": [3]}
+ROOM_2 = {"filter": "(= room 2)"}  # one event in five
+NEVER = {"filter": "(= room 77)", "told": 0}
+
+# By client: its listens on ORDERS that follow one another, and what is found.
+CASES: dict[str, tuple[list[Row], list[tuple[str, int, int]]]] = {
+    "four incarnations": (
+        [span(0, 50, start="oldest"), span(50, 70), killed(70, 70), span(95, HEAD)],
+        [],
+    ),
+    "a hole": (
+        [span(0, 50, start="oldest"), span(60, 100), killed(90, 95), span(110, HEAD)],
+        [(SKIPPED, 51, 60)],
+    ),
+    "believed once after a crash": (
+        [killed(0, 10), span(50, 60), span(70, HEAD)],
+        [(SKIPPED, 61, 70)],
+    ),
+    "less and more": (
+        [
+            span(0, 40, told=8, start="oldest", **ROOM_2),
+            span(40, 80, told=7, **ROOM_2),
+            span(80, HEAD, told=11, **ROOM_2),
+        ],
+        [(UNTOLD, 41, 80), (NOT_ASKED, 81, HEAD)],
+    ),
+    "a hole without what was asked for": ([span(0, 40, **NEVER), span(80, 100, **NEVER)], []),
+    "another filter": (
+        [span(0, 40, start="oldest"), span(50, HEAD, told=16, **ROOM_2)],
+        [(SKIPPED, 41, 50)],
+    ),
+    "registrations": ([span(0, HEAD, start="oldest", told=len(AWAKE), **NAMED)], []),
+    "asleep": (
+        [span(0, HEAD, start="oldest", told=len(AWAKE) + 1, **NAMED)],
+        [(NOT_ASKED, 1, HEAD)],
+    ),
+    "its own choice": (
+        [span(0, 10, start="oldest"), span(40, 60, start="now"), span(90, 100, start="gap")],
+        [],
+    ),
+    "more than are kept": ([span(0, 10), span(10, 10, door="many", start="now"), span(90, 95)], []),
+    "dropped by policy": ([span(0, 30, told=3, stream_id=TICKS)], []),
+    "a filter that was not kept": ([span(0, 40, filter=None), span(50, 60, filter=None)], []),
+    "another channel": ([span(0, HEAD, mask=2, told=0)], []),
+}
+
+
+class Audited:
+    def __init__(self, spark: SparkSession, history: History) -> None:
+        history.write()
+        order = history.order("audit")
+        found = told(order, Heard(*(table(spark, order, name) for name in Heard._fields)))
+        self.faults = [
+            (row.client, (row.kind, row["first"], row["last"]))
+            for row in found.faults.orderBy("first").collect()
+        ]
+        self.clients = {row.client: row.asDict() for row in found.clients.collect()}
+
+
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    history = History(tmp_path_factory.mktemp("told"))
+    for number, (client, (rows, _)) in enumerate(CASES.items(), start=100):
+        history.tables["clients"].append({"id": number, **ZONE, "name": client, "groups": []})
+        listens = history.tables.setdefault("listens", [])
+        for row in rows:
+            listens.append(listened({"client_id": number, "client": client, **row}, len(listens)))
+    return Audited(spark, history)
+
+
+def listened(row: Row, number: int) -> Row:
+    """A whole row of the record; it was told everything unless the row says more."""
+    return {
+        "id": number,
+        "stream_id": ORDERS,
+        "zone_id": ZONE["zone_id"],
+        "node": f"node-{number}",
+        "door": "websocket",
+        "name": "a",
+        "start": "cursor",
+        "mask": -1,
+        "filter": "true",
+        "registrations": [],
+        "wish": str((row.get("mask"), row.get("filter", "true"), row.get("registrations"))),
+        "told": row["told_sequence"] - row["sequence"],
+        "began_at_us": time_of(number),
+        "seen_at_us": time_of(number + 1),
+        "ended_at_us": time_of(number + 1),
+        "why": "left",
+        **row,
+    }
+
+
+@pytest.mark.parametrize("client", CASES)
+def test_what_is_found(audited: Audited, client: str) -> None:
+    _, expected = CASES[client]
+    assert [fault for name, fault in audited.faults if name == client] == expected
+
+
+def test_all_incarnations_together_were_told_everything(audited: Audited) -> None:
+    client = audited.clients["four incarnations"]
+    assert (client["incarnations"], client["nodes"]) == (4, 4)
+    assert client["destined"] == client["told"] == HEAD
+    assert (client["repeats"], client["skipped"], client["unseen"]) == (0, 0, 0)
+
+
+def test_repeats_and_what_was_skipped_are_counted(audited: Audited) -> None:
+    """91 to 95 came twice; 101 to 110 the client says it had before the process was killed."""
+    client = audited.clients["a hole"]
+    assert (client["destined"], client["told"]) == (HEAD, HEAD - 10)
+    assert (client["skipped"], client["repeats"]) == (10, 5)
+
+
+def test_what_cannot_be_judged_is_not_summed(audited: Audited) -> None:
+    assert audited.clients["dropped by policy"]["unseen"] == 20
+    unknown = audited.clients["a filter that was not kept"]
+    assert unknown["destined"] is None and unknown["told"] is None
+    assert audited.clients["registrations"]["destined"] == len(AWAKE)
