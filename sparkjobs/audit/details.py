@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from eventhub import limits
 from eventhub.event.json_codec import time_text
+from sparkjobs.audit import log, told
 
 Row = dict[str, Any]
 
@@ -39,13 +40,7 @@ def streams(folder: Path) -> list[Row]:
 def hours(folder: Path) -> list[Row]:
     """The latest, in order."""
     rows: list[Row] = pq.read_table(folder / "hours.parquet").to_pylist()
-    return [
-        {
-            name: 0 if value is None and not name.startswith("p") else value
-            for name, value in row.items()
-        }
-        for row in rows[-limits.AUDIT_HOURS_MAX :]
-    ]
+    return rows[-limits.AUDIT_HOURS_MAX :]
 
 
 def timed(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -61,8 +56,10 @@ def _shown(name: str, value: Any) -> Any:
     return time_text(value) if name.endswith("_us") and value is not None else value
 
 
-def not_known(retired: Sequence[Any], unknown: int, forgotten: int) -> list[dict[str, str]]:
-    """What nobody can prove any more. `retired`: rows of partitions that were archived nowhere."""
+def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) -> list[Row]:
+    """What nobody can prove any more. `retired`: rows of partitions that were archived nowhere;
+    `noted`: of what is no fault how much, by kind.
+    """
     found = [
         {
             "what": f"{row.rows:,} rows of {row.parent} in {row.name}",
@@ -73,9 +70,13 @@ def not_known(retired: Sequence[Any], unknown: int, forgotten: int) -> list[dict
     if unknown:
         why = "Their deliveries left the database, or the groups of clients decided."
         found.append({"what": f"Whether {unknown:,} matches were owed", "why": why})
-    if forgotten:
+    if forgotten := noted.get(log.FORGOTTEN_NUMBER):
         why = "The hub keeps a producer's numbers for a while; the first ones were forgotten."
         found.append({"what": f"{forgotten:,} numbers that producers used again", "why": why})
+    if skipped := noted.get(told.SKIPPED):
+        what = f"Whether clients know what they left out, {skipped:,} times"
+        why = "They went on from a cursor behind what they were told; `listeners` says who."
+        found.append({"what": what, "why": why})
     return found
 
 

@@ -36,7 +36,6 @@ KINDS: Mapping[str, str] = {
     deliveries.WITHOUT_ATTEMPT: "A delivery is said to be delivered, and no attempt succeeded.",
     told.UNTOLD: "A listen was told less than it had asked for.",
     told.NOT_ASKED: "A listen was told more than it had asked for.",
-    told.SKIPPED: "A client goes on behind events that it was never told.",
 }
 COLUMNS = (
     *("kind", "zone", "stream", "segment", "first", "last", "registration", "endpoint", "client"),

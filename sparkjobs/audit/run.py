@@ -35,6 +35,8 @@ ABOUT = {f"{name}.{kind}": text for name, text in _ABOUT.items() for kind in ("c
     "report.html": _ABOUT["report.html"]
 }
 _OF_STREAMS = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
+# what the hub could not know any more, and what clients left out by themselves
+NOTED = (log.FORGOTTEN_NUMBER, told.SKIPPED)
 _JOIN_ROWS = 500_000  # of a shuffle's partition: sorted in memory
 
 
@@ -70,7 +72,7 @@ class Judged(NamedTuple):
     """What came of it all, on the disk."""
 
     faults: DataFrame
-    forgotten: DataFrame  # no faults: what the hub could not know any more
+    noted: DataFrame  # no faults of the hub (NOTED)
     deliveries: DataFrame
 
 
@@ -131,7 +133,7 @@ def _judged(
     spark.conf.set("spark.sql.shuffle.partitions", least)
     faults = _faults(tables, facts, judged, heard)
     faults = _kept(faults, f"{order.work}/faults")
-    is_fault = sf.col("kind") != log.FORGOTTEN_NUMBER
+    is_fault = ~sf.col("kind").isin(*NOTED)
     return Judged(
         faults.where(is_fault),
         faults.where(~is_fault),
@@ -192,6 +194,7 @@ def _write_figures(tables: Tables, facts: Facts, judged: Judged, work: Path, fol
     live = judged.deliveries.where("run = 0")
     events = facts.hour.groupBy("hour_us").agg(sf.sum("events").alias("events"))
     hours = events.join(figures.by_hour(live), "hour_us", "full_outer").where("hour_us is not null")
+    hours = hours.fillna(0, [name for name in hours.columns if name not in figures.PERCENTILES])
     of_log = log.stream_figures(tables.segments, judged.faults, facts.read)
     by_stream = names.join(of_log, "stream_id").drop("zone_id")
     producers = names.join(log.producer_figures(facts.run), "stream_id").drop("zone_id")
@@ -240,7 +243,7 @@ def _result(order: Order, tables: Tables, judged: Judged) -> Result:
         "not_known": details.not_known(
             gone.limit(limits.AUDIT_SHOWN_MAX).collect(),
             of_deliveries["unknown"],
-            judged.forgotten.count(),
+            {row.kind: row["count"] for row in judged.noted.groupBy("kind").count().collect()},
         ),
     }
     summary = details.summary(counted)

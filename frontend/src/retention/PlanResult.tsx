@@ -19,7 +19,8 @@ export function PlanResult({ zone, run }: ResultProps) {
     <>
       <Judgement run={run} />
       <Totals plan={plan} />
-      {isTry(run) ? <Tried zone={zone} run={run} /> : <Apply run={run} plan={plan} />}
+      {isTry(run) && <Tried zone={zone} run={run} />}
+      <Apply run={run} plan={plan} />
       <Shares plan={plan} />
       <PlanSegments zone={zone} plan={plan} />
     </>
@@ -44,14 +45,15 @@ function Totals({ plan }: { plan: Plan }) {
   );
 }
 
-/** A plan by another policy cannot be applied: the hub keeps to the one that is in force. */
+/** A plan by another policy: applied, it is done once, and the hub keeps to the one that is in force. */
 function Tried({ zone, run: { params } }: { zone: string; run: OneRun }) {
   const policies = params.policies as Record<string, unknown>;
   const own = typeof params.zone === "string" ? params.zone : zone;
   return (
     <Alert color="iris" variant="light" icon={<IconFlask />} title="A try with another policy">
       <Text size="sm">
-        Nothing was changed, and this plan cannot be applied. To do it, change the policy of{" "}
+        Nothing was changed. Applied, this plan is carried out once, and the policies stay as they are. To have the hub keep to it, change the
+        policy of{" "}
         {Object.keys(policies).map((stream, at) => (
           <span key={stream}>
             {at > 0 && ", "}
@@ -60,7 +62,7 @@ function Tried({ zone, run: { params } }: { zone: string; run: OneRun }) {
             </Anchor>
           </span>
         ))}
-        ; then plan again.
+        .
       </Text>
     </Alert>
   );
