@@ -120,6 +120,8 @@ DISK_LOOK_INTERVAL_S = 0.25  # how often the free space is looked at; a second o
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # below so much free space emits are refused ...
 DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks below this
 DISK_SPARE_SHARE = 0.02  # of the disk, between the two
+# of what is free when the oldest segments go: with less, no job writes what it can do without
+DISK_NARROW_FACTOR = 2
 # of the disk, or of the quota: so much is left to events whatever else fills the rest
 DISK_FLOOR_SHARE = 0.125
 WAL_BYTES_MIN = 48 * 1024 * 1024  # max_wal_size on the smallest disk
@@ -521,6 +523,7 @@ PLAN_OUTCOMES_SHOWN_MAX = 500  # in one answer; refused ones first
 # --- audit ---
 AUDIT_LATE_S = 60.0  # from append to delivered; an endpoint that is up is told within a second
 AUDIT_SHOWN_MAX = 200  # findings, streams, clients in a result's details; its files have all
+AUDIT_NUMBERS_TOLD_MAX = 20  # registrations that the evidence of one finding names
 AUDIT_HOURS_MAX = 2_400  # of a result's plots: 100 days
 AUDIT_GAPS_MAX = 10_000  # ranges that forwarders skipped, of all streams; one needs a full disk
 AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,000,000 events

@@ -14,14 +14,19 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from eventhub.up.embedded import embedded
 from tests.databases import drop_template
 
 PREFIX = "eventhub-tests-"
+# what a test has Spark do runs once: compiling it well takes longer than it saves
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+_ONE_SESSION = "tests/spark/"
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -29,12 +34,26 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     """As a wrapper this comes before pytest-django, which imports the settings in the same hook."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", JAVA)
     stack = ExitStack()
     early_config.add_cleanup(stack.close)
     if not _only_hands_out(early_config):
         os.environ.update(stack.enter_context(servers()))
         stack.callback(drop_template)
     return (yield)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    return _ByFile(config, log)
+
+
+class _ByFile(LoadFileScheduling):  # type: ignore[misc]
+    """File after file; those that share a session of Spark go to one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return (
+            _ONE_SESSION if nodeid.startswith(_ONE_SESSION) else str(super()._split_scope(nodeid))
+        )
 
 
 def _only_hands_out(config: pytest.Config) -> bool:

@@ -168,8 +168,12 @@ class Record:
             self._left([self._paused.pop(whose) for whose in over])
             if self._new:
                 self._waker.set()  # those that could not be written
-            with suppress(DatabaseUnavailable):
+            try:
                 await self._write_changed(progress=self.ticks % _TICKS_PER_PROGRESS == 0)
+            except DatabaseUnavailable:
+                pass
+            except Exception:  # a partition that goes just now, say; the next tick tries again
+                log.exception("listens_not_told")
 
     def _taken_up(self, begun: Begun) -> Entry | None:
         """The entry of the request before, if this one follows it."""

@@ -30,6 +30,11 @@ class Space(NamedTuple):
         return "low" if self.free < low_bytes(self.total) else "ok"
 
     @property
+    def narrow(self) -> bool:
+        """True if what is written now may soon cost events."""
+        return self.free < limits.DISK_NARROW_FACTOR * low_bytes(self.total)
+
+    @property
     def short(self) -> int:
         """So much should be freed: up to a little above the low mark; 0 above it."""
         if self.state == "ok":

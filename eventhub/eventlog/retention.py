@@ -162,6 +162,12 @@ async def drop_planned(connection: Connection, rooms: Rooms, planned: Planned, n
     return "" if trimmed else "gone"
 
 
+async def still_live(connection: Connection, segments: Sequence[int]) -> set[int]:
+    """Those of the segments that are in the database."""
+    rows = await connection.execute(SQL["still_live"], ([*segments],))
+    return {row[0] for row in await rows.fetchall()}
+
+
 async def is_to_be_cleaned(connection: Connection, planned: Planned, group_id: int) -> bool:
     """Whether a segment still lies in a group that is not written to any more, as the plan says."""
     values = {**planned._asdict(), "group_id": group_id}

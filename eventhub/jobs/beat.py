@@ -5,14 +5,17 @@ end. Sql module.
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psycopg
 
 from eventhub import limits
 from eventhub.clock import Clock
 from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog import disk
 from eventhub.eventlog.database import blocking
+from eventhub.eventlog.errors import StorageFull
 from eventhub.jobs import rows
 from eventhub.jobs.rows import GONE, Ending, Heard
 from eventhub.jobs.stopping import CANCELLED, Stop
@@ -23,11 +26,20 @@ STUCK = 70  # the status of a process that ends itself
 _LOST = GONE._replace(
     detail="Its lease ran out: the database was away, or the process was stopped."
 )
+_NO_ROOM = Ending(
+    "failed",
+    StorageFull.code,
+    "The disk of the data folder runs low; the run ended before events had to go for it.",
+)
 _TOO_LONG = Ending("failed", "too_long", f"It took more than {limits.JOB_S_MAX / 3600:.0f} hours.")
 
 
 class Beat:
-    """`heard` is what is said with the next beat; any thread may replace it."""
+    """`heard` is what is said with the next beat; any thread may replace it. `disk_of`: a folder
+    whose disk the run may fill; None: it writes little.
+    """
+
+    disk_of: Path | None = None
 
     def __init__(self, database_url: str, run: int, stop: Stop, clock: Clock) -> None:
         self.heard = Heard("beginning")
@@ -63,6 +75,7 @@ class Beat:
                 self._stop.ask(_LOST)
             if now_s - began_s > limits.JOB_S_MAX:
                 self._stop.ask(_TOO_LONG)
+            self._end_if_narrow()
             if self._stop.why is not None:
                 asked_s = asked_s or now_s
                 self._end_if_stuck(now_s - asked_s)
@@ -87,6 +100,11 @@ class Beat:
         if cancelled:
             self._stop.ask(CANCELLED)
         return True
+
+    def _end_if_narrow(self) -> None:
+        with suppress(OSError):
+            if self.disk_of is not None and disk.look(self.disk_of).narrow:
+                self._stop.ask(_NO_ROOM)
 
     def _end_if_stuck(self, waited_s: float) -> None:
         """What does not hear that it is to end, ends with its process; so does all it started."""

@@ -3,6 +3,7 @@ import it.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from eventhub.jobs import match_index
@@ -18,19 +19,25 @@ def _as_it_is(context: Context, stored: Stored) -> Result | None:
     return None
 
 
+def _beside_others(context: Context) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 class Hooks(NamedTuple):
     """`local` does the job without Spark, before anything is exported, and says what came of it;
     None: Spark is to do it. `publish` gets what Spark left, after its files were checked and before
     the run counts as completed; what it returns takes the place of the result's words and figures,
-    None: they stay. Errors of the hub's tree tell why a run failed.
+    None: they stay. `alone` is held from before `local` to after `publish`. Errors of the hub's
+    tree tell why a run failed.
     """
 
     local: Callable[[Context], Result | None] = _by_spark
     publish: Callable[[Context, Stored], Result | None] = _as_it_is
+    alone: Callable[[Context], AbstractContextManager[None]] = _beside_others
 
 
 HOOKS: dict[str, Hooks] = {
-    "match_index": Hooks(match_index.build_here, match_index.publish),
+    "match_index": Hooks(match_index.build_here, match_index.publish, match_index.alone),
 }
 
 

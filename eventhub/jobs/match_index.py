@@ -38,9 +38,8 @@ def build_here(context: Context) -> Result | None:
         state = state_of(connection, context.data, stream_id)
     if engine != LOCAL and (engine != AUTO or state.changed_since >= limits.SPARK_INDEX_MIN):
         return None
-    with _turn(context):
-        order = Order(context.database_url, context.data, stream_id)
-        manifest = build(order, lambda progress: _tell(context, progress))
+    order = Order(context.database_url, context.data, stream_id)
+    manifest = build(order, lambda progress: _tell(context, progress))
     return _result(context, manifest, "local builder", _why(state, asked=engine == LOCAL))
 
 
@@ -54,7 +53,7 @@ def publish(context: Context, stored: Stored) -> Result:
         raise BadResult("There are not as many shards as the job has written.")
     moment = read_snapshot(context.inputs).moments[stream_id]
     shards = Shards(stream_id, moment, files, _refused(context.result / REFUSED))
-    with _turn(context), blocking(context.database_url, name="job") as connection:
+    with blocking(context.database_url, name="job") as connection:
         manifest = publish_stream(
             connection, context.data, shards, lambda progress: _tell(context, progress)
         )
@@ -97,8 +96,10 @@ def _tell(context: Context, progress: Progress) -> None:
 
 
 @contextmanager
-def _turn(context: Context) -> Iterator[None]:
-    """For the block no other builder is at work in this data folder."""
+def alone(context: Context) -> Iterator[None]:
+    """For the block no other builder is at work in this data folder, so that none of them
+    publishes what is newer than what is being read here.
+    """
     while True:
         with turn(context.data, wait=False) as ours:
             if ours:

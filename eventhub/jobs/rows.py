@@ -152,6 +152,16 @@ def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = Fals
     """
     values = {**ending._asdict(), "id": run.id, "lapsed": lapsed}
     values["figures"] = json.dumps(ending.figures)
+    with connection.transaction():
+        if connection.execute(SQL["end"], values).fetchone() is None:
+            return False
+        told = _append(connection, ended_of(run, ending))
+    append.notify(connection, told)
+    return True
+
+
+def ended_of(run: Run, ending: Ending) -> tuple[str | None, Announcement]:
+    """As `asked_of`."""
     attributes = {
         "job": run.job,
         "run": run.id,
@@ -159,13 +169,7 @@ def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = Fals
         "verdict": ending.verdict,
         "reason": ending.reason,
     }
-    with connection.transaction():
-        if connection.execute(SQL["end"], values).fetchone() is None:
-            return False
-        zone = run.params.get("zone")
-        told = _append(connection, (zone, Announcement("job.ended", attributes)))
-    append.notify(connection, told)
-    return True
+    return run.params.get("zone"), Announcement("job.ended", attributes)
 
 
 def interrupt_lapsed(connection: Connection) -> list[Run]:
@@ -178,7 +182,9 @@ GONE = Ending("interrupted", "interrupted", "Its process has gone without a word
 
 
 def cancel(connection: Connection, run: int) -> bool:
-    """One that waits is cancelled at once, one that runs soon. False if it is over."""
+    """One that waits is cancelled at once, and the caller tells of it; one that runs soon. False if
+    it is over.
+    """
     names = ("cancel_waiting", "cancel_running")
     return any(connection.execute(SQL[name], {"id": run}).fetchone() for name in names)
 

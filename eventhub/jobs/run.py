@@ -23,7 +23,7 @@ from eventhub.jobs.context import Context
 from eventhub.jobs.driver import Said, drive
 from eventhub.jobs.errors import BadResult
 from eventhub.jobs.folders import ROOT, clear_leftovers, folder_of
-from eventhub.jobs.hooks import hooks_of
+from eventhub.jobs.hooks import Hooks, hooks_of
 from eventhub.jobs.inputs.export import Export, export_inputs
 from eventhub.jobs.kinds import kind_of
 from eventhub.jobs.launch import Spark, launch
@@ -81,6 +81,7 @@ class _Work:
     def __init__(self, hub: Hub, run: Run, watch: Watch) -> None:
         self.folder = folder_of(hub.data, run.job, run.id)
         self.beat = Beat(hub.database_url, run.id, watch.stop, watch.clock)
+        self.beat.disk_of = hub.data if kind_of(run.job).events else None
         self._hub = hub
         self._run = run
         self._watch = watch
@@ -113,22 +114,25 @@ class _Work:
     def _result(self) -> Result:
         self._clear_before()
         hooks, context = hooks_of(self._run.job), self._context()
-        self._engine = "local builder"
-        result = hooks.local(context)
-        if result is not None:
-            stored = write_result(self.folder.unfinished, result)
-        else:
-            self._engine = f"spark {self._hub.spark.master}"
-            self._run_driver(self._export())
-            self._told("checking the result")
-            stored = _checked(self.folder.unfinished)
-            self._told("publishing the result")
-            changed = hooks.publish(context, stored)
-            if changed is not None:
-                stored = write_result(self.folder.unfinished, changed)
+        with hooks.alone(context):
+            self._engine = "local builder"
+            result = hooks.local(context)
+            if result is not None:
+                stored = write_result(self.folder.unfinished, result)
+            else:
+                self._engine = f"spark {self._hub.spark.master}"
+                stored = self._by_spark(hooks, context)
         self._watch.stop.check()
         self.folder.publish()
         return stored.result
+
+    def _by_spark(self, hooks: Hooks, context: Context) -> Stored:
+        self._run_driver(self._export())
+        self._told("checking the result")
+        stored = _checked(self.folder.unfinished)
+        self._told("publishing the result")
+        changed = hooks.publish(context, stored)
+        return stored if changed is None else write_result(self.folder.unfinished, changed)
 
     def _clear_before(self) -> None:
         """What earlier runs left that did not come to their end; the lease is ours."""

@@ -12,6 +12,7 @@ from eventhub.jobs.errors import RunOver, TooManyRuns
 from eventhub.jobs.params import checked
 from eventhub.jobs.rows import Asked, Run
 from eventhub.jobs.selectors import find_run
+from eventhub.jobs.stopping import CANCELLED
 
 
 def ask_run(*, actor: Actor, job: str, params: dict[str, Any], asked_by: str) -> Run:
@@ -33,6 +34,11 @@ def ask_run(*, actor: Actor, job: str, params: dict[str, Any], asked_by: str) ->
 def cancel_run(*, actor: Actor, job: str, run: int) -> Run:
     """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver."""
     found = find_run(actor=actor, job=job, run=run)
-    if not rows.cancel(raw_connection(), found.id):
-        raise RunOver(run=found.id)
-    return find_run(actor=actor, job=job, run=run)
+    with transaction.atomic():
+        if not rows.cancel(raw_connection(), found.id):
+            raise RunOver(run=found.id)
+        found = find_run(actor=actor, job=job, run=run)
+        if found.over:
+            zone, announcement = rows.ended_of(found, CANCELLED)
+            announce_all(zone=zone, announcements=[announcement])
+    return found

@@ -191,7 +191,7 @@ class _Looking:
         """At one event; one that cannot be decoded is not seen."""
         try:
             event = protobuf_codec.decode(payload)
-        except (DecodeError, orjson.JSONDecodeError, TypeError):
+        except (DecodeError, LookupError, ValueError, TypeError):
             return
         self._seen.append(sequence)
         found = set(self._filters.match(event))

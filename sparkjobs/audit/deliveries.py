@@ -182,9 +182,8 @@ def _faults(days: Sequence[str]) -> Column:
     differs = sf.sort_array("told") != sf.sort_array("registrations")
     sure = sf.col("doubt").isNull() | (sf.col("doubt") == Doubt.EXPIRES)
     finished = sf.col("finished_at_us")
-    gone = sf.lit(False)
-    for day in days:
-        gone = gone | _day(finished).eqNullSafe(day) | _day(finished - _DAY_US).eqNullSafe(day)
+    gone = _day(finished).isin(*days) | _day(finished - _DAY_US).isin(*days)
+    gone = sf.coalesce(gone, sf.lit(False))
     unproved = (sf.col("state") == _SUCCESS) & ~sf.col("succeeded") & ~gone
     return sf.filter(
         sf.array(
@@ -218,8 +217,7 @@ def delivery_faults(found: DataFrame, unseen: DataFrame) -> DataFrame:
         & (sf.col("segment_id") == sf.col("hidden_in"))
         & sf.col("sequence").between(sf.col("a"), sf.col("b"))
     )
-    wanted = sf.concat_ws(", ", "registrations")
-    has = sf.concat_ws(", ", "told")
+    wanted, has = _first_of("registrations"), _first_of("told")
     evidence = (
         sf.when(
             sf.col("kind") == NOT_DELIVERED,
@@ -249,6 +247,13 @@ def delivery_faults(found: DataFrame, unseen: DataFrame) -> DataFrame:
         "endpoint_id",
         sf.array_min("told").alias("registration"),
     )
+
+
+def _first_of(name: str) -> Column:
+    """Of a list of numbers as many as people read."""
+    most = limits.AUDIT_NUMBERS_TOLD_MAX
+    first = sf.concat_ws(", ", sf.slice(name, 1, most))
+    return sf.when(sf.size(name) > most, sf.concat(first, sf.lit(", ..."))).otherwise(first)
 
 
 def merged(ranges: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -12,6 +12,12 @@ from eventhub.event.json_codec import time_text
 from sparkjobs.audit import log, told
 
 Row = dict[str, Any]
+# of partitions, why their rows are not looked at; those of listens may well be archived
+_NOWHERE = {
+    "deliveries": " and were archived nowhere",
+    "attempts": " and were archived nowhere",
+    "listens": f"; listens prove nothing after {limits.LISTENS_KEPT_DAYS} days",
+}
 
 
 def kinds(folder: Path) -> Counter[str]:
@@ -63,7 +69,7 @@ def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) ->
     found = [
         {
             "what": f"{row.rows:,} rows of {row.parent} in {row.name}",
-            "why": f"They left the database at {time_text(row.at_us)} and were archived nowhere.",
+            "why": f"They left the database at {time_text(row.at_us)}{_NOWHERE[row.parent]}.",
         }
         for row in retired
     ]
@@ -71,7 +77,7 @@ def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) ->
         why = "Their deliveries left the database, or the groups of clients decided."
         found.append({"what": f"Whether {unknown:,} matches were owed", "why": why})
     if forgotten := noted.get(log.FORGOTTEN_NUMBER):
-        why = "The hub keeps a producer's numbers for a while; the first ones were forgotten."
+        why = "The first ones were forgotten by then, or another client had the name before."
         found.append({"what": f"{forgotten:,} numbers that producers used again", "why": why})
     if skipped := noted.get(told.SKIPPED):
         what = f"Whether clients know what they left out, {skipped:,} times"

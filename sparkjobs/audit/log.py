@@ -87,18 +87,6 @@ def live_faults(segments: DataFrame, live: DataFrame) -> DataFrame:
     return missing.unionByName(altered)
 
 
-def manifest_faults(segments: DataFrame) -> DataFrame:
-    """Of segments whose archive says nothing that can be used, and that are nowhere else."""
-    return segments.where((sf.col("source") == NONE) & sf.col("fault").isNotNull()).select(
-        "stream_id",
-        sf.col("id").alias("segment_id"),
-        sf.col("fault").alias("kind"),
-        "first",
-        "last",
-        sf.lit("Its rows are nowhere else.").alias("evidence"),
-    )
-
-
 def stream_figures(segments: DataFrame, faults: DataFrame, read: DataFrame) -> DataFrame:
     """By stream: how many segments and events, and what became of those that are not there."""
     size = sf.greatest(sf.col("last") - sf.col("first") + 1, sf.lit(0))
@@ -127,9 +115,12 @@ def stream_figures(segments: DataFrame, faults: DataFrame, read: DataFrame) -> D
 # --- producers ---
 
 
-def repeated_numbers(runs: DataFrame, segments: DataFrame) -> DataFrame:
+def repeated_numbers(
+    runs: DataFrame, segments: DataFrame, streams: DataFrame, clients: DataFrame
+) -> DataFrame:
     """Numbers that are stored twice; of a kind of their own where the hub no longer knew the first
-    one, as its bounds say, and could not tell.
+    one, as its bounds say, and could not tell, or where it may be of an earlier client, whose name
+    was free again (events have names).
     """
     before = (
         Window.partitionBy("stream_id", "client", "window")
@@ -137,11 +128,22 @@ def repeated_numbers(runs: DataFrame, segments: DataFrame) -> DataFrame:
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     highest = sf.max(sf.struct("high", "first", "last", "from_us", "to_us")).over(before)
-    twice = runs.withColumn("other", highest).where("low <= other.high")
+    zones = streams.select(sf.col("id").alias("stream_id"), "zone_id")
+    names = clients.groupBy("zone_id", sf.col("name").alias("client")).agg(
+        (sf.count("*") > 1).alias("several")
+    )
+    twice = (
+        runs.withColumn("other", highest)
+        .where("low <= other.high")
+        .join(zones, "stream_id")
+        .join(names, ["zone_id", "client"], "left")
+    )
     apart_us = sf.greatest(sf.expr("from_us - other.to_us"), sf.expr("other.from_us - to_us"))
     apart = sf.greatest(sf.expr("first - other.last"), sf.expr("other.first - last"))
-    forgotten = (apart_us > limits.PRODUCER_EXPIRY_S * _MICROSECONDS) | (
-        sf.col("timed") & (apart > limits.PRODUCERS_PER_CLIENT_STREAM_MAX)
+    forgotten = (
+        (apart_us > limits.PRODUCER_EXPIRY_S * _MICROSECONDS)
+        | (sf.col("timed") & (apart > limits.PRODUCERS_PER_CLIENT_STREAM_MAX))
+        | sf.coalesce("several", sf.lit(False))
     )
     told = sf.format_string(
         "Client %s, incarnation %d: numbers %d to %d are stored with sequences %d to %d too.",

@@ -145,7 +145,7 @@ def _faults(tables: Tables, facts: Facts, judged: DataFrame, heard: DataFrame) -
     of_log = _log_faults(tables, facts)
     whole = log.whole_streams(tables.segments, facts.unseen, of_log, facts.read)
     parts = [
-        log.repeated_numbers(facts.run, tables.segments),
+        log.repeated_numbers(facts.run, tables.segments, tables.streams, tables.clients),
         log.lost_numbers(tables.producers, facts.run, whole),
         deliveries.delivery_faults(judged, facts.unseen),
         heard,
@@ -157,11 +157,9 @@ def _faults(tables: Tables, facts: Facts, judged: DataFrame, heard: DataFrame) -
 
 
 def _log_faults(tables: Tables, facts: Facts) -> DataFrame:
-    return (
-        facts.fault.unionByName(log.discontinuities(tables.segments, tables.streams))
-        .unionByName(log.live_faults(tables.segments, tables.live))
-        .unionByName(log.manifest_faults(tables.segments))
-    )
+    return facts.fault.unionByName(
+        log.discontinuities(tables.segments, tables.streams)
+    ).unionByName(log.live_faults(tables.segments, tables.live))
 
 
 def _kept(frame: DataFrame, path: str) -> DataFrame:

@@ -160,7 +160,7 @@ class _Pass:
         try:
             message = event_pb2.Event.FromString(payload)
             event = None if matcher is None else protobuf_codec.decode(payload)
-        except (DecodeError, ValueError, TypeError) as error:
+        except (DecodeError, LookupError, ValueError, TypeError) as error:
             self._undecodable.append((sequence, str(error)))
             return
         if message.HasField("producer_id"):

@@ -114,7 +114,7 @@ def _match(rows: pa.RecordBatch, matcher: FilterMatcher, wanted: Search, found: 
     for at, payload in enumerate(payloads):
         try:
             event = decode(payload)
-        except (DecodeError, ValueError) as error:
+        except (DecodeError, LookupError, ValueError, TypeError) as error:
             raise Unreadable("unreadable", f"{sequences[at]} is no event: {error}") from error
         if wanted.system_of is not None and not shown_to(event, wanted.system_of):
             hidden += 1

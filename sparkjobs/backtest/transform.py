@@ -19,7 +19,7 @@ WIDTHS_S = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_41
 
 def to_search(segments: DataFrame, stream_id: int) -> DataFrame:
     """The segments of a stream whose rows are there, or should be."""
-    there = (f.col("source") != NONE) | f.col("fault").isNotNull()
+    there = f.col("source") != NONE
     return segments.where((f.col("stream_id") == stream_id) & there & _holds_events()).select(
         "id", "uuid", "source", "file", "file_bytes", "file_sha256", "fault"
     )

@@ -73,6 +73,8 @@ def test_a_run_is_asked_for_shown_told_of_and_cancelled(hub: LiveHub, zone: Live
 
     cancelled = hub.operate("POST", f"{path}/cancel", {})
     assert (cancelled.status, cancelled.json["state"]) == (202, "cancelled")
+    assert cancelled.json["reason"] == "cancelled"
+    assert cancelled.headers["eventhub-caused"], "that it ended is told, too"
     hub.operate("POST", f"{path}/cancel", {}).refused(409, "run_over")
     [last] = [job["last"] for job in hub.operate("GET", "/v1/jobs").json["jobs"] if job["last"]]
     assert last["id"] == run["id"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.benchmarks import (
     append,
     archive,
+    audit,
     backtest,
     callbacks,
     churn,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
     "archive": archive.cases,
     "spark_index": spark_index.cases,
     "backtest": backtest.cases,
+    "audit": audit.cases,
 }
 
 
@@ -65,7 +67,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help=f"of one reading ({standard.seconds})")
     parser.add_argument("--repeat", type=int, help=f"readings of each side ({standard.repeat})")
     parser.add_argument(
-        "--size", type=int, metavar="N", help="registrations of `spark_index`, events of `backtest`"
+        "--size",
+        type=int,
+        metavar="N",
+        help="registrations of `spark_index`, events of `backtest` and `audit`",
     )
     parser.add_argument("--quick", action="store_true", help="seconds in all; figures mean nothing")
     parser.add_argument("--profile", action="store_true", help="sample the product; print where")
@@ -83,6 +88,7 @@ def pace_of(options: argparse.Namespace) -> Pace:
         "repeat": options.repeat,
         "spark_registrations": options.size,
         "searched": options.size,
+        "audited": options.size,
     }
     return pace._replace(**{name: value for name, value in given.items() if value is not None})
 

@@ -49,13 +49,13 @@ def event(number: int) -> bytes:
     return encode(Event("telecom", "link.alarm", attributes, body=b"x" * 80, content_type="x/y"))
 
 
-def prepare(place: str, rows: int) -> dict[str, float]:
+def prepare(place: str, rows: int, names: str = "archive") -> dict[str, float]:
     """Two streams of so many events in sealed segments; those of one are archived and gone."""
     found: dict[str, float] = {}
     for name, kept in (("archived", False), ("hot", True)):
         with psycopg.connect(read_env().database_url) as connection:
             policy = StreamPolicy(segment_events_max=max(rows // 4, 1), archive=not kept)
-            made = streams.create_stream(connection, 1, f"archive.{name}", policy)
+            made = streams.create_stream(connection, 1, f"{names}.{name}", policy)
             assert made is not None
             found[name] = made.id
             for begin in range(0, rows, BATCH):

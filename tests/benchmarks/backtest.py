@@ -3,10 +3,8 @@ run of it over recent events.
 """
 
 import json
-import os
 import shutil
 import tempfile
-import time
 import urllib.request
 from functools import cache
 from pathlib import Path
@@ -14,20 +12,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eventhub.jobs.driver import drive
-from eventhub.jobs.folders import Folder
-from eventhub.jobs.launch import Spark, launch
-from eventhub.jobs.stopping import Stop
-from sparkjobs.order import write_order
-from sparkjobs.result import read_result
 from tests.benchmarks.history import SEGMENT_EVENTS, History, make_history
 from tests.benchmarks.shape import Case, Pace, Reading
-from tests.benchmarks.spark_index import watched
+from tests.benchmarks.spark_driven import driven
 from tests.benchmarks.world import World
 
-CORES = 2
 FILTER = "(> load 95)"
-MB = 1e6
+PARAMS = {
+    "zone": "default", "zone_id": 1, "stream": "stream-100", "stream_id": 100,
+    "language": "predicate", "filter": FILTER, "shown_max": 100,
+}  # fmt: skip
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
@@ -46,33 +40,19 @@ class _Searched:
         self._folder = Path(world.data) / "backtest"
 
     def by_spark(self) -> Reading:
-        """From the start of its process to its end, the session of some seconds too."""
-        history, run = self._history(), Folder(self._folder / "run")
-        run.make()
-        params = {
-            "zone": "default", "zone_id": 1, "stream": "stream-100", "stream_id": 100,
-            "language": "predicate", "filter": FILTER, "shown_max": 100,
-        }  # fmt: skip
-        order = history.order("backtest", params, str(run.work), str(run.unfinished))
-        write_order(run.root, order)
-        spark = Spark(f"local[{CORES}]", "2g", "", os.environ.get("JAVA_HOME", ""))
-        with watched(()) as took:
-            began = time.monotonic()
-            started = launch(spark, run, "benchmark", self._folder / "java")
-            drive(started, run.log, Stop(), lambda said: None)
-            seconds = time.monotonic() - began
-        figures = read_result(run.unfinished).result.figures
-        events = int(figures["searched_events"] or 0)
+        history = self._history()
+        found = driven(history, "backtest", PARAMS, self._folder)
+        events = int(found.result.figures["searched_events"] or 0)
         assert events == history.segments * min(SEGMENT_EVENTS, history.events)
-        shown = {"s": seconds, "peak_mb": took.peak / MB, "cpu_s": sum(took.cpu_s.values())}
-        return Reading(events / seconds, {**shown, "matches": float(figures["matches"] or 0)})
+        matches = float(found.result.figures["matches"] or 0)
+        return Reading(events / found.seconds, {**found.figures, "matches": matches})
 
     def by_the_hub(self) -> Reading:
         """Of as many events as it looks at within its time."""
         rows = min(self._pace.copy_rows, self._pace.searched)
         self._recent(rows)
         url = f"http://127.0.0.1:{self._world.product().port}/v1/filters/dry-run"
-        wanted = {"stream": "archive.hot", "language": "predicate", "filter": FILTER, "last": rows}
+        wanted = {"stream": "backtest.hot", "language": "predicate", "filter": FILTER, "last": rows}
         headers = {"Authorization": f"Bearer {self._world.key}", "Content-Type": "application/json"}
         request = urllib.request.Request(url, json.dumps(wanted).encode(), headers)
         with urllib.request.urlopen(request) as response:
@@ -84,17 +64,23 @@ class _Searched:
     @cache  # noqa: B019 - one for a run of the benchmark
     def _recent(self, rows: int) -> None:
         place = tempfile.mkdtemp(dir=self._world.data)
-        self._world.run_child("tests.benchmarks.archived", json.dumps([place, "prepare", rows]))
+        self._world.run_child(
+            "tests.benchmarks.archived", json.dumps([place, "prepare", rows, "backtest"])
+        )
 
     @cache  # noqa: B019 - likewise
     def _history(self) -> History:
         """In one stream."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir()
-        history = make_history(self._folder / "history", self._pace.searched)
-        [file] = (history.inputs / "segments").iterdir()
-        table = pq.read_table(file)
-        at = table.schema.get_field_index("stream_id")
-        one = pa.array([100] * table.num_rows, pa.int64())
-        pq.write_table(table.set_column(at, "stream_id", one), file)
-        return history
+        return in_one_stream(make_history(self._folder / "history", self._pace.searched))
+
+
+def in_one_stream(history: History) -> History:
+    """All its segments are those of one stream: what a back-test looks at."""
+    [file] = (history.inputs / "segments").iterdir()
+    table = pq.read_table(file)
+    at = table.schema.get_field_index("stream_id")
+    one = pa.array([100] * table.num_rows, pa.int64())
+    pq.write_table(table.set_column(at, "stream_id", one), file)
+    return history

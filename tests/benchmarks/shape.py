@@ -26,7 +26,8 @@ class Pace(NamedTuple):
     # registrations in the indexes whose cost is drawn
     matched: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
     spark_registrations: int = 1_000_000  # in the index that Spark builds
-    searched: int = 1_000_000  # events that a back-test looks at
+    searched: int = 1_000_000  # events that a back-test looks at ...
+    audited: int = 1_000_000  # ... and an audit
     own_hubs: bool = True  # one for each benchmark that needs a whole one, or one for all
 
 
@@ -44,6 +45,7 @@ QUICK = Pace(
     matched=(10, 1_000),
     spark_registrations=1_000,
     searched=2_000,
+    audited=2_000,
     own_hubs=False,
 )
 

@@ -5,14 +5,10 @@ standalone cluster with two workers, and by the hub's own builder; then opened.
 import json
 import os
 import shutil
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-
-import psutil
 
 from eventhub.jobs.driver import drive
 from eventhub.jobs.folders import Folder
@@ -24,13 +20,12 @@ from sparkjobs.match_index.shards import SHARDS
 from sparkjobs.order import Order, write_order
 from tests.benchmarks import indexes, spark_built
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
+from tests.benchmarks.watching import MB, watched
 from tests.benchmarks.world import World
 from tests.cluster import standalone
 
 OPEN_MS_MAX = 50.0
 CORES = 2
-_SAMPLED_S = 0.5
-MB = 1e6
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
@@ -125,56 +120,3 @@ class _Built:
         said = self._world.run_child(f"tests.benchmarks.{module}", json.dumps(work))
         figures: dict[str, float] = json.loads(said or "{}")
         return figures
-
-
-class _Took:
-    """What processes took, as it was seen twice a second."""
-
-    def __init__(self) -> None:
-        self.peak = 0  # bytes of all of them at once; what is shared counts once (PSS)
-        self.cpu_s: dict[int, float] = {}  # by process
-
-
-@contextmanager
-def watched(beside: tuple[int, ...]) -> Iterator[_Took]:
-    """Processes that begin in the block, and those beside with what is below them."""
-    own = psutil.Process()
-    others = {process.pid for process in own.children(recursive=True)}
-    took, over = _Took(), threading.Event()
-
-    def watch() -> None:
-        while not over.wait(_SAMPLED_S):
-            found = [child for child in own.children(recursive=True) if child.pid not in others]
-            found += [child for pid in beside for child in _tree(pid)]
-            there = {process.pid: process for process in found}
-            took.peak = max(took.peak, sum(map(_memory, there.values())))
-            for pid, process in there.items():
-                took.cpu_s[pid] = max(took.cpu_s.get(pid, 0.0), _cpu_s(process))
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield took
-    finally:
-        over.set()
-        thread.join()
-
-
-def _tree(pid: int) -> list[psutil.Process]:
-    with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        return [process, *process.children(recursive=True)]
-    return []
-
-
-def _memory(process: psutil.Process) -> int:
-    with suppress(psutil.Error):
-        return int(process.memory_full_info().pss)
-    return 0
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    with suppress(psutil.Error):
-        used = process.cpu_times()
-        return float(used.user + used.system)
-    return 0.0

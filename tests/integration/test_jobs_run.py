@@ -102,7 +102,7 @@ def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_run_completes(
     assert jobs.left(lost) == {"order.json", "log.txt"}, "leftovers are cleared"
 
 
-@pytest.mark.parametrize("whom", ["jvm", "driver"])
+@pytest.mark.parametrize("whom", ["driver"])
 def test_spark_that_is_killed_is_a_run_that_failed(jobs: Jobs, whom: str) -> None:
     run = jobs.ask(act="hang")
     with jobs.hanging(run) as hanging:
@@ -134,6 +134,15 @@ def test_a_worker_that_ends_ends_the_run(jobs: Jobs) -> None:
     thread.join(SPARK_S)
     assert not thread.is_alive()
     assert (jobs.find(run).state, jobs.find(run).reason) == ("interrupted", "interrupted")
+
+
+def test_a_run_ends_before_the_hub_drops_events_for_its_files(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DISK_NARROW_FACTOR", 1 << 40)  # any disk is short of that
+    ended, _ = jobs.done(jobs.begun(act="hang"))
+    assert (ended.state, ended.reason) == ("failed", "storage_full")
+    assert not jobs.left(ended.id) & {"inputs", "work", "result"}
 
 
 def test_a_run_that_was_told_to_end_before_it_begins_does_nothing(jobs: Jobs) -> None:

@@ -15,6 +15,7 @@ from eventhub import limits
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.stored import Cursor
 from tests.databases import migrated_database
+from tests.integration.callbacks_world import until
 
 SEGMENT = "00000000-0000-4000-8000-000000000001"
 EVERYTHING = Wanted((1 << 64) - 1, "true", (), "all")
@@ -96,6 +97,22 @@ async def test_who_cannot_be_put_on_record_is_refused_and_the_next_one_is_not(ur
             connection.execute("ALTER TABLE away RENAME TO listens")
         await record.begin(begun(), waits=True)
     assert len(rows(url, "1")) == 2
+
+
+async def test_what_could_not_be_written_of_a_listen_is_written_later(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LISTENS_WRITTEN_S", 0.02)
+    async with recording(url) as record:
+        entry = await record.begin(begun(), waits=True)
+        assert entry is not None
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("ALTER TABLE listens RENAME TO away")
+            entry.moved(at(10), 3).end("stopped")
+            refused = record.ticks
+            await until(lambda: record.ticks > refused + 2)
+            connection.execute("ALTER TABLE away RENAME TO listens")
+        await until(lambda: rows(url, "told, why") == [(3, "stopped")])
 
 
 async def test_two_processes_that_find_no_partition_make_it_together(url: str) -> None:

@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
+from eventhub.clock import SystemClock
 from eventhub.eventlog import streams
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.retention import Planned, Rooms, drop_planned, is_to_be_cleaned, kept_by
+from eventhub.jobs.retention.acting import Hub, carry_out
+from eventhub.jobs.retention.plan import Act
 from tests.integration.eventlog_world import execute, log_database, new_stream
 from tests.integration.retention_world import (
     NO_ROOMS,
@@ -68,6 +71,20 @@ async def test_what_is_needed_held_open_or_to_be_archived_stays(
     assert tiers(url, stream) == ["dropped", "archived", "live", "live"]
     [told] = announced(url, "stream.trimmed")  # what is in the archive can be read on
     assert (told["first"], told["events"], told["why"]) == (11, 10, "plan")
+
+
+async def test_what_was_done_before_comes_first(url: str, connection: Connection) -> None:
+    """It is found at once, and the time of a request is left for the rest."""
+    stream = new_stream(url, segment_events_max=10)
+    fill(url, stream, 1, 35)
+    acts = [
+        Act("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
+        for one in planned(url, stream)[:3]
+    ]
+    hub = Hub(connection, NO_ROOMS, SystemClock(), archives=False)
+    assert [one.outcome async for one in carry_out(hub, acts[1:2])] == ["done"]
+    went = [(acts.index(one.act), one.outcome, one.why) async for one in carry_out(hub, acts)]
+    assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
 
 
 async def test_a_lagging_cursor_keeps_nothing_where_the_policy_does_not_wait(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from eventhub.jobs.java import find_java, home_of
 from tests.spark.history import History
 
 
@@ -18,10 +19,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of its end when nobody listens
     os.environ["PYSPARK_PYTHON"] = sys.executable
     folder = tmp_path_factory.mktemp("spark")
+    java = find_java(os.environ.get("JAVA_HOME", ""))
+    os.environ["JAVA_HOME"] = str(home_of(java, folder / "java"))
     settings = {
         "spark.master": "local[1]",
-        # what is compiled here runs once: neither Spark's own code nor Java's is worth the time
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        # what is compiled here runs once
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.host": "127.0.0.1",

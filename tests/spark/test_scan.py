@@ -58,11 +58,15 @@ def test_what_was_owed_is_found_up_to_where_the_forwarder_is(
     assert sum(each["events"] for each in found["hour"]) == 40
 
 
-def test_bytes_that_are_no_event_are_named_and_the_others_judged(history: History) -> None:
+@pytest.mark.parametrize("garbage", [b"\xff\xff no event", b"\xc8\x01\x07"])
+def test_bytes_that_are_no_event_are_named_and_the_others_judged(
+    history: History, garbage: bytes
+) -> None:
+    """The second are a level of security that there is not."""
     path = history.path(1004)
     table = pq.read_table(path)
     payloads = table.column("payload").to_pylist()
-    payloads[3] = b"\xff\xff no event"
+    payloads[3] += garbage
     pq.write_table(table.set_column(3, "payload", pa.array(payloads, pa.binary())), path)
     found = facts(history, 1004)
     assert faults(found) == [("undecodable", 124, 124)]

@@ -99,6 +99,9 @@ SELECT CASE WHEN g.tier <> 'live' THEN 'gone'
   LEFT JOIN unnest(%(streams)s::bigint[], %(needed)s::bigint[]) AS n (stream_id, needed) ON n.stream_id = s.id
  WHERE g.id = %(segment_id)s AND g.uuid = %(segment)s::uuid
 
+-- name: still_live
+SELECT id FROM segments WHERE id = ANY (%s) AND tier = 'live'
+
 -- name: to_be_cleaned
 -- Whether a segment is still read from a group that is not written to any more.
 SELECT FROM segments

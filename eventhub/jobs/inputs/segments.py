@@ -66,7 +66,7 @@ def _found(rows: list[Row], archive: Place | None, span: Span) -> Iterator[Row]:
             rows, pool.map(lambda row: _manifest(row, archive), rows), strict=True
         ):
             source = _source(row, archive)
-            if source == ARCHIVE and span.misses(known):
+            if source == ARCHIVE and known["fault"] is None and span.misses(known):
                 source = NONE
             yield {**known, "source": source}
 
@@ -80,10 +80,10 @@ def _source(row: Row, archive: Place | None) -> str:
 
 
 def _manifest(row: Row, archive: Place | None) -> Row:
-    """What the manifest of an archived segment says, or its fault."""
+    """What the manifest of an archived segment that is asked for says, or its fault."""
     known: Row = dict.fromkeys(_OF_MANIFEST)
     path = row["manifest"]
-    if archive is None or path is None or row["tier"] == "dropped":
+    if archive is None or path is None or row["tier"] == "dropped" or not row["asked"]:
         return known
     try:
         made = manifest.load(archive.read(path), path)

@@ -41,10 +41,18 @@ class Hub(NamedTuple):
 async def carry_out(
     hub: Hub, acts: Sequence[Act], *, dry_run: bool = False
 ) -> AsyncGenerator[Outcome]:
-    """Do what a plan says, in its order. `dry_run`: say what would be done now. Raises what psycopg
-    raises; what was told is done then.
+    """Do what a plan says, in its order, after all drops that were done before, so that who goes on
+    with a large plan gets on. `dry_run`: say what would be done now. Raises what psycopg raises;
+    what was told is done then.
     """
+    drops = {act.segment_id for act in acts if act.action == "drop"}
+    gone = drops - await retention.still_live(hub.connection, [*drops])
     for act in acts:
+        if act.segment_id in gone:
+            yield Outcome(act, "unchanged", "gone")
+    for act in acts:
+        if act.segment_id in gone:
+            continue
         why = await _act(hub, act, dry_run=dry_run)
         outcome: Done = "unchanged" if why in _SETTLED else "refused" if why else "done"
         yield Outcome(act, outcome, why)

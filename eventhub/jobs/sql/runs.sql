@@ -47,7 +47,8 @@ UPDATE job_runs
 RETURNING id
 
 -- name: cancel_waiting
-UPDATE job_runs SET state = 'cancelled', cancel_asked_at = now(), ended_at = now()
+UPDATE job_runs
+   SET state = 'cancelled', cancel_asked_at = now(), ended_at = now(), reason = 'cancelled', detail = 'It was cancelled.'
  WHERE id = %(id)s AND state = 'waiting' RETURNING id
 
 -- name: cancel_running

@@ -10,7 +10,7 @@ import { PageHeader } from "../parts/PageHeader";
 import { NewRegistration } from "../registrations/NewRegistration";
 import { useStreamNames } from "../streams/streams";
 import { draftAt, draftSearch } from "./address";
-import { type AskedFilter, askedOf, type FilterDraft, isReadable } from "./draft";
+import { type AskedFilter, askedOf, type FilterDraft, PAIRS } from "./draft";
 import { DryRun } from "./DryRun";
 import { FilterInput } from "./FilterInput";
 
@@ -93,5 +93,5 @@ function searchOf(draft: FilterDraft, stream: string | undefined, attributes: As
 }
 
 function attributesIn(draft: FilterDraft): AskedFilter["attributes"] {
-  return isReadable(draft) ? askedOf(draft)?.attributes : undefined;
+  return draft.language === PAIRS ? askedOf(draft)?.attributes : undefined;
 }

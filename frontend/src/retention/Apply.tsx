@@ -36,7 +36,7 @@ export function Apply({ run, plan }: { run: OneRun; plan: Plan }) {
           Apply the plan
         </Button>
         <Text size="sm" c="dimmed" flex={1} miw={220}>
-          Holds, cursors and policies are looked at again at that moment; what they forbid by then is refused, and the rest is done.
+          Holds, cursors and the archive are looked at again at that moment; what they forbid by then is refused, and the rest is done.
         </Text>
       </Group>
       <Confirm

@@ -26,7 +26,8 @@ from tests.chaos.until import until_true
 STREAMS = ("north", "east", "south", "west")
 SEGMENTS = 5  # of each stream, all full
 ENDPOINTS = {"one": Endpoint(), "two": Endpoint(), "lane": Endpoint(ordered=True)}
-INDEX_AFTER = 0.4  # of the events; the others flow while the index is built and taken
+BEFORE, AFTER = 0.3, 0.7  # of the events: what lies between flows while indexes are built ...
+PIECES, PACE_S = 100, 1.5  # ... a piece of so many now and then
 PATIENCE_S = 1_200.0
 AUDIT_PROBLEMS = 3  # the status of `manage.py sparkjob audit` that has found something
 
@@ -152,15 +153,27 @@ async def register(
 
 
 async def flow(scene: Scene, clock: Clock) -> None:
-    """Emit, and while events flow build every stream's index by Spark, which is taken then."""
-    first = int(scene.events * INDEX_AFTER)
-    await asyncio.gather(*(flow.emit(0, first) for flow in scene.flows))
-    clock.lap(f"emit {first * len(STREAMS):,}")
+    """Emit; while more events flow build every stream's index by Spark; then the rest flows, which
+    is matched from these.
+    """
+    before = int(scene.events * BEFORE)
+    await emit(scene, 0, before)
+    clock.lap(f"emit {before * len(STREAMS):,}")
     building = asyncio.create_task(asyncio.to_thread(build_indexes, scene.hub))
-    await asyncio.gather(*(flow.emit(first, scene.events - first) for flow in scene.flows))
-    clock.lap(f"emit {(scene.events - first) * len(STREAMS):,} beside")
+    done, after, piece = before, int(scene.events * AFTER), scene.events // PIECES
+    while not building.done() and done + piece <= after:
+        await emit(scene, done, piece)
+        done += piece
+        await asyncio.wait({building}, timeout=PACE_S)
     await building
-    clock.lap("the last index")
+    clock.lap(f"build indexes beside {(done - before) * len(STREAMS):,}")
+    await emit(scene, done, scene.events - done)
+    clock.lap(f"emit {(scene.events - done) * len(STREAMS):,} after")
+
+
+async def emit(scene: Scene, first: int, count: int) -> None:
+    """To all streams at once."""
+    await asyncio.gather(*(flow.emit(first, count) for flow in scene.flows))
 
 
 def build_indexes(hub: HubUnderTest) -> None:

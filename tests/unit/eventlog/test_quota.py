@@ -89,6 +89,8 @@ def test_the_marks_of_a_disk_leave_room_for_the_servers_log(total: int) -> None:
     assert ballast_bytes(total) + wal_bytes(total) + low_bytes(total) < total * 3 // 4
     states = [Space(total, free).state for free in (0, spare_bytes(total), low_bytes(total))]
     assert states == ["full", "low", "ok"]
+    assert Space(total, low_bytes(total)).narrow, "jobs end before events go"
+    assert not Space(total, total * 3 // 4).narrow
     assert Space(total, low_bytes(total)).short == 0 < Space(total, low_bytes(total) - 1).short
 
 

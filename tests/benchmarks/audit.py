@@ -1,0 +1,64 @@
+"""`audit`: a whole history audited by Spark, against one process that only reads its events and
+matches them with the same matcher, which is the most of the work.
+"""
+
+import shutil
+import time
+from functools import cache
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from sparkjobs.audit.scan import Asked, facts_of
+from sparkjobs.owed import Where, build_matcher
+from tests.benchmarks.history import History, make_history
+from tests.benchmarks.shape import Case, Pace, Reading
+from tests.benchmarks.spark_driven import driven
+from tests.benchmarks.world import World
+
+
+def cases(world: World, pace: Pace) -> list[Case]:
+    audited = _Audited(Path(world.data) / "audit", pace.audited)
+    baselines = {"match_in_one_process": audited.by_one}
+    return [Case("audit", "events/s", audited.by_spark, baselines)]
+
+
+class _Audited:
+    """The same history, by both."""
+
+    def __init__(self, folder: Path, events: int) -> None:
+        self._folder = folder
+        self._events = events
+
+    def by_spark(self) -> Reading:
+        history = self._history()
+        found = driven(history, "audit", {}, self._folder)
+        assert found.result.verdict == "ok", found.result.summary
+        events = int(found.result.figures["events"] or 0)
+        assert events == self._events
+        owed = float(found.result.figures["owed"] or 0)
+        return Reading(events / found.seconds, {**found.figures, "owed": owed})
+
+    def by_one(self) -> Reading:
+        """The first segments, as many as take some seconds."""
+        history = self._history()
+        where = Where(str(history.inputs), str(self._folder / "one"))
+        shutil.rmtree(where.work, ignore_errors=True)
+        versions = pq.read_table(history.inputs / "versions").to_pylist()
+        for stream_id in {row["stream_id"] for row in versions}:
+            rows = (row for row in versions if row["stream_id"] == stream_id)
+            build_matcher(where.root(stream_id), rows)
+        began, events = time.monotonic(), 0
+        for row in pq.read_table(history.inputs / "segments").to_pylist()[:4]:
+            asked = {**row, "zone_id": 1, "forwarded": row["last"]}
+            assert set(Asked._fields) <= set(asked)
+            for _ in facts_of(asked, where, history.archive.as_uri()):
+                pass
+            events += row["last"] - row["first"] + 1
+        return Reading(events / (time.monotonic() - began))
+
+    @cache  # noqa: B019 - one for a run of the benchmark
+    def _history(self) -> History:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True)
+        return make_history(self._folder / "history", self._events)

@@ -1,0 +1,49 @@
+"""One job's driver on a made history, started as the hub starts it."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventhub.jobs.driver import drive
+from eventhub.jobs.folders import Folder
+from eventhub.jobs.launch import Spark, launch
+from eventhub.jobs.stopping import Stop
+from sparkjobs.order import write_order
+from sparkjobs.result import Result, read_result
+from tests.benchmarks.history import History
+from tests.benchmarks.watching import MB, watched
+
+CORES = 2
+MEMORY = "2g"
+
+
+class Driven(NamedTuple):
+    """`seconds`: from the start of its process to its end, the session of some seconds too;
+    `peak_mb`: of driver, JVM and Python workers together.
+    """
+
+    seconds: float
+    peak_mb: float
+    cpu_s: float
+    result: Result
+
+    @property
+    def figures(self) -> dict[str, float]:
+        return {"s": self.seconds, "peak_mb": self.peak_mb, "cpu_s": self.cpu_s}
+
+
+def driven(history: History, job: str, params: dict[str, Any], folder: Path) -> Driven:
+    """Raises SparkFailed."""
+    run = Folder(folder / "run")
+    run.make()
+    order = history.order(job, params, str(run.work), str(run.unfinished))
+    write_order(run.root, order)
+    spark = Spark(f"local[{CORES}]", MEMORY, "", os.environ.get("JAVA_HOME", ""))
+    with watched(()) as took:
+        began = time.monotonic()
+        started = launch(spark, run, "benchmark", folder / "java")
+        drive(started, run.log, Stop(), lambda said: None)
+        seconds = time.monotonic() - began
+    result = read_result(run.unfinished).result
+    return Driven(seconds, took.peak / MB, sum(took.cpu_s.values()), result)
