@@ -6,8 +6,9 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 _INTERVAL_S = 0.5
@@ -32,14 +33,19 @@ def told(context: SparkContext) -> Iterator[Phases]:
     phases = Phases(context)
     over = threading.Event()
 
-    def keep_telling() -> None:
-        before = ""
-        while not over.wait(_INTERVAL_S):
+    def tell_on() -> None:
+        before, is_over = "", False
+        while not is_over:
+            is_over = over.wait(_INTERVAL_S)  # what came last is told, too
             line = json.dumps({"phase": phases.now, **_counted(context)})
             if line != before:
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
                 before = line
+
+    def keep_telling() -> None:
+        with suppress(Py4JError, OSError):  # the JVM has gone
+            tell_on()
 
     thread = threading.Thread(target=keep_telling, daemon=True)
     thread.start()

@@ -8,7 +8,6 @@ from typing import Self
 
 import pyarrow as pa
 from adbc_driver_manager import Error as DriverError
-from adbc_driver_postgresql import dbapi
 from psycopg.conninfo import make_conninfo
 
 from eventhub import limits
@@ -33,6 +32,9 @@ class Snapshot:
 
     def __init__(self, url: str, *, name: str, statement_s_max: float) -> None:
         """Should this process die, the server ends its statement within seconds."""
+        # brings pandas along: half a second that no process spends which never reads so
+        from adbc_driver_postgresql import dbapi
+
         settings = {
             **_SETTINGS,
             "statement_timeout": f"{int(statement_s_max)}s",

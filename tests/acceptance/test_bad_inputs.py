@@ -68,6 +68,7 @@ NOT_TRIED = {
     "no_java",  # reasons of runs that failed: see test_jobs_run.py
     "spark",
     "bad_result",
+    "inputs_not_written",  # see test_job_inputs.py
     "run_under_way",  # of the command
     "run_over",  # see test_jobs.py
     "no_plan",  # of a run that left none: see test_retention_apply.py

@@ -78,7 +78,7 @@ def test_a_run_is_asked_for_and_cancelled(desk: Desk) -> None:
     expect(page.get_by_role("alert")).to_contain_text("unknown_run")
 
 
-def test_a_run_that_failed_and_one_that_was_interrupted_say_why(desk: Desk) -> None:
+def test_a_run_that_failed_says_why(desk: Desk) -> None:
     fill(desk)
     page = desk.page
     with begun(desk, ask_backtest(desk), JAVA_HOME="/nowhere") as process:
@@ -87,23 +87,6 @@ def test_a_run_that_failed_and_one_that_was_interrupted_say_why(desk: Desk) -> N
     expect(page.get_by_role("alert")).to_contain_text("JAVA_HOME is /nowhere")
     expect(page.get_by_role("alert")).to_contain_text("no_java")
     assert violations(page, "best-practice") == []
-    with begun(desk, ask_backtest(desk)) as process:
-        expect(page.get_by_text("running", exact=True)).to_be_visible(timeout=SPARK_MS)
-        process.terminate()
-        expect(page.get_by_role("alert")).to_contain_text("was interrupted", timeout=SPARK_MS)
-
-
-def test_an_index_is_asked_for_and_built_without_spark(desk: Desk) -> None:
-    fill(desk)
-    desk.zone.register({"streams": ["orders"], "callback": "https://example.org/hook"})
-    page = desk.open("jobs/match_index?stream=orders", "Match index")
-    page.get_by_role("radio", name="The local builder").check()
-    desk.button("Run").click()
-    with begun(desk, shown(page, "Match index")):
-        verdict = page.get_by_role("region", name="Verdict")
-        expect(verdict).to_be_visible(timeout=SPARK_MS)
-    expect(page.get_by_text("Local builder.")).to_be_visible()
-    expect(page.get_by_role("region", name="What was made")).to_contain_text("orders")
 
 
 @pytest.mark.timeout(700)

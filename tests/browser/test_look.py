@@ -32,10 +32,8 @@ PAGES = {
     "clients": "Clients",
     "storage": "Storage",
     "jobs": "Jobs",
-    "jobs/audit": "Audit",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
-    "jobs/match_index": "Match index",
 }
 FORMS = {
     "filters": "Register it",

@@ -1,8 +1,7 @@
-"""Runs of jobs by real drivers: what a run leaves, also when it is killed wherever that hurts."""
+"""Runs of jobs by real drivers: what a run leaves, also when its runner is killed."""
 
 import json
 import os
-import signal
 import stat
 import threading
 from collections.abc import Iterator
@@ -100,19 +99,6 @@ def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_run_completes(
     assert told(jobs, lost)[-1] == ("job.ended", "interrupted", "")
     assert jobs.find(second).state == "completed"
     assert jobs.left(lost) == {"order.json", "log.txt"}, "leftovers are cleared"
-
-
-@pytest.mark.parametrize("whom", ["driver"])
-def test_spark_that_is_killed_is_a_run_that_failed(jobs: Jobs, whom: str) -> None:
-    run = jobs.ask(act="hang")
-    with jobs.hanging(run) as hanging:
-        os.kill(getattr(hanging, whom), signal.SIGKILL)
-        hanging.process.wait(SPARK_S)
-        hanging.wait_gone()
-    found = jobs.find(run)
-    assert (found.state, found.reason) == ("failed", "spark")
-    assert "137" in found.detail, "it says that it was killed"
-    assert jobs.left(run) == {"order.json", "log.txt"}
 
 
 def test_a_run_that_is_cancelled_ends_with_all_its_processes(jobs: Jobs) -> None:
