@@ -100,7 +100,7 @@ def wake() -> None:
 
 @app.task(name="delivery.retire", ignore_result=True)  # type: ignore[untyped-decorator]
 def retire() -> None:
-    """Drop the partitions of deliveries and attempts whose time is over."""
+    """Archive and drop the partitions of deliveries, attempts and listens whose time is over."""
     env = read_env()
     asyncio.run(retiring(env.database_direct_url, env.archive_url))
 

@@ -15,7 +15,7 @@ INDEXES_INTERVAL_S = 5  # somebody may have asked in the console, and is looking
 JOBS_INTERVAL_S = 5  # likewise
 
 TIMETABLE = {
-    # partitions of old deliveries and attempts are dropped
+    # partitions of old deliveries, attempts and listens are archived and dropped
     "retire": {
         "task": "delivery.retire",
         "schedule": timedelta(hours=1),

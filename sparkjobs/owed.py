@@ -306,6 +306,7 @@ def _kin(inputs: str, zone_id: int) -> Kin:
 def _groups(inputs: str, zone_id: int) -> dict[str, frozenset[str]]:
     """Of a zone's clients, as of now; only events with an audience ask."""
     rows = _rows(inputs, "clients", CLIENTS, ds.field("zone_id") == zone_id)
+    rows.sort(key=itemgetter("id"))  # the last of a name has it now
     return {row["name"]: frozenset(row["groups"]) for row in rows}
 
 

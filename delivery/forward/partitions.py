@@ -42,10 +42,6 @@ def deliveries_of(group: int) -> Partition:
     )
 
 
-def attempts_of(day: date) -> Partition:
-    return day_of("attempts", day)
-
-
 def day_of(parent: str, day: date) -> Partition:
     """What a table has of a day."""
     first, end = (

@@ -104,7 +104,7 @@ def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
 
 
 def _write(sink: HashingFile, batches: Iterator[pa.RecordBatch]) -> int:
-    """How many rows there were; there is always a first batch, if an empty one."""
+    """How many rows there were; there is one at least, or nobody asks."""
     first = next(batches)
     with pq.ParquetWriter(
         sink, first.schema, compression="zstd", compression_level=1, write_page_checksum=True

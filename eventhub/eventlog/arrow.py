@@ -54,6 +54,9 @@ class Snapshot:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._connection.close()
 
     def cancel(self) -> None:
@@ -75,7 +78,7 @@ class Snapshot:
             self._connection.rollback()
 
     def batches(self, query: str) -> Iterator[pa.RecordBatch]:
-        """Its rows, some 16 MiB at a time."""
+        """Its rows, some 16 MiB at a time; no batch if there is none."""
         with self._connection.cursor() as cursor:
             with _explained():
                 cursor.execute(query)

@@ -63,4 +63,5 @@ class Watch:
         of = f" of about {self._expected:,}" if is_share else ""
         seconds = now_s - self._stage_s
         rate = f", {(done - self._stage_done) / seconds:,.0f}/s" if seconds > 0 else ""
-        return f"{self._name}: {progress.stage} {done:,}{of}{rate}"
+        count = f" {done:,}{of}{rate}" if done or of else ""
+        return f"{self._name}: {progress.stage}{count}"

@@ -63,10 +63,10 @@ _Sequences = np.ndarray[Any, Any]
 
 
 class Asker(NamedTuple):
-    """A client; its name is None if it was deleted."""
+    """A client."""
 
     id: int
-    name: str | None
+    name: str
     zone: str | None  # on `system`: only this zone's events and the whole hub's are shown
 
 
@@ -213,16 +213,14 @@ class _Looking:
         wish = self.wishes[number]
         for asker in wish.askers:
             own = self._own.setdefault((wish.id, asker.id), ([], []))
-            if asker.name is None:
-                own[1].append(sequence)
-            elif self._shown(event, asker):
+            if self._shown(event, asker):
                 own[doubt].append(sequence)
 
     def _shown(self, event: Event, asker: Asker) -> bool:
         """The audience apart, which is in doubt."""
         if self._system and not shown_to(event, asker.zone or ""):
             return False
-        return may_see(event._replace(audience=()), asker.name or "", frozenset())
+        return may_see(event._replace(audience=()), asker.name, frozenset())
 
     def counts(self) -> Iterator[tuple[_Wish, Asker, "_Upto"]]:
         """For each wish and who had it: how many events there are up to a sequence."""

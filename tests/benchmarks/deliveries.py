@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from delivery.forward.partitions import Partition, attempts_of, deliveries_of
+from delivery.forward.partitions import Partition, day_of, deliveries_of
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from registrations.endpoints.secrets import seal
@@ -24,7 +24,7 @@ def connect(url: str) -> Connection:
     connection = psycopg.connect(url, autocommit=True)
     row = connection.execute("SELECT current_date, current_group FROM log_state").fetchone()
     assert row is not None
-    _make(connection, attempts_of(date.fromisoformat(str(row[0]))))
+    _make(connection, day_of("attempts", date.fromisoformat(str(row[0]))))
     _make(connection, deliveries_of(row[1]))
     return connection
 

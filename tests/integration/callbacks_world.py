@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from delivery.callbacks.drain import Drain, Terms
-from delivery.forward.partitions import attempts_of, deliveries_of
+from delivery.forward.partitions import day_of, deliveries_of
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
@@ -56,7 +56,7 @@ class CallbacksWorld:
             " SELECT id, 'shop', now() FROM zones WHERE name = 'default' RETURNING id"
         )
         self._partitions: set[str] = set()
-        self.partition(attempts_of(date.fromisoformat(str(self.one("SELECT current_date")))))
+        self.partition(day_of("attempts", date.fromisoformat(str(self.one("SELECT current_date")))))
 
     def sql(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         cursor = self.connection.execute(query.encode(), args)

@@ -190,9 +190,11 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
     database.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", group)
     await retiring(url, str(place))
     after = Inputs(url, tmp_path / "after", place, **scope)
+    none = Inputs(url, tmp_path / "none", place, since_us=0, until_us=1, **scope)
     for table in ("deliveries", "attempts"):
         assert after.rows(table) == before.rows(table)
         assert len(after.rows(table)) == 3
+        assert none.rows(table) == [], "where no segment is asked for"
     left = [(row["parent"], row["group_id"], row["day"], row["archived"], row["rows"])
             for row in after.rows("retired")]  # fmt: skip
     assert sorted(left) == [

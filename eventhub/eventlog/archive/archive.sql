@@ -1,8 +1,8 @@
 -- Segments on their way to the archive, and who takes them there.
 
 -- name: group_of
--- For the driver of columns. A segment that is moved or dropped meanwhile has another group, or none.
-SELECT group_id FROM segments WHERE id = $1 AND tier = 'live'
+-- A segment that is moved or dropped meanwhile has another group, or none.
+SELECT group_id FROM segments WHERE id = {segment} AND tier = 'live'
 
 -- name: page
 -- At most so many rows and so many bytes (always one row); the group is given, so one partition is touched.
@@ -10,10 +10,10 @@ SELECT sequence, appended_at, mask, payload
   FROM (SELECT sequence, appended_at, mask, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
           FROM events
-         WHERE group_id = $1::integer AND segment_id = $2 AND sequence > $3
+         WHERE group_id = {group} AND segment_id = {segment} AND sequence > {after}
          ORDER BY sequence
-         LIMIT $4) AS page
- WHERE bytes_before < $5
+         LIMIT {events_max}) AS page
+ WHERE bytes_before < {bytes_max}
  ORDER BY sequence
 
 -- name: due

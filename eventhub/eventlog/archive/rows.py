@@ -6,25 +6,26 @@ from cleaning up.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
-from adbc_driver_manager import Error as DriverError
-from adbc_driver_postgresql import dbapi
-from psycopg.conninfo import make_conninfo
+from psycopg import sql
 
 from eventhub import limits
-from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog import queries
 from eventhub.eventlog.archive.errors import SegmentUnreadable
 from eventhub.eventlog.archive.ledger import DueSegment
+from eventhub.eventlog.arrow import Snapshot
 
 SQL = queries.load("archive.sql", Path(__file__).parent)
-_OPTIONS = (
-    "-c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on"
-    f" -c statement_timeout={limits.ARCHIVE_STATEMENT_S_MAX}s"
+_PAGE = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("appended_at", pa.timestamp("us", tz="UTC")),
+        ("mask", pa.int64()),
+        ("payload", pa.binary()),
+    ]
 )
 
 
@@ -33,20 +34,15 @@ class Rows:
 
     def __init__(self, url: str) -> None:
         """Raises DatabaseUnavailable."""
-        info = make_conninfo(
-            url,
-            connect_timeout=limits.CONNECT_TIMEOUT_S,
-            application_name="eventhub archive",
-            options=_OPTIONS,
+        self._snapshot = Snapshot(
+            url, name="archive", statement_s_max=limits.ARCHIVE_STATEMENT_S_MAX
         )
-        with _explained():
-            self._connection = dbapi.connect(info)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self._snapshot.close()
 
     def pages(self, segment: DueSegment) -> Iterator[pa.Table]:
         """Tables of (sequence, appended_at, mask as a signed number, payload), without a hole from
@@ -68,17 +64,25 @@ class Rows:
             after += page.num_rows
 
     def _page(self, segment: DueSegment, after: int) -> pa.Table:
-        bounds = (limits.ARCHIVE_ROW_GROUP_EVENTS_MAX, limits.ARCHIVE_ROW_GROUP_BYTES_MAX)
-        with _explained(), self._connection.cursor() as cursor:
-            try:
-                cursor.execute(SQL["group_of"], (segment.id,))
-                [group] = cursor.fetchone() or (None,)
-                if group is None:
-                    raise SegmentUnreadable(f"Segment {segment.uuid} has left the database.")
-                cursor.execute(SQL["page"], (group, segment.id, after, *bounds))
-                return cursor.fetch_arrow_table()
-            finally:
-                self._connection.rollback()
+        try:
+            groups = [*self._asked("group_of", segment=segment.id)]
+            if not groups:
+                raise SegmentUnreadable(f"Segment {segment.uuid} has left the database.")
+            rows = self._asked(
+                "page",
+                group=groups[0].column(0)[0].as_py(),
+                segment=segment.id,
+                after=after,
+                events_max=limits.ARCHIVE_ROW_GROUP_EVENTS_MAX,
+                bytes_max=limits.ARCHIVE_ROW_GROUP_BYTES_MAX,
+            )
+            return pa.Table.from_batches(rows, _PAGE)
+        finally:
+            self._snapshot.begin_again()
+
+    def _asked(self, name: str, **numbers: int) -> Iterator[pa.RecordBatch]:
+        """No batch if there is no row."""
+        return self._snapshot.batches(sql.SQL(SQL[name]).format(**numbers).as_string())
 
 
 def _first_missing(sequences: Any, after: int, last: int) -> int | None:
@@ -89,11 +93,3 @@ def _first_missing(sequences: Any, after: int, last: int) -> int | None:
         return last + 1 if after + len(sequences) > last else None
     pairs = enumerate(sequences.to_pylist(), after + 1)
     return next(expected for expected, found in pairs if found != expected)
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    try:
-        yield
-    except DriverError as error:
-        raise DatabaseUnavailable(f"The database did not give the rows: {error}") from error

@@ -199,7 +199,7 @@ class _Inputs:
     def _segments(self) -> pa.Array:
         """The ids of those that are asked for."""
         batches = self._snapshot.batches(self._parts["asked"].as_string())
-        return pa.concat_arrays([batch.column("id") for batch in batches])
+        return pa.concat_arrays([pa.array([], pa.int64()), *(one.column("id") for one in batches)])
 
     def _retired(self) -> Iterator[pa.RecordBatch]:
         """`archived`: its rows could be read, or there were none."""

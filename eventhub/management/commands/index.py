@@ -2,13 +2,13 @@
 
 import json
 import os
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from eventhub import limits
 from eventhub.clock import SystemClock
@@ -16,6 +16,7 @@ from eventhub.env import Env, read_env
 from eventhub.errors import EventHubError
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.database import blocking
+from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
 from registrations.building import rows
 from registrations.building.progress import Watch
@@ -61,16 +62,13 @@ class Where(NamedTuple):
     all: bool
 
 
-class Command(BaseCommand):
+class Command(ExamplesCommand):
+    examples = _EXAMPLES
     help = (
         "Match indexes: the files by which events of streams with very many registrations are"
         " matched. See docs/operations.md."
     )
     requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
-        shape = {"formatter_class": RawDescriptionHelpFormatter, "epilog": _EXAMPLES}
-        return super().create_parser(prog_name, subcommand, **{**shape, **options})
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -1,10 +1,10 @@
 """`manage.py retention plan|show|apply`: what may leave the database, by hand."""
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from eventhub.access.system import raw_connection
 from eventhub.env import read_env
@@ -16,6 +16,7 @@ from eventhub.jobs.retention.acting import Outcome
 from eventhub.jobs.retention.plan import Act
 from eventhub.jobs.retention.services import Course
 from eventhub.jobs.rows import COMMAND, Run, find
+from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
 
 _EXAMPLES = """examples:
@@ -41,15 +42,12 @@ _WHY = {
 }
 
 
-class Command(BaseCommand):
+class Command(ExamplesCommand):
+    examples = _EXAMPLES
     help = (
         "Plans what the policies of streams let go, and carries a plan out. See docs/retention.md."
     )
     requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
-        shape = {"formatter_class": RawDescriptionHelpFormatter, "epilog": _EXAMPLES}
-        return super().create_parser(prog_name, subcommand, **{**shape, **options})
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -3,11 +3,11 @@
 import json
 import os
 import signal
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from eventhub import limits
 from eventhub.clock import SystemClock
@@ -24,6 +24,7 @@ from eventhub.jobs.rows import COMMAND, Asked, Heard, Run
 from eventhub.jobs.run import Hub, perform
 from eventhub.jobs.run import Watch as Watching
 from eventhub.jobs.stopping import CANCELLED, Stop
+from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
 from registrations.building.progress import Watch
 from registrations.building.turn import step_back
@@ -44,16 +45,13 @@ statuses: 0 done, 1 it failed or was cancelled, 3 an audit found problems
 _HISTORY = "history"
 
 
-class Command(BaseCommand):
+class Command(ExamplesCommand):
+    examples = _EXAMPLES
     help = (
         "Spark jobs: audit, backtest, match_index, retention. A run is done here and now, while"
         " the hub goes on. See docs/jobs.md."
     )
     requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
-        shape = {"formatter_class": RawDescriptionHelpFormatter, "epilog": _EXAMPLES}
-        return super().create_parser(prog_name, subcommand, **{**shape, **options})
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

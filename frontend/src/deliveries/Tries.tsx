@@ -52,7 +52,7 @@ function Part({ title, text }: { title: string; text: string }) {
       <Text size="xs" c="dimmed" fw={600} className={classes.title}>
         {title}
       </Text>
-      <pre className={classes.text} tabIndex={0} aria-label={title}>
+      <pre className={`verbatim ${classes.text}`} tabIndex={0} aria-label={title}>
         {text === "" ? "nothing" : visible(text)}
       </pre>
     </section>

@@ -47,7 +47,7 @@ function Tail({ run }: { run: Run }) {
     follows.current = scrollHeight - scrollTop - clientHeight < AT_END_PX;
   };
   return (
-    <pre ref={box} className={classes.text} tabIndex={0} aria-label="The end of the log" onScroll={scrolled}>
+    <pre ref={box} className={`verbatim ${classes.text}`} tabIndex={0} aria-label="The end of the log" onScroll={scrolled}>
       {visible(data)}
     </pre>
   );
