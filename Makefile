@@ -93,7 +93,13 @@ openapi: setup ## write frontend/openapi.json anew: the console's types are made
 run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
 	@exec $(BIN)/python manage.py up --demo $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)") $(ARGS)
 
-test: setup $(VENV)/.stamp-dev lint ## linters, then all tests: make test ARGS="-k cursor"
+# of Spark, mapped by each Java that the tests start
+CLASSES := $(VENV)/share/spark-classes.jsa
+
+$(CLASSES): tests/java.py $(VENV)/.stamp-dev
+	@$(BIN)/python -m tests.java $@
+
+test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## linters, then all tests: make test ARGS="-k cursor"
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: lint-console lint-types lint-python ## ruff, import contracts, mypy; of the console types and ESLint

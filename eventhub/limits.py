@@ -490,6 +490,8 @@ BACKTEST_SKIPPED_SHOWN_MAX = 200  # segments listed in the result; Parquet has a
 BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
 
 # --- inputs of jobs ---
+# after a type was declared: by then the declaration is committed, and every process knows of it
+AUDIT_DECLARED_S = 60.0
 EXPORT_STATEMENT_S_MAX = 3_600.0  # one table of a job's inputs; 20 M events take some minutes
 SNAPSHOT_ALIVE_INTERVAL_S = 2.0  # the database ends a statement whose reader has died
 EXPORT_TOLD_INTERVAL_S = 0.5  # how often an export says how far it is, and can be cancelled
@@ -503,6 +505,11 @@ JOB_S_MAX = 12 * 3_600.0  # one run; half a day for what is done every day
 JOB_STOP_S = 5.0  # Spark may end by itself when it is told to; then it is killed
 JOB_STOPPED_S_MAX = 20.0  # a run that was told to end and has not: its process ends itself
 JOB_RUNS_KEPT = 100  # of each job with their results; three months of a daily one
+# the files of one result: some five tables of an audit that are cut at AUDIT_ROWS_MAX; a larger one
+# fails, and says how to ask for less
+JOB_RESULT_BYTES_MAX = 2 * 1024 * 1024 * 1024
+# all that are kept: the newest of each of the four jobs always fits
+JOB_RESULTS_BYTES_MAX = 4 * JOB_RESULT_BYTES_MAX
 JOB_RUNS_WAITING_MAX = 20  # of all jobs; each takes minutes
 JOB_STREAMS_MAX = 1_000  # named for one run; of more it is the whole zone
 JOB_LOG_BYTES_MAX = 8 * 1024 * 1024  # of a run; the older half goes
@@ -523,6 +530,8 @@ PLAN_OUTCOMES_SHOWN_MAX = 500  # in one answer; refused ones first
 # --- audit ---
 AUDIT_LATE_S = 60.0  # from append to delivered; an endpoint that is up is told within a second
 AUDIT_SHOWN_MAX = 200  # findings, streams, clients in a result's details; its files have all
+# of one table of a result: what a spreadsheet opens (1,048,576), some 130 MB as CSV
+AUDIT_ROWS_MAX = 1_000_000
 AUDIT_NUMBERS_TOLD_MAX = 20  # registrations that the evidence of one finding names
 AUDIT_HOURS_MAX = 2_400  # of a result's plots: 100 days
 AUDIT_GAPS_MAX = 10_000  # ranges that forwarders skipped, of all streams; one needs a full disk

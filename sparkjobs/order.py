@@ -25,7 +25,9 @@ class Order(NamedTuple):
 
 
 def write_order(folder: Path, order: Order) -> Path:
+    """Only this user may read it: the archive's URL may have credentials."""
     path = folder / NAME
+    path.touch(mode=0o600)
     path.write_text(json.dumps(order._asdict(), indent=1) + "\n")
     return path
 

@@ -22,7 +22,6 @@ from eventhub import limits
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
-from registrations.lang.evaluate import Kin
 from registrations.match.base.base import open_base
 from registrations.match.base.builder import Plan, build_columns
 from registrations.match.base.columns import Columns, Gathering
@@ -46,6 +45,7 @@ from sparkjobs.tables import CLIENTS, SUSPENSIONS, TYPES, VERSIONS
 
 _SYSTEM_ZONE = 0  # of the hub-wide stream
 _MATCHERS_OPEN_MAX = 16  # streams of one worker; a few mapped files each
+_DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 _IN_MEMORY = "in-memory.parquet"
 _NAMES = "names.parquet"
 _FOLDER = "matchers"
@@ -179,6 +179,9 @@ class Doubt:
     EXPIRES = "expires"  # it is owed only if it was matched before
     GROUPS = "groups"  # it has an audience: owed if the groups then were those of now
     OTHER_GROUPS = "other groups"  # owed only if they were not
+    TYPES = "types"  # it is owed by what was known of its type when it was matched
+    LATER_TYPES = "later types"  # owed only if that was after the type was declared
+    REGISTRATIONS = "registrations"  # it is owed in any case, for some of these
 
 
 class Due(NamedTuple):
@@ -195,7 +198,7 @@ class Matcher:
     def __init__(self, where: Where, of: OfStream) -> None:
         """Raises IndexAbsent, OSError."""
         root = where.root(of.stream_id)
-        kin = _kin(where.inputs, of.zone_id)
+        kin = self._kin = _kin(where.inputs, of.zone_id)
         self._shards = [
             (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
         ]
@@ -210,8 +213,19 @@ class Matcher:
             where.inputs, of.zone_id
         )
 
-    def due(self, event: Event, sequence: int) -> list[Due]:
+    def due(self, event: Event, sequence: int, appended_us: int) -> list[Due]:
         """In no order. Raises IndexDamaged."""
+        found = self._due(event, sequence)
+        declared_us = self._kin.declared_us(event)
+        if declared_us is None or appended_us >= declared_us + _DECLARED_US:
+            return found
+        with self._kin.alone():
+            before = self._due(event, sequence)
+        return [
+            *_either(before, found, Doubt.LATER_TYPES if appended_us < declared_us else Doubt.TYPES)
+        ]
+
+    def _due(self, event: Event, sequence: int) -> list[Due]:
         doubt = Doubt.EXPIRES if event.expires_at_us else None
         if not event.audience:
             found = self._owed(event, sequence, _in_none)
@@ -242,6 +256,23 @@ class Matcher:
     def _sees(self, event: Event, columns: "_Columns", place: int, rules: Rules) -> bool:
         name = self._names[columns.client[place]]
         return may_see(event, name, rules.groups_of(name))
+
+
+def _either(before: list[Due], since: list[Due], later: str) -> Iterator[Due]:
+    """What is owed by one of two answers. `later`: the doubt about what is owed by the second."""
+    first = {due.endpoint_id: due for due in before}
+    for due in since:
+        other = first.pop(due.endpoint_id, None)
+        if other is None:
+            yield due._replace(doubt=due.doubt or later)
+        elif other == due or due.doubt in (Doubt.GROUPS, Doubt.OTHER_GROUPS):
+            yield due
+        else:
+            found = sorted({*due.registrations, *other.registrations})
+            doubt = Doubt.TYPES if due.doubt else Doubt.REGISTRATIONS
+            yield due._replace(registrations=found, doubt=doubt)
+    for due in first.values():
+        yield due._replace(doubt=due.doubt or Doubt.TYPES)
 
 
 class _Columns(NamedTuple):
@@ -297,7 +328,7 @@ def _suspensions(inputs: str, stream_id: int) -> dict[int, tuple[Suspension, ...
     return found
 
 
-def _kin(inputs: str, zone_id: int) -> Kin:
+def _kin(inputs: str, zone_id: int) -> ZoneKin:
     """On `system` no types are declared."""
     return ZoneKin(map(declared, _rows(inputs, "types", TYPES, ds.field("zone_id") == zone_id)))
 

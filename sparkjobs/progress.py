@@ -57,18 +57,21 @@ def told(context: SparkContext) -> Iterator[Phases]:
 
 
 def _counted(context: SparkContext) -> dict[str, int]:
-    """Stages and tasks of all of Spark's jobs so far. A stage that was skipped has no tasks."""
+    """Stages and tasks of all of Spark's jobs so far. A stage that was skipped has no tasks. With
+    what is under way, so that the hub hears when tasks that waited for a worker have begun.
+    """
     tracker = context.statusTracker()
-    stages: dict[int, tuple[int, int]] = {}
+    stages: dict[int, tuple[int, int, int]] = {}
     for job in tracker.getJobIdsForGroup(None):
         info = tracker.getJobInfo(job)
         for stage in info.stageIds if info else ():
             found = tracker.getStageInfo(stage)
             if found:
-                stages[stage] = (found.numCompletedTasks, found.numTasks)
+                stages[stage] = (found.numCompletedTasks, found.numTasks, found.numActiveTasks)
     return {
-        "stages_done": sum(done == tasks for done, tasks in stages.values()),
+        "stages_done": sum(done == tasks for done, tasks, _ in stages.values()),
         "stages": len(stages),
-        "tasks_done": sum(done for done, _ in stages.values()),
-        "tasks": sum(tasks for _, tasks in stages.values()),
+        "tasks_done": sum(done for done, _, _ in stages.values()),
+        "tasks": sum(tasks for _, tasks, _ in stages.values()),
+        "tasks_active": sum(active for _, _, active in stages.values()),
     }

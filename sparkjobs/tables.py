@@ -107,6 +107,7 @@ TYPES = _columns(
     domain=TEXT,
     type=TEXT,
     versions=INT,  # 1 to this one are known
+    declared_us=NUMBERS,  # when each of them was; whoever matches may know some seconds later
     lineage=TEXTS,  # the type itself and the declared ones above it, the nearest first
 )
 

@@ -21,11 +21,10 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from eventhub.up.embedded import embedded
+from tests import java
 from tests.databases import drop_template
 
 PREFIX = "eventhub-tests-"
-# what a test has Spark do runs once: compiling it well takes longer than it saves
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 _ONE_SESSION = "tests/spark/"
 
 
@@ -34,7 +33,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     """As a wrapper this comes before pytest-django, which imports the settings in the same hook."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", JAVA)
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())
     stack = ExitStack()
     early_config.add_cleanup(stack.close)
     if not _only_hands_out(early_config):

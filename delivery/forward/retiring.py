@@ -18,6 +18,7 @@ from eventhub import limits
 from eventhub.errors import EventHubError
 from eventhub.eventlog import queries
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.clean import is_exported
 from eventhub.eventlog.database import Connection
 from eventhub.logs import get_logger
 
@@ -61,8 +62,8 @@ async def retire_deliveries_group(
     """Drop the deliveries of a group, after what is still pending moved to the newest group's
     partition with its event's stored bytes. `pressed`: also when the archive takes nothing.
 
-    False if some are being posted just now, or are to be archived first. Raises ValueError for the
-    newest.
+    False if some are being posted just now, or are to be exported or archived first. Raises
+    ValueError for the newest.
     """
     newest = await _newest_group(connection)
     if group >= newest:
@@ -89,7 +90,12 @@ async def _newest_group(connection: Connection) -> int:
 async def _retire(
     connection: Connection, parent: str, name: str, shelf: Shelf | None, *, pressed: bool = False
 ) -> bool:
-    """False if the archive takes nothing now: then the partition stays, attached if it was."""
+    """False if an export still reads the partition, or the archive takes nothing now: then it
+    stays, attached if it was.
+    """
+    if await is_exported(connection, name):
+        log.info("retirement_postponed", partition=name, reason="exported")
+        return False
     if not pressed and not await _may_go(connection, name, shelf):
         log.warning("retirement_postponed", partition=name, reason=ArchiveUnavailable.code)
         return False

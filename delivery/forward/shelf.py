@@ -99,7 +99,7 @@ def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
             yield from pq.ParquetFile(file).iter_batches()
     except (FileNotFoundError, TypeError) as error:
         if not place.there():
-            raise ArchiveUnavailable(f"The archive is not there: {place.url}") from error
+            raise ArchiveUnavailable(f"The archive is not there: {place.shown}") from error
         raise ArchiveDamaged(f"What {path} stands for is missing: {error}", path=path) from error
 
 

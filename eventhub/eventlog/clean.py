@@ -85,6 +85,9 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
         if not await rooms.release(connection, group.id) or await _occupied(connection, group):
             log.info("cleaning_postponed", group=group.id)
             return False
+    if await is_exported(connection, f"events_g{group.id}"):
+        log.info("cleaning_postponed", group=group.id, reason="exported")
+        return False
     await _remove(connection, group)
     metrics.GROUPS_DROPPED.inc()
     log.info("group_dropped", group=group.id, bytes=group.size, live=group.live)
@@ -94,6 +97,14 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
 async def forget_groups(connection: Connection) -> None:
     """Delete the rows of groups of which nothing is left."""
     await connection.execute(SQL["forget_groups"])
+
+
+async def is_exported(connection: Connection, partition: str) -> bool:
+    """True while the export of a job is to read a partition, or reads it: it is not detached then,
+    and an export lets it go as soon as it can.
+    """
+    row = await (await connection.execute(SQL["exported"], (partition,))).fetchone()
+    return bool(row and row[0])
 
 
 async def _empty(connection: Connection, group: Group, to: int) -> None:

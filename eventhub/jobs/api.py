@@ -15,7 +15,14 @@ from eventhub.access.schema import ZONE, Operation, documented
 from eventhub.access.view import ManagementView, actor_of, read_body, read_page
 from eventhub.clock import SystemClock
 from eventhub.jobs import selectors, services
-from eventhub.jobs.errors import RunOver, TooManyRuns, UnknownJob, UnknownRun
+from eventhub.jobs.errors import (
+    ResultGone,
+    RunOver,
+    RunPublishing,
+    TooManyRuns,
+    UnknownJob,
+    UnknownRun,
+)
 from eventhub.jobs.serializers import (
     AskSerializer,
     JobsSerializer,
@@ -120,7 +127,9 @@ class Cancel(ManagementView):
     conditional = False
 
     @documented(
-        Operation("Cancel a run", {202: RunSerializer}, (*_RUN, RunOver), NothingSerializer)
+        Operation(
+            "Cancel a run", {202: RunSerializer}, (*_RUN, RunOver, RunPublishing), NothingSerializer
+        )
     )
     def post(self, request: Request, job: str, run: str) -> Response:
         actor = actor_of(request)
@@ -150,7 +159,7 @@ class ResultFile(ManagementView):
         Operation(
             "Get a file of a run's result",
             {(200, "application/octet-stream"): OpenApiTypes.BINARY},
-            (*_RUN, errors.NotFound),
+            (*_RUN, errors.NotFound, ResultGone),
         )
     )
     def get(self, request: Request, job: str, run: str, path: str) -> StreamingHttpResponse:

@@ -19,3 +19,6 @@ class Context(NamedTuple):
     # says what is done, and of how many rows so far: `("reading versions", 1_000)`. Call it now and
     # then: it raises what ends a run that is to end, and is to go on
     told: Callable[[str, int], None]
+    # called right before what cannot be taken back: it raises what ends a run that is to end, and
+    # from there on nothing does
+    publishing: Callable[[], None]

@@ -5,7 +5,6 @@ However this process ends, the guardian notices, and ends the driver, its JVM an
 
 import io
 import json
-import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -14,16 +13,15 @@ from typing import Any, NamedTuple
 from eventhub import limits
 from eventhub.guarded import Command, Guarded, ordinary
 from eventhub.jobs.errors import SparkFailed
+from eventhub.jobs.last_words import why_failed
 from eventhub.jobs.launch import Launch
 from eventhub.jobs.stopping import Stop
 
 _LINE_BYTES_MAX = 64 * 1024
 _LAST_LINES = 400
 _COUNTS = ("stages_done", "stages", "tasks_done", "tasks")
-_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Failure|Unreadable)\w*): (.+)")
-_PATH = re.compile(r"(?<![\w:/.])(?:file:)?(?:/+[\w.@+=,%-]+){2,}")
-_CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
-_JAVA = ("SparkException", "Py4JJavaError", "SparkUserAppException")  # say that, and not why
+_IDLE = "Initial job has not accepted any resources"  # Spark warns so every 15 s
+_WAITING = "waiting: no worker of the cluster has room for it"
 
 
 class Said(NamedTuple):
@@ -39,6 +37,7 @@ def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -
     guarded = Guarded(command, ordinary())
     last: deque[str] = deque(maxlen=_LAST_LINES)
     kept = _Log(log)
+    now = Said("starting Spark", dict.fromkeys(_COUNTS, 0))
     output = io.BufferedReader(guarded.process.stdout)  # type: ignore[type-var]
     try:
         with stop.ending(guarded.stop):
@@ -46,8 +45,11 @@ def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -
                 text = _without(line.decode(errors="replace"), launch.secrets)
                 said = _said(text)
                 if said is not None:
-                    hear(said)
+                    now = said
+                    hear(now)
                     continue
+                if _IDLE in text:
+                    hear(now._replace(phase=f"{now.phase} ({_WAITING})"))
                 kept.write(text)
                 last.append(text.rstrip())
     finally:
@@ -55,7 +57,7 @@ def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -
         kept.close()
     stop.check()
     if status:
-        raise SparkFailed(_detail(list(last), status))
+        raise SparkFailed(why_failed(last, status))
 
 
 class _Log:
@@ -105,23 +107,3 @@ def _without(text: str, secrets: tuple[str, ...]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return text
-
-
-def _detail(lines: list[str], status: int) -> str:
-    """Why it failed, in its own last words: the error that was told last, without the places of
-    files, else the last line.
-    """
-    errors = [match for line in lines if (match := _ERROR.match(line))]
-    told = [match for match in errors if match[1] not in _JAVA] or errors
-    if told:
-        found = f"{told[-1][1]}: {told[-1][2]}"
-    else:
-        written = [line for line in lines if line.strip()]
-        found = written[-1] if written else "It said nothing."
-    return f"{_shown(found)[: limits.JOB_DETAIL_CHARS_MAX]} (status {status})"
-
-
-def _shown(text: str) -> str:
-    """Without folders and credentials: of a path its last name."""
-    text = _CREDENTIALS.sub(r"\1", text.replace("\0", ""))
-    return _PATH.sub(lambda match: match[0].rpartition("/")[2], text)

@@ -29,6 +29,12 @@ class RunOver(Conflict):
     code = "run_over"
 
 
+class RunPublishing(Conflict):
+    """The run is putting its result in place, which is not taken back; it ends within moments."""
+
+    code = "run_publishing"
+
+
 class RunUnderWay(Conflict):
     """Another run of the job is under way; wait for its end, or cancel it."""
 
@@ -51,6 +57,23 @@ class BadResult(EventHubError):
     """The files of the result are not those that the job names; ask for another run."""
 
     code = "bad_result"
+
+
+class ResultTooLarge(EventHubError):
+    """The result is larger than the hub keeps; ask for less in one run: a shorter time (`since`,
+    `until`), or fewer streams.
+    """
+
+    code = "result_too_large"
+
+
+class ResultGone(EventHubError):
+    """The files of the run's result had to make room for newer ones; its figures are kept. Ask for
+    another run.
+    """
+
+    code = "result_gone"
+    status = 410
 
 
 class NoPlan(Conflict):

@@ -2,12 +2,13 @@
 Plain.
 
 A run's result comes into sight by a rename, after all of it is on the disk. It counts only while
-the run's row says `completed`; what is left of any other run is removed.
+the run's row says that it has completed and that its result is kept; what is left of any other run
+is removed.
 """
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +59,10 @@ class Folder(NamedTuple):
         for folder in (self.root, *self.root.parents[:3]):
             _sync(folder)
 
+    def result_bytes(self) -> int:
+        """Of all files of the result. Raises OSError."""
+        return sum(path.stat().st_size for path in self.result.rglob("*") if path.is_file())
+
     def clear(self, *, result: bool) -> None:
         """Remove what a run needs only while it is under way; `result`: and its result."""
         for folder in (self.inputs, self.work, self.unfinished, *((self.result,) * result)):
@@ -68,18 +73,19 @@ def folder_of(data: Path, job: str, run: int) -> Folder:
     return Folder(data.resolve() / ROOT / job / f"{run:08}")
 
 
-def clear_leftovers(data: Path, job: str, kept: Iterable[int], completed: Iterable[int]) -> None:
+def clear_leftovers(data: Path, job: str, kept: Mapping[int, bool]) -> None:
     """Of all runs of a job of which none is under way: folders of runs that are not kept go whole,
-    of the others what is left of their work, and results of those that did not complete.
+    of the others what is left of their work, and results that are not kept. `kept`: the runs, and
+    whether their results are, too.
     """
-    known, done = set(kept), set(completed)
     try:
         found = [path for path in (data / ROOT / job).iterdir() if path.name.isdecimal()]
     except FileNotFoundError:
         return
     for path in found:
-        if int(path.name) in known:
-            Folder(path).clear(result=int(path.name) not in done)
+        run = int(path.name)
+        if run in kept:
+            Folder(path).clear(result=not kept[run])
         else:
             shutil.rmtree(path, ignore_errors=True)
 

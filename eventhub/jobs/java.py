@@ -77,7 +77,13 @@ def home_of(java: Java, folder: Path) -> Path:
 
 def _asked(home: Path, what: str) -> Java:
     program = home / "bin" / "java"
-    if not program.is_file():
+    try:
+        is_there = program.is_file()
+    except OSError as error:  # a folder that this user may not look into, a path that is too long
+        why = error.strerror or "unknown error"
+        message = f"{what}, and it cannot be looked into ({why}); Spark needs Java {_WANTED}."
+        raise NoJava(message) from error
+    if not is_there:
         raise NoJava(f"{what}, and there is no bin/java in it; Spark needs Java {_WANTED}.")
     try:
         version, major = _version(program, program.stat().st_mtime_ns)

@@ -25,6 +25,7 @@ from sparkjobs.match_index.slices import REFUSED
 from sparkjobs.result import Result, Stored
 
 AUTO, LOCAL = "auto", "local"
+SEALED = "sealed"  # the builder's last word before an epoch is published
 _LOOK_S = 0.5  # for the end of another builder
 
 
@@ -93,6 +94,8 @@ def _refused(file: Path) -> tuple[int, ...]:
 
 def _tell(context: Context, progress: Progress) -> None:
     context.told(f"building: {progress.stage}", progress.entries)
+    if progress.stage == SEALED:  # published next
+        context.publishing()
 
 
 @contextmanager

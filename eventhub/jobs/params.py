@@ -4,6 +4,7 @@ A run keeps them as checked: times as `since_us` and `until_us`, and beside the 
 streams their ids.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from eventhub.access import selectors
 from eventhub.access.fields import MomentField, NameField, OneOfField, StrictSerializer, WholeField
 from eventhub.access.names import valid_name
 from eventhub.access.problems import validation_error
+from eventhub.access.strict_json import parse_json
 from eventhub.access.system import raw_connection
 from eventhub.errors import EventHubError, InvalidField, MissingField, UnknownField
 from eventhub.event.json_codec import time_text
@@ -26,6 +28,7 @@ from registrations.filters import Filter
 from registrations.lang.languages import LANGUAGES
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 _TIMES = ("since", "until")
 _ENGINES = ("auto", "local", "spark")
 _TRIED = ("retain_events", "retain_bytes", "retain_age_s", "on_lag", "hold", "archive")
@@ -39,11 +42,14 @@ class _AnyField(serializers.Field):
 
 
 class _NamesField(serializers.ListField):
-    """Names of streams."""
+    """Names of streams; one alone may be given as a text."""
 
     def __init__(self, **options: Any) -> None:
         most = limits.JOB_STREAMS_MAX
         super().__init__(child=NameField(), min_length=1, max_length=most, **options)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        return list(super().to_internal_value([data] if isinstance(data, str) else data))
 
 
 class AuditParams(StrictSerializer):
@@ -82,6 +88,30 @@ _PARAMS: dict[str, type[StrictSerializer]] = {
     MATCH_INDEX.name: MatchIndexParams,
     RETENTION.name: RetentionParams,
 }
+
+
+def typed(job: str, name: str, text: str) -> Any:
+    """What a command's NAME=TEXT gives, by the kind of the parameter: names between commas, a whole
+    number, a JSON object where one may be, else the text as it stands. Raises UnknownJob, and for
+    JSON what parse_json raises, with the field.
+    """
+    field = _PARAMS[kind_of(job).name]().fields.get(name)
+    if isinstance(field, _NamesField):
+        return text.split(",")
+    if isinstance(field, WholeField):
+        return int(text) if _WHOLE.fullmatch(text) else text
+    if isinstance(field, _AnyField) and text.lstrip().startswith("{"):  # no text of a filter does
+        return json_of(text, field=f"params.{name}")
+    return text
+
+
+def json_of(text: str, *, field: str) -> Any:
+    """JSON that was typed. Raises what parse_json raises, with the field."""
+    try:
+        return parse_json(text.encode(errors="surrogateescape"))
+    except EventHubError as error:
+        error.field = f"{field}.{error.field}" if error.field else field
+        raise
 
 
 def checked(job: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Run(NamedTuple):
     figures: dict[str, Any]
     reason: str  # an error's code, if it did not end well
     detail: str
+    result_bytes: int  # of the files that it left, also when they are gone
+    result_gone: bool  # they had to make room for newer ones
 
     @property
     def over(self) -> bool:
@@ -71,6 +73,7 @@ class Ending(NamedTuple):
     verdict: str = ""
     summary: str = ""
     figures: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    result_bytes: int = 0
 
 
 class Asked(NamedTuple):
@@ -146,6 +149,13 @@ def beat(connection: Connection, run: int, heard: Heard) -> bool | None:
     return None if row is None else bool(row[0])
 
 
+def publish(connection: Connection, run: int) -> bool:
+    """From here on nobody cancels the run. False if it was cancelled before, or is not the caller's
+    any more.
+    """
+    return connection.execute(SQL["publish"], {"id": run}).fetchone() is not None
+
+
 def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = False) -> bool:
     """Note the end of a run that is running, and tell of it in one transaction. False if it is not
     running any more; `lapsed`: or if its runner is still there.
@@ -183,7 +193,7 @@ GONE = Ending("interrupted", "interrupted", "Its process has gone without a word
 
 def cancel(connection: Connection, run: int) -> bool:
     """One that waits is cancelled at once, and the caller tells of it; one that runs soon. False if
-    it is over.
+    it is over, or publishes its result.
     """
     names = ("cancel_waiting", "cancel_running")
     return any(connection.execute(SQL[name], {"id": run}).fetchone() for name in names)
@@ -194,9 +204,17 @@ def forget(connection: Connection, job: str) -> None:
     connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_KEPT})
 
 
-def states(connection: Connection, job: str) -> dict[int, State]:
-    """All runs of the job that are kept."""
-    return dict(connection.execute(SQL["known"], {"job": job}).fetchall())
+def drop_results(connection: Connection) -> list[tuple[str, int]]:
+    """Note that the oldest results of all jobs are gone, beyond the bytes that are kept; the newest
+    of each job stays. Their jobs and runs: the caller removes the files.
+    """
+    values = {"bytes_max": limits.JOB_RESULTS_BYTES_MAX}
+    return connection.execute(SQL["drop_results"], values).fetchall()
+
+
+def kept(connection: Connection, job: str) -> dict[int, bool]:
+    """All runs of the job that are kept, and whether their results are, too."""
+    return dict(connection.execute(SQL["kept"], {"job": job}).fetchall())
 
 
 def find(connection: Connection, run: int, job: str | None = None) -> Run | None:
@@ -216,7 +234,8 @@ def newest(connection: Connection) -> list[Run]:
 
 
 def _runs(connection: Connection, wanted: dict[str, Any]) -> list[Run]:
-    values = {"id": None, "job": None, "before": None, "count": 1, **wanted}
+    gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
+    values = {"id": None, "job": None, "before": None, "count": 1, **gone, **wanted}
     runs = [Run(*row) for row in connection.execute(SQL["runs"], values).fetchall()]
     return [run._replace(params=_read(run.params), figures=_read(run.figures)) for run in runs]
 

@@ -21,7 +21,7 @@ from eventhub.jobs import rows
 from eventhub.jobs.beat import Beat
 from eventhub.jobs.context import Context
 from eventhub.jobs.driver import Said, drive
-from eventhub.jobs.errors import BadResult
+from eventhub.jobs.errors import BadResult, ResultTooLarge
 from eventhub.jobs.folders import ROOT, clear_leftovers, folder_of
 from eventhub.jobs.hooks import Hooks, hooks_of
 from eventhub.jobs.inputs.export import Export, export_inputs
@@ -72,6 +72,9 @@ def perform(hub: Hub, run: Run, watch: Watch) -> Run:
         if not _noted(hub, run, ending):
             work.folder.clear(result=True)
     with blocking(hub.database_url, name="job") as connection:
+        for job, old in rows.drop_results(connection):
+            folder_of(hub.data, job, old).clear(result=True)
+            log.info("job_result_dropped", job=job, run=old)
         return rows.find(connection, run.id) or run
 
 
@@ -86,6 +89,7 @@ class _Work:
         self._run = run
         self._watch = watch
         self._engine = ""
+        self._is_published = False
 
     def done(self) -> Ending:
         """Do it all, and say how it ended."""
@@ -97,6 +101,7 @@ class _Work:
                 verdict=result.verdict,
                 summary=result.summary,
                 figures={name: _finite(figure) for name, figure in result.figures.items()},
+                result_bytes=self.folder.result_bytes(),
             )
         except Stopped:
             return self._watch.stop.why or Ending("interrupted")
@@ -122,9 +127,22 @@ class _Work:
             else:
                 self._engine = f"spark {self._hub.spark.master}"
                 stored = self._by_spark(hooks, context)
-        self._watch.stop.check()
+        self._publishing()
         self.folder.publish()
         return stored.result
+
+    def _publishing(self) -> None:
+        """From here on the run goes to its end. Raises Stopped, DatabaseUnavailable."""
+        stop, run = self._watch.stop, self._run.id
+        stop.check()
+        if self._is_published:
+            return
+        if not _kept_asking(self._hub, lambda connection: rows.publish(connection, run)):
+            self.beat.say()  # which hears why
+            stop.check()
+            raise Stopped
+        stop.forget()
+        self._is_published = True
 
     def _by_spark(self, hooks: Hooks, context: Context) -> Stored:
         self._run_driver(self._export())
@@ -139,9 +157,8 @@ class _Work:
         job = self._run.job
         with blocking(self._hub.database_url, name="job") as connection:
             rows.forget(connection, job)
-            states = rows.states(connection, job)
-        completed = [id for id, state in states.items() if state == "completed"]
-        clear_leftovers(self._hub.data, job, states, completed)
+            kept = rows.kept(connection, job)
+        clear_leftovers(self._hub.data, job, kept)
         self.folder.make()
 
     def _context(self) -> Context:
@@ -156,6 +173,7 @@ class _Work:
             folder.inputs,
             folder.work,
             self._told,
+            self._publishing,
         )
 
     def _export(self) -> Order:
@@ -209,7 +227,7 @@ def _finite(figure: float | int | str | None) -> float | int | str | None:
 
 
 def _checked(folder: Path) -> Stored:
-    """The result, if it and its files are what it says. Raises BadResult."""
+    """The result, if it and its files are what it says. Raises BadResult, ResultTooLarge."""
     try:
         stored = read_result(folder)
         for file in stored.files:
@@ -218,22 +236,38 @@ def _checked(folder: Path) -> Stored:
                     raise BadResult(f"{file.name} is not what the job has written.")
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise BadResult() from error
+    size = sum(file.bytes for file in stored.files)
+    if size > limits.JOB_RESULT_BYTES_MAX:
+        told = (
+            f"It has {size:,} bytes, of {limits.JOB_RESULT_BYTES_MAX:,} that the hub keeps of one"
+        )
+        raise ResultTooLarge(f"{told}. {ResultTooLarge().message}")
     return stored
 
 
 def _noted(hub: Hub, run: Run, ending: Ending) -> bool:
-    """Note the end, as long as the lease may be ours. False if the run was taken for gone."""
+    """Note the end. False if the run was taken for gone. Raises DatabaseUnavailable."""
+
+    def note(connection: rows.Connection) -> bool:
+        if rows.end(connection, run, ending):
+            return True
+        found = rows.find(connection, run.id)  # it may have been noted after all
+        return found is not None and found.state == ending.state
+
+    return _kept_asking(hub, note)
+
+
+def _kept_asking(hub: Hub, ask: Callable[[rows.Connection], bool]) -> bool:
+    """What the database answers, waited for as long as the lease may be ours. Raises
+    DatabaseUnavailable.
+    """
     pause = threading.Event()
     tries = int(limits.JOB_LEASE_S / _NOTE_INTERVAL_S)
-    for attempt in range(1, tries + 1):
+    for _ in range(tries - 1):
         try:
             with blocking(hub.database_url, name="job") as connection:
-                if rows.end(connection, run, ending):
-                    return True
-                found = rows.find(connection, run.id)  # it may have been noted after all
-                return found is not None and found.state == ending.state
+                return ask(connection)
         except DatabaseUnavailable:
-            if attempt == tries:
-                raise
             pause.wait(_NOTE_INTERVAL_S)
-    return False
+    with blocking(hub.database_url, name="job") as connection:
+        return ask(connection)

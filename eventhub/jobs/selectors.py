@@ -12,7 +12,7 @@ from eventhub.clock import Clock
 from eventhub.errors import NotFound
 from eventhub.event.json_codec import time_text
 from eventhub.jobs import rows
-from eventhub.jobs.errors import NoJava, UnknownRun
+from eventhub.jobs.errors import NoJava, ResultGone, UnknownRun
 from eventhub.jobs.folders import Folder, folder_of
 from eventhub.jobs.java import find_java
 from eventhub.jobs.kinds import KINDS, kind_of
@@ -67,9 +67,11 @@ def find_run(*, actor: Actor, job: str, run: int) -> Run:
 
 
 def show_run(*, actor: Actor, job: str, run: int) -> Shown:
-    """Nothing is left of a run that did not complete, or whose folder is on another machine."""
+    """Nothing is left of a run that did not complete, whose result is gone, or whose folder is on
+    another machine.
+    """
     found = find_run(actor=actor, job=job, run=run)
-    if found.state != "completed":
+    if found.state != "completed" or found.result_gone:
         return Shown(found, {}, ())
     try:
         stored = read_result(_folder(found).result)
@@ -79,8 +81,12 @@ def show_run(*, actor: Actor, job: str, run: int) -> Shown:
 
 
 def find_file(*, actor: Actor, job: str, run: int, name: str) -> tuple[Path, File]:
-    """One of the files that the run's result names. Raises NotFound for any other."""
+    """One of the files that the run's result names. Raises ResultGone, and NotFound for any other
+    file.
+    """
     shown = show_run(actor=actor, job=job, run=run)
+    if shown.run.result_gone:
+        raise ResultGone(run=shown.run.id)
     for file in shown.files:
         path = _folder(shown.run).result / file.name
         if file.name == name and path.is_file():

@@ -40,6 +40,12 @@ class RunSerializer(serializers.Serializer):
     figures = ObjectField(help_text="Numbers and texts by name.")
     reason = serializers.CharField(help_text="Why it did not end well: an error's code.")
     detail = serializers.CharField(help_text="The same in words.")
+    result_bytes = serializers.IntegerField(
+        help_text="Of the files that it left, also when they are gone."
+    )
+    result_gone = serializers.BooleanField(
+        help_text="Its files and details had to make room for newer ones; its figures are kept."
+    )
 
 
 class RunsSerializer(serializers.Serializer):

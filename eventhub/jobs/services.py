@@ -8,7 +8,7 @@ from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.system import announce_all, raw_connection
 from eventhub.jobs import rows
-from eventhub.jobs.errors import RunOver, TooManyRuns
+from eventhub.jobs.errors import RunOver, RunPublishing, TooManyRuns
 from eventhub.jobs.params import checked
 from eventhub.jobs.rows import Asked, Run
 from eventhub.jobs.selectors import find_run
@@ -32,11 +32,14 @@ def ask_run(*, actor: Actor, job: str, params: dict[str, Any], asked_by: str) ->
 
 
 def cancel_run(*, actor: Actor, job: str, run: int) -> Run:
-    """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver."""
+    """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver,
+    RunPublishing.
+    """
     found = find_run(actor=actor, job=job, run=run)
     with transaction.atomic():
         if not rows.cancel(raw_connection(), found.id):
-            raise RunOver(run=found.id)
+            now = find_run(actor=actor, job=job, run=run)
+            raise (RunOver if now.over else RunPublishing)(run=found.id)
         found = find_run(actor=actor, job=job, run=run)
         if found.over:
             zone, announcement = rows.ended_of(found, CANCELLED)

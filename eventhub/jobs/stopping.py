@@ -21,6 +21,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.why: Ending | None = None
+        self._too_late = False
         self._end: Callable[[], None] | None = None
         self._changing = threading.RLock()  # a handler may interrupt its own thread
 
@@ -32,9 +33,15 @@ class Stop:
                 self._end()
 
     def check(self) -> None:
-        """Raises Stopped once it was asked for."""
-        if self.why is not None:
+        """Raises Stopped once it was asked for, unless it is too late."""
+        if self.why is not None and not self._too_late:
             raise Stopped
+
+    def forget(self) -> None:
+        """It is too late: what is done from here on is not taken back, so the work goes on to its
+        end, whoever asks.
+        """
+        self._too_late = True
 
     @contextmanager
     def ending(self, end: Callable[[], None]) -> Iterator[None]:

@@ -2,8 +2,8 @@
 of the stream: counted on executors with the product's own matcher. Spark module; the counting is
 plain.
 
-An event that expires, or whose audience asks for a client's groups, is in doubt: whether it was to
-be told depends on when it was looked at.
+An event that expires, whose audience asks for a client's groups, or whose type was declared later,
+is in doubt: whether it was to be told depends on when it was looked at.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,6 +31,7 @@ from sparkjobs.tables import SUSPENSIONS, TYPES, VERSIONS
 
 WISHES, POINTS = "told-wishes", "told-points"  # folders of the job's work
 _SYSTEM_ZONE = 0
+_DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 _INT, _TEXT = pa.int64(), pa.string()
 # Who listened for what: one row for each client, stream and wish.
 WISH = pa.schema(
@@ -101,7 +102,7 @@ def count_segment(
         if segment["source"] != NONE:
             for batch in SegmentFile(segment, where.inputs, archive_url).batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    looking.look(row[0], row[2], row[3])
+                    looking.look(*row)
     except Unreadable:
         looking.forget()
     first, last = segment["first"], segment["last"]
@@ -122,7 +123,7 @@ class _Looking:
     def __init__(self, segment: dict[str, Any], where: Where) -> None:
         zone_id = segment["zone_id"]
         types = ds.field("zone_id") == zone_id
-        kin = ZoneKin(map(declared, _table(where.inputs, "types", TYPES, types)))
+        kin = self._kin = ZoneKin(map(declared, _table(where.inputs, "types", TYPES, types)))
         self._system = zone_id == _SYSTEM_ZONE
         self._filters, self._versions = Matching(kin=kin).new(), Matching(kin=kin).new()
         self._by_version: dict[int, list[tuple[Version, int]]] = {}
@@ -187,26 +188,35 @@ class _Looking:
             one = Suspension(row["since"], row["until"])
             self._suspended.setdefault(row["group_id"], []).append(one)
 
-    def look(self, sequence: int, mask: int, payload: bytes) -> None:
+    def look(self, sequence: int, appended_us: int, mask: int, payload: bytes) -> None:
         """At one event; one that cannot be decoded is not seen."""
         try:
             event = protobuf_codec.decode(payload)
         except (DecodeError, LookupError, ValueError, TypeError):
             return
         self._seen.append(sequence)
+        found = before = self._wanted(event, sequence)
+        declared_us = self._kin.declared_us(event)
+        if declared_us is not None and appended_us < declared_us + _DECLARED_US:
+            with self._kin.alone():
+                before = self._wanted(event, sequence)
+        for number in found | before:
+            if self.wishes[number].mask & mask:
+                sure = number in found and number in before
+                self._note(number, sequence, event, doubt=not sure)
+
+    def _wanted(self, event: Event, sequence: int) -> set[int]:
         found = set(self._filters.match(event))
         for id in self._versions.match(event) if self._by_version else ():
             found.update(n for v, n in self._by_version[id] if self._holds(v, sequence))
-        for number in found:
-            if self.wishes[number].mask & mask:
-                self._note(number, sequence, event)
+        return found
 
     def _holds(self, version: Version, sequence: int) -> bool:
         spans = self._suspended.get(version.group, ()) if version.group is not None else ()
         return version.holds(sequence) and not any(span.covers(sequence) for span in spans)
 
-    def _note(self, number: int, sequence: int, event: Event) -> None:
-        doubt = bool(event.expires_at_us or event.audience)
+    def _note(self, number: int, sequence: int, event: Event, *, doubt: bool) -> None:
+        doubt = doubt or bool(event.expires_at_us or event.audience)
         if not (event.destinations or self._system):
             self._common[number][doubt].append(sequence)
             return

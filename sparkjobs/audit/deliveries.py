@@ -23,7 +23,7 @@ EXPANDING = "expanding"  # its fan-out is still being written
 EXPIRED = "expired"  # before it was matched
 SKIPPED = "skipped"  # its events were gone before they were matched; a notice says so
 UNKNOWN = "unknown"  # nobody can tell
-NOBODY = "nobody"  # not owed with the groups that clients have now
+NOBODY = "nobody"  # not owed with the groups that clients have now, or as its type was then
 
 
 def tries(attempts: DataFrame) -> DataFrame:
@@ -166,10 +166,10 @@ def judged(
 def _absent() -> Column:
     """Why there is no delivery although the event matches, the surest first."""
     return (
-        sf.when(sf.col("doubt") == Doubt.OTHER_GROUPS, sf.lit(NOBODY))
+        sf.when(sf.col("doubt").isin(Doubt.OTHER_GROUPS, Doubt.LATER_TYPES), sf.lit(NOBODY))
         .when(sf.col("from").isNotNull(), sf.lit(SKIPPED))
         .when(sf.col("doubt") == Doubt.EXPIRES, sf.lit(EXPIRED))
-        .when(sf.col("lost") | (sf.col("doubt") == Doubt.GROUPS), sf.lit(UNKNOWN))
+        .when(sf.col("lost") | sf.col("doubt").isin(Doubt.GROUPS, Doubt.TYPES), sf.lit(UNKNOWN))
         .otherwise(sf.lit(NOT_DELIVERED))
     )
 

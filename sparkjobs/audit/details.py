@@ -1,6 +1,5 @@
 """What the audit's screens and its page show, of the result's own files. Plain."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,6 @@ _NOWHERE = {
     "attempts": " and were archived nowhere",
     "listens": f"; listens prove nothing after {limits.LISTENS_KEPT_DAYS} days",
 }
-
-
-def kinds(folder: Path) -> Counter[str]:
-    """How many findings there are of each kind."""
-    found: Counter[str] = Counter()
-    for batch in pq.ParquetFile(folder / "findings.parquet").iter_batches(columns=["kind"]):
-        found.update(batch.column(0).to_pylist())
-    return found
 
 
 def first_rows(folder: Path, name: str, most: int = limits.AUDIT_SHOWN_MAX) -> list[Row]:
@@ -74,7 +65,7 @@ def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) ->
         for row in retired
     ]
     if unknown:
-        why = "Their deliveries left the database, or the groups of clients decided."
+        why = "Their deliveries left the database, or the groups or types then decided."
         found.append({"what": f"Whether {unknown:,} matches were owed", "why": why})
     if forgotten := noted.get(log.FORGOTTEN_NUMBER):
         why = "The first ones were forgotten by then, or another client had the name before."
@@ -86,8 +77,13 @@ def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) ->
     return found
 
 
-def summary(figures: Mapping[str, Any]) -> str:
-    """One sentence."""
+def summary(figures: Mapping[str, Any], cut: Sequence[str]) -> str:
+    """One sentence, and one more of the tables that were cut."""
+    text = _summary(figures)
+    return f"{text} Tables with too many rows were cut: {', '.join(cut)}." if cut else text
+
+
+def _summary(figures: Mapping[str, Any]) -> str:
     checked = f"{figures['events']:,} events in {figures['segments']:,} segments"
     owed = f"{figures['delivered']:,} of {figures['owed']:,} deliveries made"
     count = figures["findings"]

@@ -30,6 +30,7 @@ def report(
             Section("Deliveries", [page.figures(figures), *_plots(hours)]),
             Section("What clients were told", _clients(details)),
             Section("What is not known", _not_known(details)),
+            *([Section("What was cut", _cut(details))] if details["cut"] else []),
         ],
     )
 
@@ -117,6 +118,11 @@ def _clients(details: Mapping[str, Any]) -> list[str]:
         for each in details["clients"][:_SHOWN]
     ]  # fmt: skip
     return [page.table(heads, rows)] if rows else ["Nothing was delivered."]
+
+
+def _cut(details: Mapping[str, Any]) -> list[str]:
+    rows = [(each["table"], each["words"]) for each in details["cut"]]
+    return [page.table(["Table", "What of it is there"], rows)]
 
 
 def _not_known(details: Mapping[str, Any]) -> list[str]:

@@ -3,6 +3,8 @@
 It reads and writes; what is judged, and how, stands in the modules beside it.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from eventhub import limits
 from sparkjobs.audit import deliveries, details, figures, findings, log, scan, told
-from sparkjobs.audit.output import write_both
+from sparkjobs.audit.output import Cut, write_both, write_latest
 from sparkjobs.audit.report import report
 from sparkjobs.inputs import table
 from sparkjobs.order import Order
@@ -74,6 +76,7 @@ class Judged(NamedTuple):
     faults: DataFrame
     noted: DataFrame  # no faults of the hub (NOTED)
     deliveries: DataFrame
+    clients: DataFrame  # by client and hour
 
 
 def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
@@ -92,13 +95,13 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     judged = _judged(spark, order, tables, facts, heard.faults)
     phases.begin("writing findings")
     found = findings.findings(judged.faults, tables.streams, tables.segments, tables.endpoints)
-    write_both(found, findings.ORDER, work, folder / "findings")
+    cuts = [write_both(found, findings.ORDER, work, folder / "findings")]
     phases.begin("counting")
-    _write_figures(tables, facts, judged, work, folder)
+    cuts += _write_figures(tables, facts, judged, work, folder)
     listeners = told.named(heard.clients, tables.streams)
-    write_both(listeners, told.BY, work, folder / "listeners")
+    cuts.append(write_both(listeners, told.BY, work, folder / "listeners"))
     phases.begin("writing the report")
-    return _result(order, tables, judged)
+    return _result(order, tables, judged, [cut for cut in cuts if cut is not None])
 
 
 def _facts(spark: SparkSession, order: Order, tables: Tables) -> Facts:
@@ -134,10 +137,14 @@ def _judged(
     faults = _faults(tables, facts, judged, heard)
     faults = _kept(faults, f"{order.work}/faults")
     is_fault = ~sf.col("kind").isin(*NOTED)
+    owed = judged.where(sf.col("outcome") != deliveries.NOBODY)
+    zones = tables.streams.select("zone_id", "zone").distinct()
+    clients = figures.by_client(owed, tables.endpoints).join(zones, "zone_id", "left")
     return Judged(
         faults.where(is_fault),
         faults.where(~is_fault),
-        judged.where(sf.col("outcome") != deliveries.NOBODY),
+        owed,
+        _kept(clients, f"{order.work}/by-client"),
     )
 
 
@@ -165,7 +172,7 @@ def _log_faults(tables: Tables, facts: Facts) -> DataFrame:
 def _kept(frame: DataFrame, path: str) -> DataFrame:
     """On the disk, because it is looked at several times."""
     frame.write.mode("overwrite").parquet(path)
-    return frame.sparkSession.read.parquet(path)
+    return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
 def _skipped(spark: SparkSession, tables: Tables) -> DataFrame:
@@ -184,11 +191,12 @@ def _days(tables: Tables) -> list[str]:
     return [row.day for row in gone.select("day").distinct().orderBy("day").collect()]
 
 
-def _write_figures(tables: Tables, facts: Facts, judged: Judged, work: Path, folder: Path) -> None:
+def _write_figures(
+    tables: Tables, facts: Facts, judged: Judged, work: Path, folder: Path
+) -> list[Cut | None]:
     names = tables.streams.select(
         sf.col("id").alias("stream_id"), "zone_id", "zone", sf.col("name").alias("stream")
     )
-    zones = names.select("zone_id", "zone").distinct()
     live = judged.deliveries.where("run = 0")
     events = facts.hour.groupBy("hour_us").agg(sf.sum("events").alias("events"))
     hours = events.join(figures.by_hour(live), "hour_us", "full_outer").where("hour_us is not null")
@@ -197,25 +205,29 @@ def _write_figures(tables: Tables, facts: Facts, judged: Judged, work: Path, fol
     by_stream = names.join(of_log, "stream_id").drop("zone_id")
     producers = names.join(log.producer_figures(facts.run), "stream_id").drop("zone_id")
     replays = figures.by_replay(judged.deliveries).join(names, "stream_id", "left")
-    clients = figures.by_client(judged.deliveries, tables.endpoints).join(zones, "zone_id", "left")
     written = {
         "streams": (by_stream, ("zone", "stream", "stream_id")),
         "producers": (producers, ("zone", "stream", "stream_id", "client", "incarnation")),
+        "hours": (hours, ("hour_us",)),
+        "replays": (replays.drop("zone_id"), ("run", "zone", "stream")),
+    }
+    # these grow with what there is times the hours
+    hourly = {
         "registrations_hourly": (
             figures.by_registration(live, tables.versions),
             ("registration_id", "hour_us"),
         ),
-        "clients": (clients, ("zone", "client", "hour_us")),
-        "hours": (hours, ("hour_us",)),
-        "replays": (replays.drop("zone_id"), ("run", "zone", "stream")),
+        "clients": (judged.clients, ("zone", "client", "hour_us")),
     }
-    for name, (frame, by) in written.items():
-        write_both(frame, by, work, folder / name)
+    return [
+        *(write_both(frame, by, work, folder / name) for name, (frame, by) in written.items()),
+        *(write_latest(frame, by, work, folder / name) for name, (frame, by) in hourly.items()),
+    ]
 
 
-def _result(order: Order, tables: Tables, judged: Judged) -> Result:
+def _result(order: Order, tables: Tables, judged: Judged, cuts: Sequence[Cut]) -> Result:
     folder = Path(order.result)
-    kinds, streams = details.kinds(folder), details.streams(folder)
+    kinds, streams = _kinds(judged.faults), details.streams(folder)
     totals = figures.totals(judged.deliveries.where("run = 0")).first()
     of_deliveries = _numbers(totals)
     counted = {
@@ -225,8 +237,7 @@ def _result(order: Order, tables: Tables, judged: Judged) -> Result:
     }
     gone = tables.retired.where("not archived and rows > 0").orderBy("parent", "name")
     hours = details.hours(folder)
-    hourly = tables.streams.sparkSession.read.parquet(str(folder / "clients.parquet"))
-    clients = figures.clients_in_all(hourly).orderBy(sf.desc("told"), "zone", "client")
+    clients = figures.clients_in_all(judged.clients).orderBy(sf.desc("told"), "zone", "client")
     shown = {
         "findings": details.first_rows(folder, "findings"),
         "finding_count": kinds.total(),
@@ -241,12 +252,24 @@ def _result(order: Order, tables: Tables, judged: Judged) -> Result:
         "not_known": details.not_known(
             gone.limit(limits.AUDIT_SHOWN_MAX).collect(),
             of_deliveries["unknown"],
-            {row.kind: row["count"] for row in judged.noted.groupBy("kind").count().collect()},
+            _kinds(judged.noted),
         ),
+        "cut": [cut.json() for cut in cuts],
     }
-    summary = details.summary(counted)
+    summary = details.summary(counted, [cut.table for cut in cuts])
     (folder / "report.html").write_text(report(summary, shown, of_deliveries, kinds, hours))
-    return Result(summary, counted, "problems" if kinds else "ok", ABOUT, shown)
+    return Result(summary, counted, "problems" if kinds else "ok", _about(cuts), shown)
+
+
+def _kinds(faults: DataFrame) -> Counter[str]:
+    """How many there are of each kind."""
+    return Counter({row.kind: row["count"] for row in faults.groupBy("kind").count().collect()})
+
+
+def _about(cuts: Sequence[Cut]) -> dict[str, str]:
+    """What is in the files, and what is not."""
+    words = {cut.table: f" {cut.words()}" for cut in cuts}
+    return {name: text + words.get(name.partition(".")[0], "") for name, text in ABOUT.items()}
 
 
 def _numbers(totals: Any) -> dict[str, Any]:

@@ -166,7 +166,7 @@ class _Pass:
         if message.HasField("producer_id"):
             self._numbers.add(message.producer_id, sequence, time_us)
         if matcher is not None and event is not None:
-            for due in matcher.due(event, sequence):
+            for due in matcher.due(event, sequence, time_us):
                 self._owed.add(sequence, time_us, due)
 
     def _note_hours(self, times: np.ndarray[Any, Any]) -> None:

@@ -3,11 +3,11 @@
 It reads and writes; the rest is in transform.py, and the matching in search.py.
 """
 
-import csv
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -21,6 +21,7 @@ from sparkjobs.kin import declared
 from sparkjobs.order import Order
 from sparkjobs.progress import Phases
 from sparkjobs.result import Result
+from sparkjobs.sheet import write_csv
 
 ABOUT = {
     "report.html": "What was found, for people.",
@@ -153,12 +154,10 @@ def _shown(found: DataFrame, shown_max: int) -> list[dict[str, Any]]:
 
 def _write_csv(matches: DataFrame, path: Path) -> None:
     first = matches.orderBy("sequence", "segment").limit(limits.BACKTEST_CSV_ROWS_MAX).toArrow()
-    with path.open("w", newline="") as out:
-        lines = csv.writer(out)
-        lines.writerow(["sequence", "segment", "appended_at"])
-        for batch in first.to_batches():
-            sequences, segments, times = (column.to_pylist() for column in batch.columns)
-            lines.writerows(zip(sequences, segments, map(time_text, times), strict=True))
+    at = first.schema.get_field_index("appended_at_us")
+    times = [time_text(at_us) for at_us in first.column(at).to_pylist()]
+    shown = first.set_column(at, "appended_at", pa.array(times, pa.string()))
+    write_csv(path, shown.schema, shown.to_batches())
 
 
 def _summary(counts: Counts) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
@@ -20,6 +19,7 @@ from sparkjobs.result import Result
 from sparkjobs.retention import transform
 from sparkjobs.retention.report import report
 from sparkjobs.retention.transform import ACTIONS, COMPACT, DROP, KEEP
+from sparkjobs.sheet import write_csv
 
 PLAN = "plan.parquet"
 ABOUT = {
@@ -39,8 +39,8 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     plan, totals, groups = _planned(spark, order)
     phases.begin("writing the plan")
     pq.write_table(plan, folder / PLAN)
-    pyarrow.csv.write_csv(plan, folder / "plan.csv")
-    pyarrow.csv.write_csv(groups, folder / "groups.csv")
+    write_csv(folder / "plan.csv", plan.schema, plan.to_batches())
+    write_csv(folder / "groups.csv", groups.schema, groups.to_batches())
     details = _details(plan, totals.to_pylist(), groups.to_pylist())
     result = Result(_summary(details), _figures(details), about=ABOUT, details=details)
     (folder / "report.html").write_text(report(order.params, result))

@@ -68,9 +68,12 @@ NOT_TRIED = {
     "no_java",  # reasons of runs that failed: see test_jobs_run.py
     "spark",
     "bad_result",
+    "result_too_large",
     "inputs_not_written",  # see test_job_inputs.py
     "run_under_way",  # of the command
     "run_over",  # see test_jobs.py
+    "run_publishing",  # likewise
+    "result_gone",  # likewise
     "no_plan",  # of a run that left none: see test_retention_apply.py
     "too_many_runs",
     "interest_exists",  # see test_interest_of_a_name_that_is_taken

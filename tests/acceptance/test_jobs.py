@@ -5,9 +5,12 @@ leaves. The job is a tiny one in the place of `backtest`.
 import hashlib
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +21,27 @@ from tests.live import Answer, LiveHub, LiveZone
 from tests.live_processes import MANAGE
 
 RUNS = "/v1/jobs/backtest/runs"
+ROOT = Path(MANAGE).parent
+MADE_UP = ("--param", "zone=a", "--param", "stream=b", "--param", "filter=(> c 1)")
+COMMAND = re.compile(
+    r"^ *(?:\S*python )?manage\.py ((?:sparkjob|retention plan)\b.*)", re.MULTILINE
+)
+# how each ended, in the last line; in one process, as each takes a second to start
+ALL_OF_THEM = """
+import io, json, os, sys
+import django
+from django.core.management import CommandError, call_command
+os.environ["DJANGO_SETTINGS_MODULE"] = "eventhub.settings"
+django.setup()
+ended = []
+for words in json.loads(sys.argv[1]):
+    try:
+        call_command(*words, stdout=io.StringIO())
+        ended.append("well")
+    except CommandError as error:
+        ended.append(str(error))
+print(json.dumps(ended))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +64,15 @@ def command(hub: LiveHub, *words: str) -> tuple[int, str]:
     argv = [sys.executable, MANAGE, "sparkjob", *words]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+def documented(zone: str) -> Iterator[list[str]]:
+    """The words of each command in the pages about jobs, with another zone."""
+    for name in ("jobs", "audit", "backtest", "retention"):
+        text = (ROOT / "docs" / f"{name}.md").read_text().replace("\\\n", " ")
+        for line in COMMAND.findall(text):
+            words = shlex.split(line, comments=True)
+            yield [re.sub(r"\b(acme|default)\b", zone, word) for word in words]
 
 
 def test_jobs_are_listed_with_their_timetable_and_with_what_runs_them(hub: LiveHub) -> None:
@@ -95,6 +128,24 @@ def test_runs_come_in_pages_the_newest_first_and_so_many_may_wait(
     assert found == sorted(ids, reverse=True)
 
 
+def test_a_run_that_publishes_is_not_cancelled_and_files_that_are_gone_are_said_to_be(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+    run = ask(zone).json["id"]
+    path = f"{RUNS}/{run}"
+    hub.sql(
+        "UPDATE job_runs SET state = 'running', publishing = true,"
+        " lease_until = now() + interval '1 hour' WHERE id = %s",
+        run,
+    )
+    hub.operate("POST", f"{path}/cancel", {}).refused(409, "run_publishing")
+    hub.sql("UPDATE job_runs SET state = 'completed', result_gone = true WHERE id = %s", run)
+    hub.operate("GET", f"{path}/files/report.html").refused(410, "result_gone")
+    shown = hub.operate("GET", path).json
+    assert (shown["result_gone"], shown["files"], shown["details"]) == (True, [], {})
+
+
 @pytest.mark.timeout(300)
 def test_a_run_by_the_command_leaves_what_the_api_shows(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
@@ -136,9 +187,16 @@ def test_a_run_by_the_command_leaves_what_the_api_shows(hub: LiveHub, zone: Live
         (["audit", "backtest"], "Name a job, or `history` and a job"),
         (["backtest", "--param", "zone"], "there is no `=` in zone"),
         (["backtest", "--params", "[]"], "--params is an object"),
-        (["backtest", "--params", "{"], "--params is no JSON"),
+        (["backtest", "--params", "{"], "--params: Not JSON"),
+        (["backtest", "--params", "[" * 50_000], "--params: The JSON is nested too deeply"),
+        (["backtest", "--param", "filter={"], "params.filter: Not JSON"),
         (["backtest"], "params.zone"),
         (["audit", "--param", "zone=nowhere"], "params.zone: There is no such zone."),
+        (["audit", "--param", "zone=2026"], "params.zone: There is no such zone."),
+        (
+            ["backtest", *MADE_UP, "--param", "shown_max=many"],
+            "params.shown_max: This is a whole number.",
+        ),
     ],
 )
 def test_a_command_that_is_not_understood_says_what_is_wrong(
@@ -146,6 +204,38 @@ def test_a_command_that_is_not_understood_says_what_is_wrong(
 ) -> None:
     status, said = command(hub, *words)
     assert (status, says in said) == (1, True), said
+
+
+def test_streams_are_named_in_a_list_or_one_as_a_text(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("null")
+    for streams in (["null"], "null"):
+        params = {"zone": zone.name, "streams": streams}
+        run = hub.operate("POST", "/v1/jobs/audit/runs", {"params": params}).json
+        assert run["params"] == {"zone": zone.name, "streams": ["null"]}
+
+
+def test_commands_of_the_documentation_run_as_they_stand(hub: LiveHub, zone: LiveZone) -> None:
+    """As far as Spark, which has no Java here; in the test's own zone. Names that look like JSON
+    are names.
+    """
+    for stream in ("orders", "payments", "null", "2026"):
+        zone.create_stream(stream)
+    own = ["sparkjob", "audit", "--param", f"zone={zone.name}", "--param", "streams=null,2026"]
+    commands = [own, *documented(zone.name)]
+    assert len(commands) > 8, "they are found"
+    unknown = ["retention", "show", "9" * 20]
+    argv = [sys.executable, "-c", ALL_OF_THEM, json.dumps([*commands, unknown])]
+    env = {**os.environ, **hub.env, "JAVA_HOME": "/nowhere"}
+    done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *ended, of_unknown = json.loads(done.stdout.splitlines()[-1])
+    for words, said in zip(commands, ended, strict=True):
+        runs = words[1] not in ("--list", "history")
+        assert ("there is no bin/java" in said) == runs, (words, said)
+    assert of_unknown.startswith("The job has no such run")
+    runs = hub.operate("GET", "/v1/jobs/audit/runs").json["runs"]
+    assert runs[-1]["params"] == {"zone": zone.name, "streams": ["null", "2026"]}
+    assert any(run["params"].get("streams") == ["orders", "payments"] for run in runs)
 
 
 def test_the_command_lists_the_jobs(hub: LiveHub) -> None:

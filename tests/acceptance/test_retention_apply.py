@@ -3,7 +3,9 @@ done, and readers below the floor get the archive or a gap.
 """
 
 import json
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,37 +58,56 @@ def came_of(applied: dict[str, Any], stream: str) -> list[tuple[int, str, str, s
     ]
 
 
+def fill_all(zone: LiveZone) -> None:
+    for stream, policy in (
+        ("plain", {}), ("held", {}), ("keyed", {"keyed": True}),
+        ("kept", {"archive": True}), ("torn", {"archive": True}), ("late", {"archive": True}),
+        ("others", {}),
+    ):  # fmt: skip
+        fill(zone, stream, **policy)
+    zone.hub.manage("archive", "run", "--stream", "kept")
+    zone.hub.manage("archive", "run", "--stream", "torn")
+
+
+def damage(hub: LiveHub, stream: str) -> None:
+    """The archive's second file is cut, the manifest of the third is gone."""
+    root = Path(hub.env["EVENTHUB_ARCHIVE_URL"])
+    _, cut, lost = sorted(root.rglob(f"stream={stream}/*.json"))
+    [file] = cut.parent.glob(f"{cut.stem}-*.parquet")
+    os.truncate(file, 100)
+    lost.unlink()
+
+
 @pytest.mark.req("EMC-28")
 def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    for stream, policy in (
-        ("plain", {}), ("held", {}), ("keyed", {"keyed": True}),
-        ("kept", {"archive": True}), ("late", {"archive": True}), ("others", {}),
-    ):  # fmt: skip
-        fill(zone, stream, **policy)
-    hub.manage("archive", "run", "--stream", "kept")
+    fill_all(zone)
     before = get(zone, "/v1/streams/plain/events?from=oldest&limit=1")["events"][0]
-    run = plan(zone, "plain", "held", "keyed", "kept", "late")
+    run = plan(zone, "plain", "held", "keyed", "kept", "torn", "late")
     shown = hub.operate("GET", f"/v1/jobs/retention/runs/{run}").json["details"]["actions"]
     assert {name: one["segments"] for name, one in shown.items()} == {
-        "drop": 12, "archive": 3, "compact": 0, "keep": 9,
+        "drop": 15, "archive": 3, "compact": 0, "keep": 10,
     }  # fmt: skip
     assert first_of(zone, "plain") == 1  # a plan is no act
 
     hold = hub.call("PUT", "/v1/streams/held", {"hold": "case 7"}, key=zone.admin)
     assert hold.status == 200
+    damage(hub, "torn")
     said = hub.manage("retention", "apply", str(run), "--dry-run")
-    assert "12 done, 3 refused, 0 unchanged (nothing was done: --dry-run)" in said
+    assert "13 done, 5 refused, 0 unchanged (nothing was done: --dry-run)" in said
     assert said.count("the stream is under a hold") == 3
+    assert said.count("its file in the archive is damaged") == 2
     assert first_of(zone, "plain") == 1
 
     applied = apply(hub, run)
-    assert (applied["done"], applied["refused"], applied["left"]) == (12, 3, 0)
+    assert (applied["done"], applied["refused"], applied["left"]) == (13, 5, 0)
     dropped = [(first, "drop", "done", "") for first in (1, 11, 21)]
     assert came_of(applied, "plain") == came_of(applied, "keyed") == dropped
     assert came_of(applied, "kept") == dropped
     assert came_of(applied, "held") == [(first, "drop", "refused", "hold") for first in (1, 11, 21)]
+    damaged = [(first, "drop", "refused", "archive_damaged") for first in (11, 21)]
+    assert came_of(applied, "torn") == [*damaged, (1, "drop", "done", "")]
     assert came_of(applied, "late") == [(first, "archive", "done", "") for first in (1, 11, 21)]
     firsts = {name: first_of(zone, name) for name in ("plain", "held", "kept", "late", "others")}
     assert firsts == {"plain": 31, "held": 1, "kept": 1, "late": 1, "others": 1}
@@ -102,14 +123,16 @@ def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     assert {one["left_why"] for one in tiers} == {"plan", None}
     assert len(get(zone, "/v1/streams/keyed/state")["items"]) == 7
     [announced] = told(zone, "retention.applied")
-    assert announced == {"zone": zone.name, "run": run, "by": announced["by"], "acts": 15}
+    assert announced == {"zone": zone.name, "run": run, "by": announced["by"], "acts": 18}
 
     hub.manage("archive", "run", "--stream", "late")
     again = apply(hub, run)
-    assert (again["done"], again["refused"], again["unchanged"]) == (0, 3, 12)
-    assert again["outcomes"][0]["why"] == "hold"  # refused ones first
-    assert {one["outcome"] for one in again["outcomes"][3:]} == {"unchanged"}
+    assert (again["done"], again["refused"], again["unchanged"]) == (0, 5, 13)
+    refused = [one["why"] for one in again["outcomes"][:5]]  # they come first
+    assert sorted(refused) == ["archive_damaged"] * 2 + ["hold"] * 3
+    assert {one["outcome"] for one in again["outcomes"][5:]} == {"unchanged"}
     assert len(told(zone, "stream.trimmed")) == 6
+    assert len(read_all(zone, "torn")) == 35
 
 
 def test_a_plan_is_carried_out_by_operators_alone_and_only_if_there_is_one(

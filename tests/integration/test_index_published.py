@@ -170,7 +170,8 @@ def test_spark_is_left_out_where_few_filters_are_to_be_parsed(
         monkeypatch.setattr(limits, "SPARK_INDEX_MIN", spark_from)
         params = {"stream": "orders", "stream_id": stream_id, "engine": engine}
         folders = (tmp_path / name for name in ("result", "inputs", "work"))
-        context = Context(1, params, tmp_path, world.url, "", *folders, told=lambda *_: None)
+        hears = {"told": lambda *_: None, "publishing": lambda: None}
+        context = Context(1, params, tmp_path, world.url, "", *folders, **hears)
         result = build_here(context)
         return str(result.details["why"]) if result else ""
 

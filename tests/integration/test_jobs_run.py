@@ -10,11 +10,18 @@ from pathlib import Path
 import pytest
 
 from eventhub import limits
+from eventhub.clock import SystemClock
+from eventhub.env import read_env
 from eventhub.event import protobuf_codec
+from eventhub.eventlog.database import blocking
+from eventhub.jobs import rows
 from eventhub.jobs.job import RunJob
+from eventhub.jobs.rows import Asked, Heard
+from eventhub.jobs.run import Hub, Watch, perform
 from eventhub.jobs.stopping import CANCELLED, Stop
+from registrations.index.place import index_root
 from sparkjobs.result import read_result
-from tests.integration.forward_world import World, eventually, world_database
+from tests.integration.forward_world import World, eventually, place, world_database
 from tests.integration.jobs_world import SPARK_S, Jobs, environment
 
 world = pytest.fixture(scope="module")(world_database)
@@ -170,3 +177,52 @@ def test_runs_beyond_those_that_are_kept_go_with_their_folders(
     found = jobs.world.sql("SELECT id FROM job_runs ORDER BY id")
     assert [id for (id,) in found] == ids[2:]
     assert [jobs.folder(id).root.exists() for id in ids] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("phase", "state"), [("sealed", "cancelled"), ("published", "completed")])
+def test_a_run_whose_index_is_out_is_never_cancelled(jobs: Jobs, phase: str, state: str) -> None:
+    stream_id = jobs.world.stream(matching="index")
+    [endpoint] = jobs.world.endpoints()
+    jobs.world.register(stream_id, [endpoint] * 3, "a")
+    place(jobs.world, stream_id, 0)
+    params = {"stream": "orders", "stream_id": stream_id, "engine": "local"}
+    stop = Stop()
+    with blocking(jobs.world.url, name="test") as connection:
+        id = rows.ask_running(connection, Asked("match_index", params, "tester"))
+        assert id is not None
+        cancelled: list[bool] = []
+
+        def cancel(heard: Heard) -> None:
+            if heard.phase == f"building: {phase}":
+                cancelled.append(rows.cancel(connection, id))
+                stop.ask(CANCELLED)  # whoever typed the command
+
+        run = jobs.find(id)
+        ended = perform(Hub.of(read_env()), run, Watch(stop, cancel, SystemClock()))
+    assert cancelled == [state == "cancelled"]
+    assert ended.state == state
+    manifests = list(index_root(jobs.data, stream_id).glob("*.json"))
+    assert bool(manifests) == (state == "completed"), "the index is out, or it is not"
+
+
+def test_a_result_that_is_too_large_is_not_kept(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "JOB_RESULT_BYTES_MAX", 20)
+    ended, _ = jobs.done(jobs.begun())
+    assert (ended.state, ended.reason) == ("failed", "result_too_large")
+    assert "of 20 that the hub keeps of one. The result is larger" in ended.detail
+    assert jobs.left(ended.id) == {"order.json", "log.txt"}
+
+
+def test_results_beyond_their_bytes_go_and_the_rows_stay(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = jobs.done(jobs.begun())
+    size = sum(path.stat().st_size for path in jobs.folder(first.id).result.rglob("*.*"))
+    assert (first.result_bytes, first.result_gone) == (size, False)
+    monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", size + 1)
+    second, _ = jobs.done(jobs.begun())
+    assert jobs.left(first.id) == {"order.json", "log.txt"}
+    assert "result" in jobs.left(second.id)
+    assert (jobs.find(first.id).result_gone, jobs.find(first.id).figures) == (True, first.figures)

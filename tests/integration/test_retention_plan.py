@@ -81,7 +81,7 @@ async def test_what_was_done_before_comes_first(url: str, connection: Connection
         Act("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:3]
     ]
-    hub = Hub(connection, NO_ROOMS, SystemClock(), archives=False)
+    hub = Hub(connection, NO_ROOMS, SystemClock(), archive=None)
     assert [one.outcome async for one in carry_out(hub, acts[1:2])] == ["done"]
     went = [(acts.index(one.act), one.outcome, one.why) async for one in carry_out(hub, acts)]
     assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]

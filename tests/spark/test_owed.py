@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from eventhub import limits
 from eventhub.event.envelope import Event
 from sparkjobs.owed import Doubt, Matcher, OfStream, Where, build_matcher, matcher_of
 from tests.spark.tables import write_tables
 
 STREAM = OfStream(100, 7)
+TIME_US = 1_800_000_000_000_000
+LATE_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 
 
 def version(id: int, filter: str, **fields: Any) -> dict[str, Any]:
@@ -44,7 +47,7 @@ def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> Matcher:
 
 
 def owed(found: Matcher, event: Event, sequence: int = 50) -> dict[int, list[int]]:
-    return {due.endpoint_id: due.registrations for due in found.due(event, sequence)}
+    return {due.endpoint_id: due.registrations for due in found.due(event, sequence, TIME_US)}
 
 
 def event(**attributes: Any) -> Event:
@@ -113,11 +116,11 @@ def test_an_audience_is_in_doubt(tmp_path: Path) -> None:
         version(2, "(= a 1)", client_id=2, client="guests", endpoint_id=6),
     ]
     found = matcher(tmp_path, *versions, clients=clients)
-    told = found.due(event(a=1)._replace(audience=("staff",)), 50)
+    told = found.due(event(a=1)._replace(audience=("staff",)), 50, TIME_US)
     assert {due.endpoint_id: due.doubt for due in told} == {5: Doubt.GROUPS, 6: Doubt.OTHER_GROUPS}
-    [plain, _] = found.due(event(a=1), 50)
+    [plain, _] = found.due(event(a=1), 50, TIME_US)
     assert plain.doubt is None
-    assert found.due(event(a=1)._replace(expires_at_us=9), 50)[0].doubt == Doubt.EXPIRES
+    assert found.due(event(a=1)._replace(expires_at_us=9), 50, TIME_US)[0].doubt == Doubt.EXPIRES
 
 
 def test_declared_types_have_those_above_them(tmp_path: Path) -> None:
@@ -134,6 +137,36 @@ def test_declared_types_have_those_above_them(tmp_path: Path) -> None:
     found = matcher(tmp_path, *versions, types=types)
     assert owed(found, event()._replace(version="2")) == {5: [10]}
     assert owed(found, event()._replace(version="3")) == {}
+
+
+@pytest.mark.parametrize(
+    ("version_named", "appended_us", "doubts"),
+    [
+        ("1", TIME_US - 1, {5: Doubt.LATER_TYPES, 6: Doubt.TYPES, 8: Doubt.REGISTRATIONS}),
+        ("1", TIME_US, {5: Doubt.TYPES, 6: Doubt.TYPES, 8: Doubt.REGISTRATIONS}),
+        ("1", TIME_US + LATE_US, {5: None, 8: None}),
+        ("2", TIME_US + LATE_US, {5: Doubt.LATER_TYPES, 6: Doubt.TYPES, 8: Doubt.REGISTRATIONS}),
+        ("2", TIME_US + 3 * LATE_US, {5: None, 8: None}),
+        ("", TIME_US - 1, {6: None, 8: None}),
+    ],
+)
+def test_what_was_declared_later_leaves_in_doubt(
+    tmp_path: Path, version_named: str, appended_us: int, doubts: dict[int, str | None]
+) -> None:
+    types = [
+        {"zone_id": 7, "domain": "shop", "type": "order.paid", "versions": 2,
+         "declared_us": [TIME_US, TIME_US + 2 * LATE_US], "lineage": ["order.paid", "money"]},
+    ]  # fmt: skip
+    versions = [
+        version(1, '(type \\"shop::money\\")'),
+        version(2, '(not (type \\"shop::money\\"))', endpoint_id=6),
+        version(3, '(type \\"shop::order.paid\\")', endpoint_id=7, until=40),
+        version(4, '(type \\"shop::order.paid\\")', endpoint_id=8),
+        version(5, '(type \\"shop::money\\")', endpoint_id=8),
+    ]
+    found = matcher(tmp_path, *versions, types=types)
+    told = found.due(event()._replace(version=version_named), 50, appended_us)
+    assert {due.endpoint_id: due.doubt for due in told} == doubts
 
 
 def test_a_stream_without_callbacks_has_no_matcher(tmp_path: Path) -> None:

@@ -106,6 +106,9 @@ SELECT t.zone_id, t.name, s.uuid::text, a.tries, a.reason, a.detail,
 DELETE FROM archive_tries a USING segments s
  WHERE s.id = a.segment_id AND (s.archive IS NOT NULL OR s.tier <> 'live')
 
+-- name: copy_of
+SELECT uuid::text, archive, first, last FROM segments WHERE id = %(segment_id)s AND archive IS NOT NULL
+
 -- name: archived_segments
 -- For `verify`: in the order of each stream, with the last sequence before each that was sealed.
 SELECT s.id, t.id, t.zone_id, t.name, s.uuid::text, s.archive, s.first, s.last, s.bytes, s.before

@@ -14,6 +14,7 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import queries
+from eventhub.eventlog.stored import ArchivedSegment
 
 SQL = queries.load("archive.sql", Path(__file__).parent)
 Connection = psycopg.Connection[Any]
@@ -108,6 +109,14 @@ async def hasten(
     values = {"segment_id": segment_id, "segment": segment, "act": act}
     row = await (await connection.execute(SQL["hasten"], values)).fetchone()
     return row[0] if row else "gone"
+
+
+async def copy_of(
+    connection: psycopg.AsyncConnection[Any], segment_id: int
+) -> ArchivedSegment | None:
+    """A segment as the archive has it; None if it is not archived."""
+    row = await (await connection.execute(SQL["copy_of"], {"segment_id": segment_id})).fetchone()
+    return ArchivedSegment(*row) if row else None
 
 
 def take(connection: Connection, owner: UUID) -> bool:

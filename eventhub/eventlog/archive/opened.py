@@ -52,6 +52,13 @@ class OpenFile:
         table = self._cached[1]
         return table.slice(sequence - (self._ends[at] - table.num_rows + 1))
 
+    def check(self) -> None:
+        """Manifest, size and footer; pages are checked as they are read."""
+        try:
+            self._open()
+        finally:
+            self.close()
+
     def close(self) -> None:
         self._cached, self.cached_bytes, self._parquet = None, 0, None
         file, self._file = self._file, None
@@ -126,4 +133,4 @@ def file_of(segment: ArchivedSegment, made: Manifest) -> str:
 
 def _raise_if_away(place: Place, path: str) -> None:
     if not place.there():
-        raise ArchiveUnavailable(f"The archive is not there: {place.url}", path=path)
+        raise ArchiveUnavailable(f"The archive is not there: {place.shown}", path=path)

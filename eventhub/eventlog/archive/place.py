@@ -5,6 +5,7 @@ the disk before `publish` returns.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ from eventhub.errors import EventHubError
 from eventhub.eventlog import disk
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.layout import UNFINISHED
+
+_CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
 class Place:
@@ -36,9 +39,11 @@ class Place:
             raise ArchiveUnavailable(
                 f"EVENTHUB_ARCHIVE_URL names no usable filesystem: {error}"
             ) from error
+        except OSError as error:  # of filesystems that connect at once
+            raise ArchiveUnavailable(f"The archive does not answer: {error}") from error
         self._local = isinstance(self._files, LocalFileSystem)
         self._unfinished = unfinished
-        self.url = url
+        self.shown = _CREDENTIALS.sub("//", url)
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:

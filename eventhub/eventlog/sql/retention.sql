@@ -229,6 +229,14 @@ UPDATE segments SET group_id = %(to)s WHERE id = %(segment_id)s AND group_id = %
 SELECT (SELECT count(*) FROM segments WHERE group_id = %(group_id)s AND tier = 'live')
      + (SELECT count(*) FROM heads WHERE group_id = %(group_id)s)
 
+-- name: exported
+-- Whether the export of a job holds a partition. To detach it now would wait for that until its timeout; and a detachment
+-- that was interrupted is finished only when every older snapshot is over, which is the end of the whole export.
+SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+                WHERE l.locktype = 'relation' AND l.relation = to_regclass(%s)
+                  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                  AND a.application_name = 'eventhub export')
+
 -- name: disk_was_full
 -- True once for each time without space: of all who saw it, one announces it.
 UPDATE log_state SET disk_full_until = to_timestamp(%(until_us)s / 1000000.0)

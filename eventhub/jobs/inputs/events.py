@@ -9,22 +9,32 @@ import pyarrow as pa
 
 from eventhub.eventlog.arrow import Snapshot
 from eventhub.jobs.inputs.files import ParquetFile
+from eventhub.jobs.inputs.holds import Partition
 from eventhub.jobs.inputs.statements import filled
 from sparkjobs.tables import EVENTS
 
 
 def export_events(
-    snapshot: Snapshot, folder: Path, groups: dict[int, list[int]], told: Callable[[int], None]
+    snapshot: Snapshot,
+    folder: Path,
+    groups: dict[int, list[int]],
+    partitions: Iterable[Partition],
+    told: Callable[[int], None],
 ) -> int:
-    """`groups`: segments by the group that their events are in. How many events there were; a
-    segment of which nothing is left has a file too.
+    """`groups`: segments by the group that their events are in; `partitions`: those of them that
+    are there, each with a savepoint of its own. How many events there were; a segment of which
+    nothing is left has a file too.
     """
-    snapshot.run(filled("walk_indexes").as_string())
+    left = dict(groups)
     events = 0
-    for group, segments in sorted(groups.items()):
-        query = filled("events", group=group, segments=segments).as_string()
+    for partition in partitions:
+        segments = left.pop(partition.number, [])
+        snapshot.run(filled("walk_indexes").as_string())  # until the savepoint
+        of = {"partition": partition.table, "group": partition.number}
+        query = filled("events", segments=segments, **of).as_string()
         events += _split(snapshot.batches(query), folder, segments, told)
-    snapshot.run(filled("sort_again").as_string())
+    for segments in left.values():
+        _split((), folder, segments, told)
     return events
 
 

@@ -2,6 +2,10 @@
 
 What the archive has is not copied: of a segment the file is named, and of partitions of deliveries
 and attempts that left the database the rows are added. `inputs.json` is written last.
+
+Partitions that are to be read are held from the snapshot's moment on, the oldest events are read
+first, and what was read may go: no export keeps a hub from making room for long. Nothing is read
+through a partitioned table itself, whose lock would keep all its partitions.
 """
 
 import json
@@ -25,7 +29,8 @@ from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.jobs.inputs.events import export_events
 from eventhub.jobs.inputs.files import write_table, writing
-from eventhub.jobs.inputs.segments import Span, exported, located
+from eventhub.jobs.inputs.holds import Holds, Partition
+from eventhub.jobs.inputs.segments import Span, exported, located, require_live
 from eventhub.jobs.inputs.statements import filled
 from eventhub.logs import get_logger
 from registrations import catalog
@@ -103,6 +108,8 @@ class _Inputs:
         self._snapshot = snapshot
         self._archive = Place(export.archive_url) if export.archive_url else None
         self._read: set[str] = set()  # manifests of partitions that left
+        self._holds = Holds(snapshot)
+        self._there: dict[int, Partition] = {}  # of events, by group
         self._groups: dict[int, list[int]] = {}  # segments whose events are to be exported
         streams = None if export.stream_ids is None else list(export.stream_ids)
         scope: dict[str, Any] = {"zone": export.zone_id, "streams": streams}
@@ -114,22 +121,31 @@ class _Inputs:
             "needed": sql.SQL(retained.SQL["needed"]),
             "groups": sql.SQL(retention.SQL["groups"]),
             "missing_max": limits.EXPORT_MISSING_MAX,
+            "has_archive": self._archive is not None,
         }
 
     def write(self) -> Snapshot:
-        self._hold()
-        [moment] = self._rows_of("now")
-        for name in sorted(self._export.tables):
-            self._begin(name)
-            write_table(self._folder(name) / _PART, TABLES[name], self._batches(name), self._count)
+        now_us = self._hold()
+        tables = self._export.tables
+        self._write(["segments"])  # says where events are
         if self._export.events:
             self._begin(EVENTS_FOLDER)
-            folder = self._folder(EVENTS_FOLDER)
-            export_events(self._snapshot, folder, self._groups, self._count)
-        snapshot = Snapshot(moment["now_us"], self.rows, self._moments())
+            folder, held = self._folder(EVENTS_FOLDER), self._holds.of("events")
+            export_events(self._snapshot, folder, self._groups, held, self._count)
+        self._write(_PARTITIONED)
+        self._write(sorted(tables - {"segments", *_PARTITIONED}))
+        snapshot = Snapshot(now_us, self.rows, self._moments())
         with writing():
             (self._export.folder / NAME).write_text(json.dumps(snapshot._asdict(), indent=1) + "\n")
         return snapshot
+
+    def _write(self, names: Iterable[str]) -> None:
+        """Those of them that are asked for."""
+        for name in names:
+            if name in self._export.tables:
+                self._begin(name)
+                file = self._folder(name) / _PART
+                write_table(file, TABLES[name], self._batches(name), self._count)
 
     def _moments(self) -> dict[int, Moment]:
         if "versions" not in self._export.tables:
@@ -142,24 +158,40 @@ class _Inputs:
             ]
         return {stream_id: rows[0] for stream_id, rows in found.items() if rows}
 
-    def _hold(self) -> None:
-        """Whatever is there at the snapshot's moment stays until all is read."""
+    def _hold(self) -> int:
+        """The snapshot's moment; what is to be read stays from then on. One that went before it was
+        held may have left for the archive, or with its events: all is looked at anew.
+        """
         for _ in range(_TRIES):
-            names = ["events", *_PARTITIONED, *(row["name"] for row in self._rows_of("partitions"))]
             self._snapshot.begin_again()
+            [moment] = self._rows_of("now")
+            rows = [Partition(**row) for row in self._rows_of("partitions")]
+            self._there = {row.number: row for row in rows if row.parent == "events"}
             try:
-                tables = sql.SQL(", ").join(map(sql.Identifier, names))
-                return self._snapshot.run(filled("hold", tables=tables).as_string())
-            except DatabaseUnavailable as error:  # one went meanwhile
+                self._holds.take(self._to_read(rows))
+                return int(moment["now_us"])
+            except DatabaseUnavailable as error:
                 failed = error
-                self._snapshot.begin_again()
         raise failed
+
+    def _to_read(self, there: list[Partition]) -> list[Partition]:
+        """In the order in which they are read."""
+        copied = set()
+        if self._export.events:
+            copied = {row["group_id"] for row in self._rows_of("groups_copied")}
+        found = [row for row in there if row.parent == "events" and row.number in copied]
+        for parent in _PARTITIONED:
+            if parent in self._export.tables:
+                found += [row for row in there if row.parent == parent]
+        return found
 
     def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
         if name in _PARTITIONED:
             return self._of_partitions(name)
         if name == "retired":
             return self._retired()
+        if name == "live":
+            return self._live()
         found = self._statement(name)
         if name == "segments":
             return self._located(found)
@@ -170,6 +202,8 @@ class _Inputs:
     def _located(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         span = Span(self._export.since_us, self._export.until_us)
         for batch in found:
+            if self._export.events and self._archive is None:
+                require_live(batch)
             rows = located(batch, self._archive, span)
             for group, segments in exported(rows).items():
                 self._groups.setdefault(group, []).extend(segments)
@@ -177,12 +211,22 @@ class _Inputs:
 
     def _of_partitions(self, name: str) -> Iterator[pa.RecordBatch]:
         """What is there, and what was archived when it left: listens of then prove nothing."""
-        for row in self._rows_of("partitions"):
-            if row["name"].startswith(f"{name}_"):
-                yield from self._statement(name, partition=sql.Identifier(row["name"]))
+        for partition in self._holds.of(name):
+            yield from self._statement(name, partition=partition.table)
         for row in self._rows_of("retired"):
             if row["parent"] == name != "listens" and row["manifest"]:
                 yield from self._shelved(row["manifest"])
+
+    def _live(self) -> Iterator[pa.RecordBatch]:
+        """Group by group. One whose partition went since the snapshot has left the database."""
+        for row in self._rows_of("groups_live"):
+            group, partition = row["group_id"], self._there.get(row["group_id"])
+            if partition is None:
+                yield from self._statement("live", group=group, partition=filled("nothing"))
+                continue
+            with self._holds.passing(partition) as there:
+                if there:
+                    yield from self._statement("live", group=group, partition=partition.table)
 
     def _shelved(self, manifest: str) -> Iterator[pa.RecordBatch]:
         """Of segments that are asked for."""

@@ -60,6 +60,15 @@ def exported(batch: pa.RecordBatch) -> dict[int, list[int]]:
     return groups
 
 
+def require_live(batch: pa.RecordBatch) -> None:
+    """No archive is known. Raises ArchiveUnavailable if events that are asked for are in one."""
+    for row in batch.select(["asked", "tier"]).to_pylist():
+        if row["asked"] and row["tier"] == "archived":
+            raise ArchiveUnavailable(
+                "Segments that are to be read are in an archive: set EVENTHUB_ARCHIVE_URL to it."
+            )
+
+
 def _found(rows: list[Row], archive: Place | None, span: Span) -> Iterator[Row]:
     with ThreadPoolExecutor(limits.EXPORT_MANIFESTS_AT_ONCE) as pool:
         for row, known in zip(
@@ -89,7 +98,7 @@ def _manifest(row: Row, archive: Place | None) -> Row:
         made = manifest.load(archive.read(path), path)
     except FileNotFoundError as error:
         if not archive.there():
-            raise ArchiveUnavailable(f"The archive is not there: {archive.url}") from error
+            raise ArchiveUnavailable(f"The archive is not there: {archive.shown}") from error
         return {**known, "fault": "missing_manifest"}
     except (ArchiveDamaged, TypeError):
         return {**known, "fault": "bad_manifest"}

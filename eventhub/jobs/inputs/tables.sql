@@ -3,8 +3,26 @@
 -- would hold a whole answer in memory.
 
 -- name: hold
--- Before the snapshot: no partition goes while it lasts, nor what is detached already and still there.
-LOCK TABLE {tables} IN ACCESS SHARE MODE
+-- A partition alone: with a lock on what it is a partition of, no other one could be detached.
+LOCK TABLE {partition} IN ACCESS SHARE MODE
+
+-- name: hold_if_there
+-- The driver takes nothing after an error, not even the way back to a savepoint.
+DO $$BEGIN LOCK TABLE {partition} IN ACCESS SHARE MODE; EXCEPTION WHEN undefined_table THEN NULL; END$$
+
+-- name: is_there
+-- Now, not at the snapshot's moment.
+SELECT to_regclass({table}) IS NOT NULL AS there
+
+-- name: savepoint
+SAVEPOINT held
+
+-- name: let_go
+-- Back to the newest savepoint: locks that were taken after it are given up, and its settings.
+ROLLBACK TO SAVEPOINT held
+
+-- name: forget_savepoint
+RELEASE SAVEPOINT held
 
 -- name: now
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
@@ -16,9 +34,6 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
 -- name: walk_indexes
 -- Events are read in the order of their key; sorting a partition would write it to the disk once more.
 SET LOCAL enable_sort = off
-
--- name: sort_again
-SET LOCAL enable_sort = on
 
 -- name: chosen
 -- The streams that are asked for; `system`, which is of no zone, if it is named.
@@ -60,22 +75,37 @@ SELECT s.id, s.uuid::text, s.stream_id, s.group_id, s.first, COALESCE(s.last, h.
 -- Of some segments of a group, each from its first event to its last, one segment after the other.
 SELECT e.segment_id, e.sequence, e.appended_at, e.mask, e.payload
   FROM unnest({segments}::bigint[]) AS wanted (id)
- CROSS JOIN LATERAL (SELECT * FROM events
+ CROSS JOIN LATERAL (SELECT * FROM {partition}
                       WHERE group_id = {group} AND segment_id = wanted.id
                       ORDER BY sequence) AS e
 
+-- name: groups_copied
+-- Groups with events that are to be copied: of segments that no archive has here.
+SELECT DISTINCT group_id FROM segments
+ WHERE tier = 'live' AND (last IS NULL OR last >= first) AND (archive IS NULL OR NOT {has_archive}) AND id IN ({asked})
+
+-- name: groups_live
+SELECT DISTINCT group_id FROM segments
+ WHERE tier = 'live' AND archive IS NOT NULL AND id IN ({asked})
+ ORDER BY group_id
+
+-- name: nothing
+-- In the place of a partition that is not there.
+(SELECT NULL::integer AS group_id, NULL::bigint AS segment_id, NULL::bigint AS sequence, NULL::bytea AS payload WHERE false)
+
 -- name: live
+-- Of one group, with its partition in the place of `partition`.
 SELECT s.id AS segment_id, e.events, e.first, e.last, e.bytes,
        CASE WHEN e.events = s.last - s.first + 1 THEN '{{}}'::bigint[]
             ELSE ARRAY(SELECT n FROM generate_series(s.first, s.last) AS n
-                        WHERE NOT EXISTS (SELECT FROM events x WHERE x.group_id = s.group_id AND x.segment_id = s.id
+                        WHERE NOT EXISTS (SELECT FROM {partition} AS x WHERE x.group_id = {group} AND x.segment_id = s.id
                                              AND x.sequence = n)
                         ORDER BY n LIMIT {missing_max}) END AS missing
   FROM segments s
  CROSS JOIN LATERAL (SELECT count(*) AS events, min(sequence) AS first, max(sequence) AS last,
                             COALESCE(sum(octet_length(payload)), 0)::bigint AS bytes
-                       FROM events WHERE group_id = s.group_id AND segment_id = s.id) AS e
- WHERE s.tier = 'live' AND s.archive IS NOT NULL AND s.id IN ({asked})
+                       FROM {partition} AS r WHERE r.group_id = {group} AND r.segment_id = s.id) AS e
+ WHERE s.group_id = {group} AND s.tier = 'live' AND s.archive IS NOT NULL AND s.id IN ({asked})
 
 -- name: producers
 SELECT p.stream_id, COALESCE(c.name, '') AS client, p.incarnation, p.highest
@@ -109,17 +139,18 @@ SELECT g.stream_id, s.group_id, COALESCE(f.sequences[array_position(f.streams, g
  WHERE g.stream_id IN ({chosen})
 
 -- name: types
--- Of each type the number of its versions, and the declared ones above it.
+-- Of each type the number of its versions, when each was declared, and the declared types above it.
 WITH RECURSIVE newest AS (
-    SELECT zone_id, domain, type, max(version) AS versions, min(parent) AS parent
+    SELECT zone_id, domain, type, max(version) AS versions, min(parent) AS parent,
+           array_agg((extract(epoch FROM declared_at) * 1000000)::bigint ORDER BY version) AS declared_us
       FROM event_types GROUP BY zone_id, domain, type
 ), above AS (
-    SELECT zone_id, domain, type, versions, ARRAY[type] AS lineage, parent FROM newest
+    SELECT zone_id, domain, type, versions, declared_us, ARRAY[type] AS lineage, parent FROM newest
     UNION ALL
-    SELECT a.zone_id, a.domain, a.type, a.versions, a.lineage || n.type, n.parent
+    SELECT a.zone_id, a.domain, a.type, a.versions, a.declared_us, a.lineage || n.type, n.parent
       FROM above a JOIN newest n ON (n.zone_id, n.domain, n.type) = (a.zone_id, a.domain, a.parent)
 )
-SELECT zone_id, domain, type, versions, lineage FROM above
+SELECT zone_id, domain, type, versions, declared_us, lineage FROM above
  WHERE parent IS NULL AND ({zone}::bigint IS NULL OR zone_id = {zone}::bigint)
 
 -- name: clients
@@ -135,11 +166,11 @@ SELECT e.id, e.zone_id, e.client_id, c.name AS client, e.url AS host, e.ordered,
 
 -- name: partitions
 -- The tables that hold what is partitioned: also those that were detached and are not dropped yet.
-SELECT c.relname::text AS name
+SELECT c.relname::text AS name, split_part(c.relname, '_', 1) AS parent, substring(c.relname FROM '[0-9]+$')::bigint AS number
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
-   AND c.relname ~ '^(deliveries_g|attempts_|listens_)[0-9]+$'
- ORDER BY c.relname
+   AND c.relname ~ '^(events_g|deliveries_g|attempts_|listens_)[0-9]+$'
+ ORDER BY parent, number
 
 -- name: deliveries
 SELECT endpoint_id, segment_id, sequence, run, stream_id, group_id, registrations, state, attempts,

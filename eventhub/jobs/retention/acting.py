@@ -13,7 +13,11 @@ from typing import Literal, NamedTuple
 from eventhub.clock import Clock
 from eventhub.eventlog import retention
 from eventhub.eventlog.archive import ledger
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.archive.opened import OpenFile
+from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.retention import Planned, Rooms
 from eventhub.jobs.retention.plan import Act
 
@@ -35,7 +39,7 @@ class Hub(NamedTuple):
     connection: Connection  # in autocommit mode
     rooms: Rooms
     clock: Clock
-    archives: bool  # there is an archive
+    archive: Place | None
 
 
 async def carry_out(
@@ -64,11 +68,14 @@ async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
     planned = Planned(act.segment_id, act.segment)
     match act.action:
         case "drop" if dry_run:
-            return await retention.kept_by(hub.connection, hub.rooms, planned)
+            why = await retention.kept_by(hub.connection, hub.rooms, planned)
+            return why or await _no_copy(hub, planned)
         case "drop":
             now_us = hub.clock.now_us()
-            return await retention.drop_planned(hub.connection, hub.rooms, planned, now_us)
-        case "archive" if not hub.archives:
+            return await _no_copy(hub, planned) or await retention.drop_planned(
+                hub.connection, hub.rooms, planned, now_us
+            )
+        case "archive" if hub.archive is None:
             return "no_archive"
         case "archive":
             names = (act.segment_id, act.segment)
@@ -77,3 +84,19 @@ async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
             there = await retention.is_to_be_cleaned(hub.connection, planned, act.group_id)
             return "" if there else "gone"
     return "unknown_action"
+
+
+async def _no_copy(hub: Hub, planned: Planned) -> str:
+    """Why the archive does not stand in for a segment that it is said to have: the database's rows
+    are the last that are good then.
+    """
+    copy = await ledger.copy_of(hub.connection, planned.segment_id)
+    if copy is None:
+        return ""
+    if hub.archive is None:
+        return "no_archive"
+    try:
+        await asyncio.to_thread(OpenFile(hub.archive, copy).check)
+    except (ArchiveDamaged, ArchiveUnavailable) as error:
+        return error.code
+    return ""

@@ -33,7 +33,8 @@ class OutcomeSerializer(serializers.Serializer):
     outcome = serializers.ChoiceField(choices=get_args(Done))
     why = serializers.CharField(
         help_text="Why it was refused, or is so already: `hold`, `needed`, `not_archived`, `open`,"
-        " `no_archive`, `archive_policy`, `gone`, `archived`; empty if it was done."
+        " `no_archive`, `archive_damaged`, `archive_unavailable`, `archive_policy`, `gone`,"
+        " `archived`; empty if it was done."
     )
 
 

@@ -15,6 +15,7 @@ from eventhub.access.zone_names import zone_names
 from eventhub.clock import SystemClock
 from eventhub.env import Env
 from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.database import AWAY, connect
 from eventhub.eventlog.retention import Rooms
 from eventhub.eventlog.streams import lock_system
@@ -92,7 +93,8 @@ async def _carried_out(env: Env, acts: list[Act], course: Course) -> list[Outcom
     outcomes: list[Outcome] = []
     connection = await connect(env.database_direct_url, name="eventhub retention")
     try:
-        hub = Hub(connection, rooms, clock, bool(env.archive_url))
+        archive = Place(env.archive_url) if env.archive_url else None
+        hub = Hub(connection, rooms, clock, archive)
         async with aclosing(carry_out(hub, acts, dry_run=course.dry_run)) as done:
             async for outcome in done:
                 outcomes.append(outcome)

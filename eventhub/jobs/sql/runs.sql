@@ -38,11 +38,15 @@ UPDATE job_runs
  WHERE id = %(id)s AND state = 'running'
 RETURNING cancel_asked_at IS NOT NULL
 
+-- name: publish
+-- From here on nobody cancels the run. Nothing is returned if it was cancelled before, or is not the caller's any more.
+UPDATE job_runs SET publishing = true WHERE id = %(id)s AND state = 'running' AND cancel_asked_at IS NULL RETURNING id
+
 -- name: end
 -- Of one that is running; `lapsed`: only if nobody has its lease any more.
 UPDATE job_runs
    SET state = %(state)s, ended_at = now(), lease_until = NULL, phase = '', verdict = %(verdict)s, summary = %(summary)s,
-       figures = %(figures)s, reason = %(reason)s, detail = %(detail)s
+       figures = %(figures)s, reason = %(reason)s, detail = %(detail)s, result_bytes = %(result_bytes)s
  WHERE id = %(id)s AND state = 'running' AND (NOT %(lapsed)s OR lease_until <= now())
 RETURNING id
 
@@ -53,7 +57,7 @@ UPDATE job_runs
 
 -- name: cancel_running
 UPDATE job_runs SET cancel_asked_at = COALESCE(cancel_asked_at, now())
- WHERE id = %(id)s AND state = 'running' AND lease_until > now() RETURNING id
+ WHERE id = %(id)s AND state = 'running' AND lease_until > now() AND NOT publishing RETURNING id
 
 -- name: forget
 -- Runs that are over, but the newest of the job.
@@ -61,18 +65,32 @@ DELETE FROM job_runs
  WHERE state NOT IN ('waiting', 'running') AND job = %(job)s
    AND id <= (SELECT id FROM job_runs WHERE job = %(job)s ORDER BY id DESC OFFSET %(kept)s LIMIT 1)
 
--- name: known
--- The states of a job's runs.
-SELECT id, state FROM job_runs WHERE job = %(job)s
+-- name: drop_results
+-- The oldest results of all jobs, until the others have as many bytes as may be kept; never the newest of a job.
+UPDATE job_runs SET result_gone = true
+ WHERE NOT result_gone AND id IN (
+       SELECT id FROM (
+              SELECT id, newest, sum(result_bytes) OVER (ORDER BY newest DESC, ended_at DESC, id DESC) AS with_newer_ones
+                FROM (SELECT id, ended_at, result_bytes,
+                             row_number() OVER (PARTITION BY job ORDER BY ended_at DESC, id DESC) = 1 AS newest
+                        FROM job_runs WHERE state = 'completed' AND NOT result_gone) AS there) AS summed
+        WHERE NOT newest AND with_newer_ones > %(bytes_max)s)
+RETURNING job, id
+
+-- name: kept
+-- The runs of a job, and whether their results are kept.
+SELECT id, state = 'completed' AND NOT result_gone FROM job_runs WHERE job = %(job)s
 
 -- name: runs
--- A run whose lease has run out is shown as what it will be noted as.
-SELECT id, job, CASE WHEN state = 'running' AND lease_until <= now() THEN 'interrupted' ELSE state END, asked_by,
+-- A run whose lease has run out (`gone`) is shown as what it will be noted as.
+SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END, asked_by,
        (extract(epoch FROM asked_at) * 1000000)::bigint, (extract(epoch FROM begun_at) * 1000000)::bigint,
        (extract(epoch FROM ended_at) * 1000000)::bigint,
-       CASE WHEN state = 'running' AND cancel_asked_at IS NOT NULL THEN 'being cancelled' ELSE phase END,
-       rows_done, stages_done, stages, tasks_done, tasks, params::text, engine, verdict, summary, figures::text, reason, detail
-  FROM job_runs
+       CASE WHEN gone THEN '' WHEN state = 'running' AND cancel_asked_at IS NOT NULL THEN 'being cancelled' ELSE phase END,
+       rows_done, stages_done, stages, tasks_done, tasks, params::text, engine, verdict, summary, figures::text,
+       CASE WHEN gone THEN %(gone_reason)s ELSE reason END, CASE WHEN gone THEN %(gone_detail)s ELSE detail END,
+       result_bytes, result_gone
+  FROM job_runs, LATERAL (SELECT state = 'running' AND lease_until <= now() AS gone) AS lease
  WHERE (%(id)s::bigint IS NULL OR id = %(id)s) AND (%(job)s::text IS NULL OR job = %(job)s)
    AND (%(before)s::bigint IS NULL OR id < %(before)s)
  ORDER BY id DESC LIMIT %(count)s

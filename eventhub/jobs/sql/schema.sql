@@ -23,7 +23,10 @@ CREATE TABLE job_runs (
     summary         text NOT NULL DEFAULT '',    -- what came of it, in a sentence
     figures         json NOT NULL DEFAULT '{}',
     reason          text NOT NULL DEFAULT '',    -- why it did not end well, an error's code ...
-    detail          text NOT NULL DEFAULT ''     -- ... and in words
+    detail          text NOT NULL DEFAULT '',    -- ... and in words
+    publishing      boolean NOT NULL DEFAULT false,  -- what it does from here on is not taken back, so nobody cancels it
+    result_bytes    bigint NOT NULL DEFAULT 0,   -- of the files that it left, also when they are gone
+    result_gone     boolean NOT NULL DEFAULT false   -- they had to make room for newer ones
 ) WITH (fillfactor = 60);
 CREATE UNIQUE INDEX job_runs_running ON job_runs (job) WHERE state = 'running';
 CREATE INDEX job_runs_waiting ON job_runs (id) WHERE state = 'waiting';

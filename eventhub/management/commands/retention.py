@@ -18,6 +18,7 @@ from eventhub.jobs.retention.services import Course
 from eventhub.jobs.rows import COMMAND, Run, find
 from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
+from registrations.pages import number_of
 
 _EXAMPLES = """examples:
   manage.py retention plan                                     the whole hub, by its policies
@@ -36,6 +37,8 @@ _WHY = {
     "not_archived": "it is to be archived first",
     "open": "it is still written to",
     "no_archive": "this hub has no archive",
+    "archive_damaged": "its file in the archive is damaged: archive it anew first",
+    "archive_unavailable": "the archive does not answer",
     "archive_policy": "its stream is not archived by its policy",
     "gone": "it has left already, or moved on",
     "archived": "it is archived already",
@@ -57,7 +60,7 @@ class Command(ExamplesCommand):
         show = actions.add_parser("show", help="what a plan wants done, segment by segment")
         apply = actions.add_parser("apply", help="carry a plan out")
         for action in (show, apply):
-            action.add_argument("run", metavar="RUN", type=int, help="the run that made the plan")
+            action.add_argument("run", metavar="RUN", help="the run that made the plan")
         apply.add_argument(
             "--dry-run", action="store_true", help="say what would be done now, and do nothing"
         )
@@ -74,8 +77,8 @@ class Command(ExamplesCommand):
 
     def _plan(self, options: dict[str, Any]) -> None:
         zone, params = options["zone"], options["params"]
-        given = [f"--param=zone={zone}"] if zone else []
-        given += [f"--params={params}"] if params else []
+        given = [] if zone is None else [f"--param=zone={zone}"]
+        given += [] if params is None else [f"--params={params}"]
         call_command("sparkjob", "retention", *given)
 
     def _show(self, options: dict[str, Any]) -> None:
@@ -103,7 +106,8 @@ class Command(ExamplesCommand):
 
 def _run(options: dict[str, Any]) -> Run:
     """Raises UnknownRun."""
-    found = find(raw_connection(), options["run"], RETENTION.name)
+    number = number_of(options["run"], otherwise=UnknownRun())
+    found = find(raw_connection(), number, RETENTION.name)
     if found is None:
         raise UnknownRun()
     return found

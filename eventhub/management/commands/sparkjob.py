@@ -1,6 +1,5 @@
 """`manage.py sparkjob NAME`: a run of a job, here and now; and what runs there were."""
 
-import json
 import os
 import signal
 from argparse import ArgumentParser
@@ -19,7 +18,7 @@ from eventhub.jobs import rows
 from eventhub.jobs.errors import RunUnderWay
 from eventhub.jobs.folders import folder_of
 from eventhub.jobs.kinds import KINDS, kind_of
-from eventhub.jobs.params import checked
+from eventhub.jobs.params import checked, json_of, typed
 from eventhub.jobs.rows import COMMAND, Asked, Heard, Run
 from eventhub.jobs.run import Hub, perform
 from eventhub.jobs.run import Watch as Watching
@@ -34,7 +33,8 @@ PROBLEMS = 3  # the status when an audit found some
 _EXAMPLES = """examples:
   manage.py sparkjob --list
   manage.py sparkjob audit
-  manage.py sparkjob audit --param zone=acme --param since=2026-11-01T00:00:00Z
+  manage.py sparkjob audit --param zone=acme --param streams=orders,payments \\
+      --param since=2026-11-01T00:00:00Z
   manage.py sparkjob backtest --param zone=default --param stream=orders \\
       --param language=predicate --param 'filter=(> total 100)'
   manage.py sparkjob retention --params '{"zone": "default"}'
@@ -65,7 +65,7 @@ class Command(ExamplesCommand):
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="of the job; JSON, or else a text",
+            help="of the job; several names stand between commas",
         )
         parser.add_argument("--params", metavar="JSON", help="all of them as one object")
         parser.add_argument("--list", action="store_true", help="the jobs there are")
@@ -87,7 +87,7 @@ class Command(ExamplesCommand):
             if of is not None:
                 self._history(env, of)
                 return
-            given = _given(options["param"], options["params"])
+            given = _given(name, options["param"], options["params"])
             ended = self._perform(_owned(env), Asked(name, checked(name, given), COMMAND))
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
@@ -149,22 +149,16 @@ class Command(ExamplesCommand):
         self.stdout.flush()
 
 
-def _given(pairs: list[str], whole: str | None) -> dict[str, Any]:
-    """The parameters as they were typed. Raises CommandError."""
-    try:
-        found = json.loads(whole) if whole else {}
-    except ValueError as error:
-        raise CommandError(f"--params is no JSON: {error}") from error
+def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
+    """The parameters as they were typed. Raises CommandError, and what json_of and typed raise."""
+    found = {} if whole is None else json_of(whole, field="--params")
     if not isinstance(found, dict):
         raise CommandError('--params is an object: {"zone": "default"}.')
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
             raise CommandError(f"--param is NAME=VALUE, and there is no `=` in {pair}.")
-        try:
-            found[name] = json.loads(text)
-        except ValueError:
-            found[name] = text
+        found[name] = typed(job, name, text)
     return found
 
 

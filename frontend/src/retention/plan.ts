@@ -25,6 +25,8 @@ const WHYS: Record<string, string> = {
   archived: "it is in the archive already",
   archive_policy: "the stream is not archived any more",
   no_archive: "the hub has no archive",
+  archive_damaged: "its file in the archive is damaged: archive it anew first",
+  archive_unavailable: "the archive does not answer",
 };
 
 export function whyOf(code: string): string {

