@@ -90,7 +90,7 @@ def test_each_planted_fault_is_named_and_nothing_else(
     assert [line["kind"] for line in audited.lines("findings")] == [each.kind for each in planted]
     before = {name: audited.rows(name) for name in TABLES}
     partitions = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", 5)
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
     try:
         again = audit(spark, history, again=2, files=3, backwards=True)
     finally:
