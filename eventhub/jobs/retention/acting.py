@@ -67,14 +67,13 @@ async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
     """Why it is not done; empty: it is."""
     planned = Planned(act.segment_id, act.segment)
     match act.action:
-        case "drop" if dry_run:
-            why = await retention.kept_by(hub.connection, hub.rooms, planned)
-            return why or await _no_copy(hub, planned)
         case "drop":
+            why = await retention.kept_by(hub.connection, hub.rooms, planned)
+            why = why or await _no_copy(hub, planned)
+            if why or dry_run:
+                return why
             now_us = hub.clock.now_us()
-            return await _no_copy(hub, planned) or await retention.drop_planned(
-                hub.connection, hub.rooms, planned, now_us
-            )
+            return await retention.drop_planned(hub.connection, hub.rooms, planned, now_us)
         case "archive" if hub.archive is None:
             return "no_archive"
         case "archive":
