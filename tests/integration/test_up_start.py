@@ -23,51 +23,46 @@ def running(data: Path, **options: str) -> Iterator[Hub]:
         assert hub.leftovers() == []
 
 
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    """One in a folder that others may not look into."""
+    above = tmp_path_factory.mktemp("private")
+    above.chmod(0o700)
+    with running(above / "data") as hub:
+        yield hub
+
+
 def test_second_start_keeps_data_and_secret(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running(data) as hub:
         hub.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         secret = (data / "secret_key").read_text()
     (data / "metrics" / "counter_1.db").write_text("of a process that has ended")
-    with running(data) as hub:
+    with running(data, EVENTHUB_ARCHIVE_URL="s3://name:password@bucket") as hub:
         assert hub.execute("SELECT answer FROM kept") == [(42,)]
         assert (data / "secret_key").read_text() == secret
         assert list((data / "metrics").iterdir()) == []
         assert "initdb" not in hub.text
+        assert "password" not in hub.text
 
 
-def test_the_banner_names_what_commands_beside_the_hub_need(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with running(data) as hub:
-        assert re.search(r"export DATABASE_URL='postgresql://\S+run'\n", hub.text)
-        assert f"export EVENTHUB_ARCHIVE_URL={data / 'archive'}\n" in hub.text
-        assert f"export EVENTHUB_DATA={data}\n" in hub.text
-    with running(data, EVENTHUB_ARCHIVE_URL="s3://name:secret@bucket") as hub:
-        assert "secret" not in hub.text
+def test_the_banner_names_what_commands_beside_the_hub_need(hub: Hub) -> None:
+    assert re.search(r"export DATABASE_URL='postgresql://\S+run'\n", hub.text)
+    assert f"export EVENTHUB_ARCHIVE_URL={hub.data / 'archive'}\n" in hub.text
+    assert f"export EVENTHUB_DATA={hub.data}\n" in hub.text
 
 
-def test_secrets_and_sockets_are_private(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with running(data):
-        assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
-        for name in ("", "postgres", "run", "metrics"):
-            assert (data / name).stat().st_mode & 0o777 == 0o700
-        owner = (data / "postgres" / "PG_VERSION").stat().st_uid
-        assert (data / "secret_key").stat().st_uid == owner
+def test_secrets_and_sockets_are_private(hub: Hub) -> None:
+    secret = (hub.data / "secret_key").stat()
+    assert secret.st_mode & 0o777 == 0o600
+    for name in ("", "postgres", "run", "metrics"):
+        assert (hub.data / name).stat().st_mode & 0o777 == 0o700
+    assert secret.st_uid == (hub.data / "postgres" / "PG_VERSION").stat().st_uid
 
 
-def test_folder_above_the_data_is_not_touched(tmp_path: Path) -> None:
-    above = tmp_path / "private"
-    above.mkdir(mode=0o700)
-    before = above.stat()
-    with running(above / "data"):
-        pass
-    after = above.stat()
-    assert (after.st_mode, after.st_uid, after.st_gid) == (
-        before.st_mode,
-        before.st_uid,
-        before.st_gid,
-    )
+def test_folder_above_the_data_is_not_touched(hub: Hub) -> None:
+    above = hub.data.parent.stat()
+    assert (above.st_mode & 0o777, above.st_uid, above.st_gid) == (0o700, os.getuid(), os.getgid())
 
 
 def test_busy_port_is_said_before_anything_starts(tmp_path: Path) -> None:
@@ -80,21 +75,19 @@ def test_busy_port_is_said_before_anything_starts(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_second_hub_on_the_same_data_says_so(tmp_path: Path) -> None:
-    with running(tmp_path / "data") as first:
-        second = Hub(tmp_path / "data")
-        assert second.wait_end() == 1
-        assert f"in use by another hub (process {first.process.pid})" in second.text
-        first.get()
+def test_second_hub_on_the_same_data_says_so(hub: Hub) -> None:
+    second = Hub(hub.data)
+    assert second.wait_end() == 1
+    assert f"in use by another hub (process {hub.process.pid})" in second.text
+    hub.get()
 
 
-def test_two_hubs_on_one_machine_do_not_disturb_each_other(tmp_path: Path) -> None:
-    with running(tmp_path / "one") as one:
-        with running(tmp_path / "two") as two:
-            one.execute("CREATE TABLE only_here ()")
-            assert two.execute("SELECT to_regclass('only_here')::text") == [(None,)]
-            assert one.url != two.url
-        one.get()
+def test_two_hubs_on_one_machine_do_not_disturb_each_other(hub: Hub, tmp_path: Path) -> None:
+    with running(tmp_path / "data") as two:
+        hub.execute("CREATE TABLE only_here ()")
+        assert two.execute("SELECT to_regclass('only_here')::text") == [(None,)]
+        assert hub.url != two.url
+    hub.get()
 
 
 def test_stale_postmaster_pid_of_another_live_process_is_no_obstacle(tmp_path: Path) -> None:
@@ -134,8 +127,7 @@ def test_servers_given_by_url_are_not_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root steps down")
-def test_root_says_in_one_line_who_runs_the_parts(tmp_path: Path) -> None:
-    with running(tmp_path / "data") as hub:
-        notes = [line for line in hub.lines if "started as root" in line]
-        assert len(notes) == 1
-        hub.part("postgres")
+def test_root_says_in_one_line_who_runs_the_parts(hub: Hub) -> None:
+    notes = [line for line in hub.lines if "started as root" in line]
+    assert len(notes) == 1
+    hub.part("postgres")

@@ -51,12 +51,12 @@ def assemble(columns: Columns, hash_mask: int) -> Assembled:
     placed = posted(groups, weights, len(entries.ids))
     runs = _runs(placed, used.numbering.end)
     dense = _dense(placed, entries.ids, columns.extra)
-    paths = _paths(used.numbering)
+    paths = _paths(used)
     named = _named(used.numbering, paths.names, hash_mask)
     sections = {
         **named,
         **paths.sections,
-        **_implied(used.numbering),
+        **_implied(used),
         **_thresholds(used.numbering),
         **runs,
         "rest_at": placed.rest_at.astype("<u4"),
@@ -91,7 +91,7 @@ def _final(columns: Columns) -> tuple[_Used, Entries]:
     keys = {key for at in keys_used if (key := columns.keys[at]) is not None}
     keys |= {There(test.anchor, False) for test in tests if test.anchor is not None}
     numbering = numbered({columns.gate_names[at] for at in gates_used}, keys)
-    used = _Used(numbering, tests, numbering.number_of)
+    used = _Used(numbering, tests, numbering.number_of())
     of_key = np.zeros(len(columns.keys) + 1, np.uint32)
     for at in keys_used:
         key = columns.keys[at]
@@ -164,9 +164,9 @@ class _Paths(NamedTuple):
     sections: Sections
 
 
-def _paths(numbering: Numbering) -> _Paths:
+def _paths(used: _Used) -> _Paths:
     """A record for each path that is asked for, and for the objects on the way to it."""
-    keys, number_of = numbering.keys(), numbering.number_of
+    numbering, keys = used.numbering, used.numbering.keys()
     asked = paths_of(keys)
     opened = {prefix for path in asked for prefix in prefixes_of(path)}
     paths = sorted(opened.union(asked))
@@ -179,7 +179,7 @@ def _paths(numbering: Numbering) -> _Paths:
         if isinstance(key, Value | OneOf):
             records[at[key.path], 0] |= layout.HAS_VALUES
         elif isinstance(key, There):
-            records[at[key.path], 2 if key.member else 1] = number_of[key]
+            records[at[key.path], 2 if key.member else 1] = used.number_of[key]
     for path, found in sorted(_prefix_lengths(numbering).items()):
         records[at[path], 0] |= layout.HAS_PREFIXES
         records[at[path], 3:5] = len(lengths), len(lengths) + len(found)
@@ -228,14 +228,14 @@ def slots_of(names: int) -> int:
     return 1 << max(4, (2 * names).bit_length())
 
 
-def _implied(numbering: Numbering) -> Sections:
+def _implied(used: _Used) -> Sections:
     """Of each value that stands in sets of alternatives, these."""
-    number_of = numbering.number_of
+    numbering = used.numbering
     place = {value.name: at for at, value in enumerate(numbering.implying)}
     found: list[list[int]] = [[] for _ in place]
     for one in numbering.sets:
         for name in one.names:
-            found[place[name]].append(number_of[one])
+            found[place[name]].append(used.number_of[one])
     flat = [number for numbers in found for number in numbers]
     return {
         "implied_at": starts_of(np.array([*map(len, found)], np.int64)).astype("<u4"),

@@ -34,7 +34,6 @@ class Numbering(NamedTuple):
     numbers: list[Above | Below]
     texts: list[AboveText | BelowText]
 
-    @property
     def number_of(self) -> dict[Key, int]:
         return {key: at for at, key in enumerate(self.keys(), self.gates_end)}
 
