@@ -143,9 +143,8 @@ class _Making:
                 if len(self.in_memory) > limits.INDEX_REFUSED_MAX:
                     raise NotIndexable("Too many filters of the stream cannot be indexed.")
             if len(gathering) >= limits.INDEX_SHARD_ENTRIES_MAX:
-                yield gathering.columns()
-                gathering = Gathering(COLUMNS)
-        yield gathering.columns()
+                yield gathering.drain()
+        yield gathering.drain()
 
     def _gather(self, gathering: Gathering, row: dict[str, Any]) -> bool:
         if row["is_system"]:

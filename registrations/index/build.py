@@ -133,8 +133,7 @@ class _Build:
 
     def last(self) -> Columns:
         """What is gathered; nothing is then."""
-        gathered, self._gathering = self._gathering, Gathering(COLUMNS)
-        return gathered.columns()
+        return self._gathering.drain()
 
     def _has_room(self, more: int = 1) -> bool:
         """Whether so many entries can be gathered still; those of one version are not parted."""

@@ -108,8 +108,7 @@ class _Check:
         forgotten.
         """
         shard = self._epoch.base.shards[number]
-        columns = self._gatherings[number].columns()
-        self._gatherings[number] = Gathering(COLUMNS)
+        columns = self._gatherings[number].drain()
         with _room() as folder:
             build_columns(folder, [columns], Plan(durable=False))
             del columns

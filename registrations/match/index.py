@@ -144,7 +144,7 @@ class IndexMatcher:
         gone = [place.dense for places in self._buried.values() for place in places]
         for shard in [] if self._base is None else self._base.shards:  # it was built here: of one
             living.take(columns_of(shard, gone))
-        return living.columns()
+        return living.drain()
 
     def _take(self, base: Base, refused: set[int]) -> None:
         """The one place where what is asked changes: made aside, then taken at once."""

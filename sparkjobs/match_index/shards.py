@@ -53,9 +53,7 @@ def write_pack(slices: Path, shards: Path, pack: Pack) -> Written:
     gathering = Gathering(COLUMNS)
     for number in pack.slices:
         gathering.take(read_slice(slices, number))
-    columns = gathering.columns()
-    del gathering
-    made = assemble(columns, ALL_BITS)
+    made = assemble(gathering.drain(), ALL_BITS)
     path = shards / f"shard-{pack.number:04}.idx"
     aside = path.with_suffix(f".{uuid4()}")
     size = write_shard(aside, made, durable=True)

@@ -52,12 +52,13 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
                 gathering.add(id, compiled.specs(language, filter_json), extra)
             except NotIndexable as error:
                 refused.append(Refused(id, extra["registration"], error.message))
+    entries = len(gathering)
     path = _file(folder, number)
     aside = path.with_suffix(f".{uuid4()}")  # a task may be tried again, or be run twice
     with aside.open("wb") as file:
-        pickle.dump(gathering.columns(), file, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(gathering.drain(), file, pickle.HIGHEST_PROTOCOL)
     aside.replace(path)
-    return Slice(number, len(gathering), refused)
+    return Slice(number, entries, refused)
 
 
 def read_slice(folder: Path, number: int) -> Columns:

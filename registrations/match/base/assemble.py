@@ -210,7 +210,7 @@ def _named(numbering: Numbering, paths: list[bytes], hash_mask: int) -> Sections
     until it is found or a slot is empty.
     """
     names = [*numbering.names(), *paths]
-    hashes = np.array([hash_of(name) & hash_mask for name in names], np.uint64)
+    hashes = np.fromiter((hash_of(name) & hash_mask for name in names), np.uint64, len(names))
     numbers = np.arange(2, len(names))
     slots = slots_of(len(names))
     home = (hashes[2:] & np.uint64(slots - 1)).astype(np.int64)
@@ -254,7 +254,7 @@ def _thresholds(numbering: Numbering) -> Sections:
 
 
 def _blobs(at: str, name: str, blobs: list[bytes]) -> Sections:
-    lengths = np.array([*map(len, blobs)], np.int64)
+    lengths = np.fromiter(map(len, blobs), np.int64, len(blobs))
     return {
         at: starts_of(lengths).astype("<u4"),
         name: np.frombuffer(b"".join(blobs), np.uint8),

@@ -175,10 +175,9 @@ def _gathered(entries: Iterable[Entry], plan: Plan) -> Iterator[Columns]:
         if len(gathering) >= plan.shard_entries:
             done += len(gathering)
             plan.progress(Progress("gathered", done))
-            yield gathering.columns()
-            gathering = Gathering(plan.extra)
+            yield gathering.drain()
     plan.progress(Progress("gathered", done + len(gathering)))
-    yield gathering.columns()
+    yield gathering.drain()
 
 
 @contextmanager

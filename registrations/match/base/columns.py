@@ -20,6 +20,7 @@ NOT = 1 << 30  # ... or a key that must not be there
 NUMBER = NOT - 1  # the rest of a word is the number of a key or of a test
 NEVER = 1  # a key that no event has
 FIRST_KEY = 2  # 0 is the key that every event has
+TEXTS_REMEMBERED = 100_000
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint32]
 T = TypeVar("T", bound=Hashable)
@@ -45,6 +46,9 @@ class Gathering:
     """Entries taken in one by one; some 40 bytes each, and what is different once."""
 
     def __init__(self, extra: Iterable[str] = ()) -> None:
+        self._begin(extra)
+
+    def _begin(self, extra: Iterable[str]) -> None:
         self._ids = array("q")
         self._gates = array("I")
         self._offsets = array("q", [0])
@@ -82,17 +86,20 @@ class Gathering:
         for name, values in self._extra.items():
             values.frombytes(columns.extra[name].astype(np.int64).tobytes())
 
-    def columns(self) -> Columns:
-        return Columns(
-            np.array(self._ids, np.int64),
-            np.array(self._gates, np.uint32),
-            np.array(self._offsets, np.int64),
-            np.array(self._words, np.uint32),
+    def drain(self) -> Columns:
+        """What was taken in; it is empty then."""
+        drained = Columns(
+            np.frombuffer(self._ids, np.int64),
+            np.frombuffer(self._gates, np.uint32),
+            np.frombuffer(self._offsets, np.int64),
+            np.frombuffer(self._words, np.uint32),
             [*self._gate_names],
             [*self._keys],
             [*self._tests],
-            {name: np.array(values, np.int64) for name, values in self._extra.items()},
+            {name: np.frombuffer(values, np.int64) for name, values in self._extra.items()},
         )
+        self._begin(drained.extra)
+        return drained
 
     def _add(self, id: int, gate: GateKey, words: list[int], extra: Mapping[str, int]) -> None:
         self._ids.append(id)
@@ -113,6 +120,8 @@ class Gathering:
                 continue
             word = known.get(pair)  # type: ignore[arg-type]
             if word is None:
+                if len(known) >= TEXTS_REMEMBERED:
+                    known.clear()
                 word = known[pair] = self._key(pair_key(*pair))  # type: ignore[index]
             words.append(word)
         for test in spec.tests:

@@ -78,14 +78,13 @@ def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
     """
     sets = sorted(key for key in keys if isinstance(key, OneOf))
     implying = {Value(name, one.path) for one in sets for name in one.names}
-    values = {key for key in keys if isinstance(key, Value)}
     named = [key for key in keys if isinstance(key, Prefix | OfName)]
     numbers = [key for key in keys if isinstance(key, Above | Below)]
     texts = [key for key in keys if isinstance(key, AboveText | BelowText)]
     return Numbering(
         sorted(gates),
         sorted(implying),
-        sorted(values - implying),
+        sorted(key for key in keys if isinstance(key, Value) and key not in implying),
         sorted(named, key=name_of),
         sorted(key for key in keys if isinstance(key, There)),
         sets,

@@ -55,8 +55,9 @@ Step = Add | Remove | Event
 
 
 class Difference(NamedTuple):
-    """The first event for which two matchers disagree."""
+    """The first event for which a matcher disagrees with the oracle."""
 
+    matcher: str
     event: Event
     found: list[int]
     expected: list[int]
@@ -69,26 +70,30 @@ class Share(NamedTuple):
     matched: int
 
 
-def differs(steps: Iterable[Step], make: Make, oracle: Make) -> Difference | None:
-    """Run both side by side, ids checked as a set without repetition, until they disagree."""
-    one, other = make(kin), oracle(kin)
+def differs(steps: Iterable[Step], oracle: Make, **makes: Make) -> Difference | None:
+    """Run all side by side, ids checked as a set without repetition, until one disagrees."""
+    matchers, other = {name: make(kin) for name, make in makes.items()}, oracle(kin)
+    nobody = Event("", "", {})
     for step in steps:
         if isinstance(step, Event):
-            found, expected = sorted(one.match(step)), sorted(other.match(step))
-            if found != expected:
-                return Difference(step, found, expected)
+            expected = sorted(other.match(step))
         else:
-            apply(one, step)
             apply(other, step)
-        if len(one) != len(other):
-            return Difference(Event("", "", {}), [len(one)], [len(other)])
+        for name, matcher in matchers.items():
+            if isinstance(step, Event):
+                if (found := sorted(matcher.match(step))) != expected:
+                    return Difference(name, step, found, expected)
+            else:
+                apply(matcher, step)
+            if len(matcher) != len(other):
+                return Difference(name, nobody, [len(matcher)], [len(other)])
     return None
 
 
 def caught(make: Make, oracle: Make, length: int) -> bool:
     """True if one of three programs tells a matcher from the oracle."""
     runs = (seeded(1, length), seeded(1, length, FEW_PATHS), seeded(1, length, PATHS, FEW))
-    return any(differs(steps, make, oracle) is not None for steps in runs)
+    return any(differs(steps, oracle, wrong=make) is not None for steps in runs)
 
 
 def apply(matcher: Matcher, step: Add | Remove) -> None:

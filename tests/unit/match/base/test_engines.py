@@ -33,22 +33,20 @@ def always_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_engine, "RUNS_FEW", 0)
 
 
-@engines
 @pytest.mark.parametrize(
     ("seed", "paths", "ids"),
     [(1, PATHS, 200), (2, PATHS, 200), (1, FEW_PATHS, 200), (1, PATHS, FEW)],
 )
-def test_engines_agree_with_the_scan(
-    engine: str, seed: int, paths: tuple[str, ...], ids: int
-) -> None:
-    assert differs(seeded(seed, LENGTH, paths, ids), indexed(engine), ScanMatcher) is None
+def test_engines_agree_with_the_scan(seed: int, paths: tuple[str, ...], ids: int) -> None:
+    each = {engine: indexed(engine) for engine in names}
+    assert differs(seeded(seed, LENGTH, paths, ids), ScanMatcher, **each) is None
 
 
 @pytest.mark.usefixtures("always_numpy")
-@pytest.mark.parametrize("engine", ["numpy", "python"])
 @pytest.mark.parametrize("paths", [PATHS, FEW_PATHS])
-def test_ways_for_many_agree_on_few(engine: str, paths: tuple[str, ...]) -> None:
-    assert differs(seeded(3, LENGTH, paths), indexed(engine), ScanMatcher) is None
+def test_ways_for_many_agree_on_few(paths: tuple[str, ...]) -> None:
+    each = {engine: indexed(engine) for engine in ("numpy", "python")}
+    assert differs(seeded(3, LENGTH, paths), ScanMatcher, **each) is None
 
 
 @engines
@@ -77,8 +75,8 @@ def test_built_indexes_agree_whatever_the_hash(tmp_path: Path, plan: Plan) -> No
 @given(steps=programs())
 def test_engines_agree_on_programs_nobody_thought_of(steps: list[Step]) -> None:
     """From the sources of the other strategies' comparison, where enough events match."""
-    for name in names:
-        assert differs(steps, indexed(name, AT_ONCE), ScanMatcher) is None
+    each = {engine: indexed(engine, AT_ONCE) for engine in names}
+    assert differs(steps, ScanMatcher, **each) is None
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -98,7 +96,7 @@ def test_the_base_answers_for_most_of_a_program(engine: str) -> None:
         made.append(indexed(engine)(kin))  # type: ignore[arg-type]
         return made[-1]
 
-    assert differs(seeded(1, LENGTH), make, ScanMatcher) is None  # type: ignore[arg-type]
+    assert differs(seeded(1, LENGTH), ScanMatcher, index=make) is None  # type: ignore[arg-type]
     state, counters = made[0].state(), made[0].counters
     assert (state.engine, counters.rebuilds > 10) == (engine, True)
     assert state.base > state.delta

@@ -147,7 +147,7 @@ def test_columns_of_a_job_are_built_as_entries_are(tmp_path: Path) -> None:
     gathering = Gathering()
     for id, spec in specs.items():
         gathering.add(id, (spec,), {})
-    build_columns(tmp_path / "2", [gathering.columns()], QUICK)
+    build_columns(tmp_path / "2", [gathering.drain()], QUICK)
     built(tmp_path / "1", specs)
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
