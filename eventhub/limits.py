@@ -373,7 +373,7 @@ INTEREST_PAUSE_S = 0.1  # between two answers to who wants to be told of changes
 INTEREST_LOOK_S = 1.0  # ... and a look at listens, which nothing announces
 LISTEN_INTEREST_S = 60.0  # a listen counts so long after it was last known to be there
 LISTEN_INTEREST_RENEWED_S = 5.0  # how often processes say which listens are there
-INDEX_SHARD_ENTRIES_MAX = 16_000_000  # of a match index; its builder holds some 150 bytes for each
+INDEX_SHARD_ENTRIES_MAX = 16_000_000  # of a match index; its builder holds up to 600 bytes for each
 # A build takes some 10 us of a core for each registration, and one that is due for each 20 of them
 # that changed: at 1,000 changed versions a second a fifth of a core, however many registrations.
 INDEX_DELTA_SHARE_MAX = 0.05  # of a match index that changed; beyond it it is due to be built anew

@@ -7,10 +7,12 @@ import io
 import json
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventhub import limits
+from eventhub.eventlog.errors import StorageFull
 from eventhub.guarded import Command, Guarded, ordinary
 from eventhub.jobs.errors import SparkFailed
 from eventhub.jobs.last_words import why_failed
@@ -21,6 +23,8 @@ _LINE_BYTES_MAX = 64 * 1024
 _LAST_LINES = 400
 _COUNTS = ("stages_done", "stages", "tasks_done", "tasks")
 _IDLE = "Initial job has not accepted any resources"  # Spark warns so every 15 s
+_FULL = "No space left on device"  # also of the `OSError` of a worker in Python
+_FULL_HELP = "A disk was full: that of the data folder, or of a worker of the cluster."
 _WAITING = "waiting: no worker of the cluster has room for it"
 
 
@@ -32,10 +36,11 @@ class Said(NamedTuple):
 
 
 def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -> None:
-    """Until it has ended. Raises SparkFailed, Stopped."""
+    """Until it has ended. Raises SparkFailed, StorageFull, Stopped."""
     command = Command("driver", launch.argv, launch.env, grace_s=limits.JOB_STOP_S)
     guarded = Guarded(command, ordinary())
     last: deque[str] = deque(maxlen=_LAST_LINES)
+    is_disk_full = False
     kept = _Log(log)
     now = Said("starting Spark", dict.fromkeys(_COUNTS, 0))
     output = io.BufferedReader(guarded.process.stdout)  # type: ignore[type-var]
@@ -48,6 +53,7 @@ def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -
                     now = said
                     hear(now)
                     continue
+                is_disk_full = is_disk_full or _FULL in text
                 if _IDLE in text:
                     hear(now._replace(phase=f"{now.phase} ({_WAITING})"))
                 kept.write(text)
@@ -56,25 +62,28 @@ def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -
         status = guarded.end()
         kept.close()
     stop.check()
+    if status and is_disk_full:  # what Java makes of it says nothing to people
+        raise StorageFull(f"{_FULL_HELP} Then: {why_failed(last, status)}")
     if status:
         raise SparkFailed(why_failed(last, status))
 
 
 class _Log:
-    """The run's log, whose older half goes when it is full."""
+    """The run's log, whose older half goes when it is full; no line for which the disk has no room
+    ends the run.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)
         self._bytes = self._file.tell()
 
     def write(self, text: str) -> None:
         line = text.encode()
-        if self._bytes + len(line) > limits.JOB_LOG_BYTES_MAX:
-            self._halve()
-        self._file.write(line)
-        self._file.flush()
-        self._bytes += len(line)
+        with suppress(OSError):
+            if self._bytes + len(line) > limits.JOB_LOG_BYTES_MAX:
+                self._halve()
+            self._bytes += self._file.write(line)
 
     def close(self) -> None:
         self._file.close()
@@ -87,9 +96,11 @@ class _Log:
             file.readline()
             kept = file.read()
         note = f"... {self._bytes - len(kept):,} bytes before this are left out ...\n".encode()
-        self._path.write_bytes(note + kept)
-        self._file = self._path.open("ab")
-        self._bytes = len(note) + len(kept)
+        try:
+            self._path.write_bytes(note + kept)
+        finally:
+            self._file = self._path.open("ab", buffering=0)
+            self._bytes = self._file.tell()
 
 
 def _said(text: str) -> Said | None:

@@ -9,6 +9,7 @@ import math
 import os
 import threading
 from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from eventhub.clock import Clock
 from eventhub.env import Env
 from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.database import blocking
+from eventhub.eventlog.errors import StorageFull
 from eventhub.jobs import rows
 from eventhub.jobs.beat import Beat
 from eventhub.jobs.context import Context
@@ -110,6 +112,8 @@ class _Work:
             return Ending("failed", error.code, error.message[: limits.JOB_DETAIL_CHARS_MAX])
         except OSError as error:
             log.exception("job_failed", job=run.job, run=run.id)
+            if error.errno == ENOSPC:
+                return Ending("failed", StorageFull.code, "The disk of the data folder is full.")
             words = os.strerror(error.errno) if error.errno else EventHubError().message
             return Ending("failed", INTERNAL, words)
         except Exception:

@@ -138,7 +138,7 @@ def trial(
         problems.append(f"{job}: the driver goes on after {victim} was killed")
     if state != "completed" and (scene.hub.data / ROOT / job / f"{run:08}" / "result").exists():
         problems.append(f"{job}: a run that is {state} has a result")
-    problems += [f"{path} is left" for path in sight.leftovers(scene.hub.data)]
+    problems += [f"{path} is left" for path in sight.leftovers(scene.hub.data, job)]
     return Killed(job, after_s, victim, state, took_s, problems)
 
 

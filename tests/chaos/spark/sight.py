@@ -40,9 +40,9 @@ def watched(data: Path, stream_id: int) -> Iterator[list[str]]:
         thread.join()
 
 
-def leftovers(data: Path) -> list[str]:
-    """What of a run that is over should be gone."""
-    folders = [path for path in (data / ROOT).glob("*/*/*") if path.is_dir()]
+def leftovers(data: Path, job: str) -> list[str]:
+    """What of a job's runs, which are over, should be gone. The timetable may have begun others."""
+    folders = [path for path in (data / ROOT / job).glob("*/*") if path.is_dir()]
     return [str(path.relative_to(data)) for path in folders if path.name != "result"]
 
 

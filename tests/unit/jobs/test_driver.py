@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eventhub import limits
+from eventhub.eventlog.errors import StorageFull
 from eventhub.jobs.driver import Said, drive
 from eventhub.jobs.errors import SparkFailed
 from eventhub.jobs.launch import Launch
@@ -192,6 +193,16 @@ def test_a_log_that_is_full_loses_its_older_half(
     assert lines[-1] == "line 5000"
     assert lines[1:] == [f"line {n}" for n in range(5_002 - len(lines), 5_001)]
     assert 4_000 < log.stat().st_size <= 10_000
+
+
+def test_a_disk_that_is_full_is_told_as_such_and_costs_only_the_log() -> None:
+    """Java goes on for a while, and ends over something else."""
+    said = "java.io.IOException: No space left on device"
+    then = "java.lang.UnsatisfiedLinkError: no snappyjava in java.library.path"
+    noise = "i=0; while [ $i -lt 500 ]; do echo more; i=$((i+1)); done"
+    launch = Launch(("/bin/sh", "-c", f"echo '{said}'; {noise}; echo '{then}'; exit 1"), {}, ())
+    with pytest.raises(StorageFull, match=r"A disk was full: .* Then: UnsatisfiedLinkError"):
+        drive(launch, Path("/dev/full"), Stop(), lambda said: None)
 
 
 def test_who_asks_ends_all_that_was_started(
