@@ -492,6 +492,7 @@ BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some
 # --- inputs of jobs ---
 # after a type was declared: by then the declaration is committed, and every process knows of it
 AUDIT_DECLARED_S = 60.0
+AUDIT_CLOCKS_S = 60.0  # what clocks of the hub's machines may differ by
 EXPORT_STATEMENT_S_MAX = 3_600.0  # one table of a job's inputs; 20 M events take some minutes
 SNAPSHOT_ALIVE_INTERVAL_S = 2.0  # the database ends a statement whose reader has died
 EXPORT_TOLD_INTERVAL_S = 0.5  # how often an export says how far it is, and can be cancelled

@@ -46,6 +46,7 @@ from sparkjobs.tables import CLIENTS, SUSPENSIONS, TYPES, VERSIONS
 _SYSTEM_ZONE = 0  # of the hub-wide stream
 _MATCHERS_OPEN_MAX = 16  # streams of one worker; a few mapped files each
 _DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
+_CLOCKS_US = int(limits.AUDIT_CLOCKS_S * 1_000_000)
 _IN_MEMORY = "in-memory.parquet"
 _NAMES = "names.parquet"
 _FOLDER = "matchers"
@@ -61,14 +62,19 @@ _BUILT = "stream_id long, versions long, in_memory long"
 
 
 class Where(NamedTuple):
-    """The run's folders, as executors see them."""
+    """The run's folders, as executors see them, and the moment of its inputs."""
 
     inputs: str
     work: str
+    now_us: int
 
     def root(self, stream_id: int) -> Path:
         """Of a stream's matcher."""
         return Path(self.work) / _FOLDER / str(stream_id)
+
+    def may_have_expired(self, event: Event) -> bool:
+        """Before somebody looked at it, by whatever clock."""
+        return bool(event.expires_at_us) and event.expires_at_us <= self.now_us + _CLOCKS_US
 
 
 class OfStream(NamedTuple):
@@ -94,7 +100,7 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
         .join(sf.broadcast(system), "stream_id")
     )
     one_after_another = wanted.repartition("stream_id").sortWithinPartitions("stream_id", "id")
-    where = Where("", work)
+    where = Where("", work, 0)
 
     def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
@@ -197,6 +203,7 @@ class Matcher:
     def __init__(self, where: Where, of: OfStream) -> None:
         """Raises IndexAbsent, OSError."""
         root = where.root(of.stream_id)
+        self._may_have_expired = where.may_have_expired
         kin = self._kin = _kin(where.inputs, of.zone_id)
         self._shards = [
             (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
@@ -225,7 +232,7 @@ class Matcher:
         ]
 
     def _due(self, event: Event, sequence: int) -> list[Due]:
-        doubt = Doubt.EXPIRES if event.expires_at_us else None
+        doubt = Doubt.EXPIRES if self._may_have_expired(event) else None
         if not event.audience:
             found = self._owed(event, sequence, _in_none)
             return [Due(*each, doubt) for each in found.items()]

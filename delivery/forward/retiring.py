@@ -170,10 +170,27 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
     return int(row[0]) if row else 0
 
 
+async def _segments(connection: Connection, retired: Retired) -> str | None:
+    """Of deliveries: ranges of the ids of the segments that there are some of. An audit cannot tell
+    what these were owed, once nobody has the rows.
+    """
+    if retired.parent != "deliveries" or not retired.rows:
+        return None
+    held = sql.SQL(
+        "SELECT range_agg(int8range(id, id, '[]'))::text"
+        " FROM (SELECT DISTINCT segment_id AS id FROM {table}) AS held"
+    )
+    await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
+    query = held.format(table=sql.Identifier(retired.name))
+    row = await (await connection.execute(query)).fetchone()
+    return str(row[0]) if row and row[0] else None
+
+
 async def _drop(connection: Connection, retired: Retired) -> None:
     async with connection.transaction():
+        segments = await _segments(connection, retired)
         await connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(retired.name)))
-        await connection.execute(SQL["note"], retired._asdict())
+        await connection.execute(SQL["note"], {**retired._asdict(), "segments": segments})
     log.info("partition_dropped", **retired._asdict())
 
 

@@ -91,8 +91,9 @@ SELECT 1
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'eventhub keep ' || %s
 
 -- name: note
-INSERT INTO retired_partitions (parent, name, rows, archive, why)
-VALUES (%(parent)s, %(name)s, %(rows)s, %(archive)s, %(why)s)
+-- `segments`: of which deliveries there were rows.
+INSERT INTO retired_partitions (parent, name, rows, archive, why, segments)
+VALUES (%(parent)s, %(name)s, %(rows)s, %(archive)s, %(why)s, %(segments)s::text::int8multirange)
 
 -- name: tallies
 -- Of each table: partitions that held something, archived and not, with their rows; and those that are detached.

@@ -35,18 +35,19 @@ _TOO_LONG = Ending("failed", "too_long", f"It took more than {limits.JOB_S_MAX /
 
 
 class Beat:
-    """`heard` is what is said with the next beat; any thread may replace it. `disk_of`: a folder
-    whose disk the run may fill; None: it writes little.
+    """`heard` is what is said with the next beat; any thread may replace it. `filled`: a
+    folder whose disk the run may fill; None: it writes little.
     """
 
-    disk_of: Path | None = None
-
-    def __init__(self, database_url: str, run: int, stop: Stop, clock: Clock) -> None:
+    def __init__(
+        self, database_url: str, run: int, stop: Stop, clock: Clock, filled: Path | None
+    ) -> None:
         self.heard = Heard("beginning")
         self._url = database_url
         self._run = run
         self._stop = stop
         self._clock = clock
+        self._filled = filled
         self._over = threading.Event()
 
     @contextmanager
@@ -103,7 +104,7 @@ class Beat:
 
     def _end_if_narrow(self) -> None:
         with suppress(OSError):
-            if self.disk_of is not None and disk.look(self.disk_of).narrow:
+            if self._filled is not None and disk.look(self._filled).narrow:
                 self._stop.ask(_NO_ROOM)
 
     def _end_if_stuck(self, waited_s: float) -> None:

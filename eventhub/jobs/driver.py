@@ -15,7 +15,7 @@ from eventhub import limits
 from eventhub.eventlog.errors import StorageFull
 from eventhub.guarded import Command, Guarded, ordinary
 from eventhub.jobs.errors import SparkFailed
-from eventhub.jobs.last_words import why_failed
+from eventhub.jobs.last_words import why_failed, without_credentials
 from eventhub.jobs.launch import Launch
 from eventhub.jobs.stopping import Stop
 
@@ -117,4 +117,4 @@ def _said(text: str) -> Said | None:
 def _without(text: str, secrets: tuple[str, ...]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
-    return text
+    return without_credentials(text)

@@ -22,7 +22,7 @@ class Folder(NamedTuple):
 
     @property
     def order(self) -> Path:
-        return self.root / "order.json"
+        return self.work / "order.json"
 
     @property
     def inputs(self) -> Path:

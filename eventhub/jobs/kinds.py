@@ -35,6 +35,7 @@ class Kind(NamedTuple):
     about: str
     tables: frozenset[str]  # of sparkjobs/tables.py
     events: bool = False  # with the rows of its segments
+    large: bool = True  # it may fill a disk
     timetable: Daily | None = None
 
 
@@ -62,6 +63,7 @@ RETENTION = Kind(
     "Plans what the policies of streams would drop, compact, archive and keep; nothing is done"
     " before an operator applies the plan.",
     frozenset({"streams", "segments", "groups"}),
+    large=False,
     timetable=Daily(3, 30),
 )
 KINDS = {kind.name: kind for kind in (AUDIT, BACKTEST, MATCH_INDEX, RETENTION)}

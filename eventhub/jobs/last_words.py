@@ -83,7 +83,12 @@ def _killer(status: int) -> str:
     return signal.Signals(number).name if number in {*signal.Signals} else ""
 
 
+def without_credentials(text: str) -> str:
+    """Of URLs in it."""
+    return _CREDENTIALS.sub(r"\1", text)
+
+
 def _shown(text: str) -> str:
     """Without folders and credentials: of a path its last name."""
-    text = _CREDENTIALS.sub(r"\1", text.replace("\0", ""))
+    text = without_credentials(text.replace("\0", ""))
     return _PATH.sub(lambda match: match[0].rpartition("/")[2], text)

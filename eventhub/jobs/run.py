@@ -85,8 +85,8 @@ class _Work:
 
     def __init__(self, hub: Hub, run: Run, watch: Watch) -> None:
         self.folder = folder_of(hub.data, run.job, run.id)
-        self.beat = Beat(hub.database_url, run.id, watch.stop, watch.clock)
-        self.beat.disk_of = hub.data if kind_of(run.job).events else None
+        filled = hub.data if kind_of(run.job).large else None
+        self.beat = Beat(hub.database_url, run.id, watch.stop, watch.clock, filled)
         self._hub = hub
         self._run = run
         self._watch = watch
@@ -201,7 +201,7 @@ class _Work:
         )
         places = (str(folder.inputs), str(folder.work), str(folder.unfinished))
         order = Order(run.job, run.id, params, *places, hub.archive_url, snapshot.now_us)
-        write_order(folder.root, order)
+        write_order(folder.work, order)
         return order
 
     def _run_driver(self, order: Order) -> None:

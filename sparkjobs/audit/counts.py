@@ -2,8 +2,8 @@
 of the stream: counted on executors with the product's own matcher. Spark module; the counting is
 plain.
 
-An event that expires, whose audience asks for a client's groups, or whose type was declared later,
-is in doubt: whether it was to be told depends on when it was looked at.
+An event that may have expired, whose audience asks for a client's groups, or whose type was
+declared later, is in doubt: whether it was to be told depends on when it was looked at.
 """
 
 from collections.abc import Iterable, Iterator
@@ -122,6 +122,7 @@ class _Looking:
 
     def __init__(self, segment: dict[str, Any], where: Where) -> None:
         zone_id = segment["zone_id"]
+        self._may_have_expired = where.may_have_expired
         types = ds.field("zone_id") == zone_id
         kin = self._kin = ZoneKin(map(declared, _table(where.inputs, "types", TYPES, types)))
         self._system = zone_id == _SYSTEM_ZONE
@@ -216,7 +217,7 @@ class _Looking:
         return version.holds(sequence) and not any(span.covers(sequence) for span in spans)
 
     def _note(self, number: int, sequence: int, event: Event, *, doubt: bool) -> None:
-        doubt = doubt or bool(event.expires_at_us or event.audience)
+        doubt = doubt or self._may_have_expired(event) or bool(event.audience)
         if not (event.destinations or self._system):
             self._common[number][doubt].append(sequence)
             return

@@ -89,17 +89,14 @@ def places(
     segments: DataFrame, streams: DataFrame, read: DataFrame, retired: DataFrame
 ) -> DataFrame:
     """By segment, what judging its deliveries takes. `lost`: some may have left with a partition
-    that was archived nowhere. Segments move to later partitions only.
+    that was archived nowhere, which held others of it.
     """
-    gone = retired.where("parent = 'deliveries' and not archived and rows > 0").select(
-        sf.col("group_id").alias("gone"), sf.col("at_us").alias("gone_us")
-    )
+    ranges = sf.explode(sf.arrays_zip("segments_from", "segments_to")).alias("held")
+    gone = retired.where("parent = 'deliveries' and not archived and rows > 0").select(ranges)
     of_stream = streams.select(sf.col("id").alias("stream_id"), "forwarded")
-    rows = segments.select(
-        "stream_id", sf.col("id").alias("segment_id"), "group_id", "opened_at_us"
-    )
-    could = (sf.col("gone") <= sf.col("group_id")) & (sf.col("opened_at_us") < sf.col("gone_us"))
-    lost = rows.join(sf.broadcast(gone), could, "left_semi").select(
+    rows = segments.select("stream_id", sf.col("id").alias("segment_id"))
+    held = sf.col("segment_id").between(sf.col("held.segments_from"), sf.col("held.segments_to"))
+    lost = rows.join(sf.broadcast(gone), held, "left_semi").select(
         "segment_id", sf.lit(True).alias("lost")
     )
     seen = read.select("segment_id", sf.lit(True).alias("seen"))

@@ -15,6 +15,7 @@ MISSING_LIVE, ALTERED_LIVE = "missing_live", "altered_live"
 DUPLICATE_NUMBER, LOST_NUMBER = "duplicate_number", "lost_number"
 FORGOTTEN_NUMBER = "forgotten_number"  # no fault: the hub could not know any more
 _MICROSECONDS = 1_000_000
+_SUM, _LONG_MAX = "decimal(38,0)", (1 << 63) - 1
 
 
 def _fault(kind: str, first: Column, last: Column, evidence: Column) -> list[Column]:
@@ -41,9 +42,9 @@ def discontinuities(segments: DataFrame, streams: DataFrame) -> DataFrame:
     ).where("last is not null")
     rows = segments.select("stream_id", sf.col("id").alias("segment_id"), "first", "last")
     ends = (
-        rows.unionByName(heads.withColumn("segment_id", sf.lit((1 << 63) - 1)))
+        rows.unionByName(heads.withColumn("segment_id", sf.lit(_LONG_MAX)))
         .withColumn("next", sf.coalesce(sf.lag("last").over(in_order), sf.lit(0)) + 1)
-        .withColumn("segment_id", sf.expr(f"nullif(segment_id, {(1 << 63) - 1})"))
+        .withColumn("segment_id", sf.expr(f"nullif(segment_id, {_LONG_MAX})"))
     )
     told = sf.format_string("The segment before ends with %d.", sf.col("next") - 1)
     gone = ends.where("first > next").select(
@@ -201,11 +202,12 @@ def producer_figures(runs: DataFrame) -> DataFrame:
         sf.sum(size).alias("numbers"), sf.min("low").alias("low"), sf.max("high").alias("high")
     )
     left_out = sf.greatest(sf.col("high") - sf.col("low") + 1 - sf.col("numbers"), sf.lit(0))
+    in_all = sf.sum(left_out.cast(_SUM))  # of a few windows it may be more than a long holds
     return of_window.groupBy("stream_id", "client", "incarnation").agg(
         sf.sum("numbers").alias("numbers"),
         sf.min("low").alias("lowest"),
         sf.max("high").alias("highest"),
-        sf.sum(left_out).alias("left_out"),
+        sf.least(in_all, sf.lit(_LONG_MAX).cast(_SUM)).cast("long").alias("left_out"),
     )
 
 

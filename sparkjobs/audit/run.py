@@ -109,7 +109,7 @@ def _facts(spark: SparkSession, order: Order, tables: Tables) -> Facts:
     asked = scan.asked(tables.segments, tables.streams)
     most = limits.AUDIT_TASKS_PER_CORE * spark.sparkContext.defaultParallelism
     tasks = max(min(asked.count(), most), 1)
-    where = Where(order.inputs, order.work)
+    where = Where(order.inputs, order.work, order.now_us)
     found = scan.scan(asked.repartition(tasks), where, order.archive_url)
     kept = _kept(found, f"{order.work}/facts")
     parts = (kept.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in Facts._fields)

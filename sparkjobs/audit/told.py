@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from sparkjobs.audit import counts
+from sparkjobs.audit import counts, log
 from sparkjobs.order import Order
 from sparkjobs.owed import Where
 
@@ -69,9 +69,10 @@ def told(order: Order, heard: Heard) -> Told:
         .where("last >= first and last > from")
         .drop("from")
     )
-    found = counts.counted(asked, Where(order.inputs, order.work), order.archive_url)
+    found = counts.counted(asked, Where(order.inputs, order.work, order.now_us), order.archive_url)
     found = _kept(found, work / "told-counts")
-    judged = _kept(judge(ranged, cumulated(points, found)), work / "told")
+    gaps = log.discontinuities(segments, streams)
+    judged = _kept(hidden(judge(ranged, cumulated(points, found)), gaps), work / "told")
     return Told(faults(judged), by_client(judged))
 
 
@@ -198,6 +199,21 @@ def judge(ranged: DataFrame, upto: DataFrame) -> DataFrame:
         sf.col("sure_low"),
         sf.col("sure_told_sequence").alias("sure_end"),
     )
+
+
+def hidden(judged: DataFrame, gaps: DataFrame) -> DataFrame:
+    """Listens whose ranges meet a fault in the list of segments, which is told by itself, could not
+    look at what is there.
+    """
+    begin = sf.least("covered", "sequence")
+    of_fault = gaps.select(sf.col("stream_id").alias("of"), "first", "last")
+    meets = (sf.col("stream_id") == sf.col("of")) & (sf.col("last") > begin)
+    met = judged.join(sf.broadcast(of_fault), meets & (sf.col("first") <= sf.col("told_sequence")))
+    cut = met.groupBy("id").agg(sf.sum(sf.expr("last - first + 1")).alias("cut"))
+    known = judged.join(cut, "id", "left").fillna(0, ["cut"])
+    for name in ("unseen", "before_unseen"):
+        known = known.withColumn(name, sf.col(name) + sf.col("cut"))
+    return known.drop("cut")
 
 
 def faults(judged: DataFrame) -> DataFrame:

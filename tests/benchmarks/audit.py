@@ -42,7 +42,7 @@ class _Audited:
     def by_one(self) -> Reading:
         """The first segments, as many as take some seconds."""
         history = self._history()
-        where = Where(str(history.inputs), str(self._folder / "one"))
+        where = Where(str(history.inputs), str(self._folder / "one"), 0)
         shutil.rmtree(where.work, ignore_errors=True)
         versions = pq.read_table(history.inputs / "versions").to_pylist()
         for stream_id in {row["stream_id"] for row in versions}:

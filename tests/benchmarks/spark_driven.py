@@ -38,7 +38,7 @@ def driven(history: History, job: str, params: dict[str, Any], folder: Path) -> 
     run = Folder(folder / "run")
     run.make()
     order = history.order(job, params, str(run.work), str(run.unfinished))
-    write_order(run.root, order)
+    write_order(run.work, order)
     spark = Spark(f"local[{CORES}]", MEMORY, "", os.environ.get("JAVA_HOME", ""))
     with watched(()) as took:
         began = time.monotonic()

@@ -84,7 +84,7 @@ class _Built:
         order = Order(
             "match_index", 1, params, str(inputs), str(run.work), str(run.unfinished), "", 0
         )
-        write_order(run.root, order)
+        write_order(run.work, order)
 
         def build() -> None:
             started = launch(spark, run, "benchmark", self._folder / "java")

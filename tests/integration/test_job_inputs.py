@@ -199,12 +199,18 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
         assert after.rows(table) == before.rows(table)
         assert len(after.rows(table)) == 3
         assert none.rows(table) == [], "where no segment is asked for"
-    left = [(row["parent"], row["group_id"], row["day"], row["archived"], row["rows"])
-            for row in after.rows("retired")]  # fmt: skip
-    assert sorted(left) == [
-        ("attempts", None, "2020-01-01", True, 3),
-        ("deliveries", group, None, True, 6),
-    ]
+    left = {row["parent"]: (row["name"], row["day"], row["archived"], row["rows"])
+            for row in after.rows("retired")}  # fmt: skip
+    assert left == {
+        "attempts": ("attempts_20200101", "2020-01-01", True, 3),
+        "deliveries": (f"deliveries_g{group}", None, True, 6),
+    }
+    [held] = [row for row in after.rows("retired") if row["parent"] == "deliveries"]
+    wanted = {row["segment_id"] for row in before.rows("deliveries")}
+    ranges = zip(held["segments_from"], held["segments_to"], strict=True)
+    found = {id for first, last in ranges for id in range(first, last + 1)}
+    assert wanted <= found
+    assert len(found) < 20, "others were not held"
     for file in (place / "_deliveries").glob("*.parquet"):
         file.write_bytes(b"")
     damaged = Inputs(url, tmp_path / "damaged", place, **scope)

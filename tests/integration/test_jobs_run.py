@@ -1,6 +1,5 @@
 """Runs of jobs by real drivers: what a run leaves, also when its runner is killed."""
 
-import json
 import os
 import stat
 import threading
@@ -62,12 +61,10 @@ def test_a_run_leaves_its_result_its_order_and_its_log(jobs: Jobs) -> None:
     assert ended.engine == "spark local[1]"
     assert "acting " in {one.phase for one in heard}
     assert any(one.tasks_done for one in heard)
-    assert jobs.left(run.id) == {"order.json", "log.txt", "result"}
+    assert jobs.left(run.id) == {"log.txt", "result"}
     assert not gone.root.exists()
     stored = read_result(jobs.folder(run.id).result)
     assert {file.name for file in stored.files} == {"report.html", "table/part.csv"}
-    order = json.loads(jobs.folder(run.id).order.read_text())
-    assert (order["run"], order["params"]) == (run.id, {"since_us": 7})
     assert told(jobs, run.id) == [("job.asked", "", ""), ("job.ended", "completed", "ok")]
 
 
@@ -78,7 +75,7 @@ def test_a_driver_that_fails_says_why_and_its_log_is_bounded(
     ended, _ = jobs.done(jobs.begun(act="fail"))
     assert (ended.state, ended.reason) == ("failed", "spark")
     assert ended.detail == "ValueError: nothing at inputs of postgresql://host/db (status 1)"
-    assert jobs.left(ended.id) == {"order.json", "log.txt"}
+    assert jobs.left(ended.id) == {"log.txt"}
     log = jobs.folder(ended.id).log.read_bytes()
     assert 25_000 < len(log) < 100_000
     assert b"ValueError: nothing at" in log
@@ -105,7 +102,7 @@ def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_run_completes(
     RunJob().run(jobs.world.url)
     assert told(jobs, lost)[-1] == ("job.ended", "interrupted", "")
     assert jobs.find(second).state == "completed"
-    assert jobs.left(lost) == {"order.json", "log.txt"}, "leftovers are cleared"
+    assert jobs.left(lost) == {"log.txt"}, "leftovers are cleared"
 
 
 def test_a_run_that_is_cancelled_ends_with_all_its_processes(jobs: Jobs) -> None:
@@ -115,7 +112,7 @@ def test_a_run_that_is_cancelled_ends_with_all_its_processes(jobs: Jobs) -> None
         hanging.process.wait(SPARK_S)
         hanging.wait_gone()
     assert (jobs.find(run).state, jobs.find(run).reason) == ("cancelled", "cancelled")
-    assert jobs.left(run) == {"order.json", "log.txt"}
+    assert jobs.left(run) == {"log.txt"}
 
 
 def test_a_worker_that_ends_ends_the_run(jobs: Jobs) -> None:
@@ -148,7 +145,7 @@ def test_a_run_that_was_told_to_end_before_it_begins_does_nothing(jobs: Jobs) ->
 def test_a_result_that_is_not_what_it_says_is_not_shown(jobs: Jobs) -> None:
     ended, _ = jobs.done(jobs.begun(act="spoil"))
     assert (ended.state, ended.reason) == ("failed", "bad_result")
-    assert jobs.left(ended.id) == {"order.json", "log.txt"}
+    assert jobs.left(ended.id) == {"log.txt"}
 
 
 def test_a_hub_without_java_says_so(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +209,7 @@ def test_a_result_that_is_too_large_is_not_kept(
     ended, _ = jobs.done(jobs.begun())
     assert (ended.state, ended.reason) == ("failed", "result_too_large")
     assert "of 20 that the hub keeps of one. The result is larger" in ended.detail
-    assert jobs.left(ended.id) == {"order.json", "log.txt"}
+    assert jobs.left(ended.id) == {"log.txt"}
 
 
 def test_results_beyond_their_bytes_go_and_the_rows_stay(
@@ -223,6 +220,6 @@ def test_results_beyond_their_bytes_go_and_the_rows_stay(
     assert (first.result_bytes, first.result_gone) == (size, False)
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", size + 1)
     second, _ = jobs.done(jobs.begun())
-    assert jobs.left(first.id) == {"order.json", "log.txt"}
+    assert jobs.left(first.id) == {"log.txt"}
     assert "result" in jobs.left(second.id)
     assert (jobs.find(first.id).result_gone, jobs.find(first.id).figures) == (True, first.figures)

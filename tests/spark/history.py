@@ -178,6 +178,12 @@ class History:
         for row in rows:
             self.tables[table].remove(row)
 
+    def undeliver(self, endpoint_id: int, sequence: int) -> None:
+        """As if it had never been owed."""
+        delivery = self.delivery(endpoint_id, sequence)
+        self.remove("attempts", *self.attempts(delivery))
+        self.remove("deliveries", delivery)
+
     def path(self, segment_id: int) -> Path:
         """Of the segment's file."""
         row = self.segment(segment_id)

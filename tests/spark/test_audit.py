@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from eventhub import limits
+from sparkjobs.audit.log import producer_figures
 from sparkjobs.audit.output import Cut, first_hour, write_latest
 from tests.spark.audited import Found, audit
 from tests.spark.history import (
@@ -104,10 +105,14 @@ def test_what_else_can_be_wrong_is_named_exactly_and_as_much_as_tables_may_hold(
     spark: SparkSession, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One fault in each segment and table, so that none hides another."""
-    monkeypatch.setattr(limits, "AUDIT_ROWS_MAX", 11)
+    monkeypatch.setattr(limits, "AUDIT_ROWS_MAX", 12)
     events = history.events[1001]
     history.events[1001] = [*events[:9], events[10], events[9], *events[11:], (900, events[0][1])]
     history.store(1001)
+    lasting = event_of(ORDERS, 112)._replace(expires_at_us=NOW_US + HOUR_US)
+    history.events[1003][112 - 81] = 112, lasting
+    _store_altered(history, 1003)
+    history.undeliver(DESK, 112)
     history.path(1002).unlink()
     history.segment(1003)["file_sha256"] = "0" * 64
     history.tables["live"][0].update(events=37, missing=[81, 95, 96])
@@ -121,6 +126,10 @@ def test_what_else_can_be_wrong_is_named_exactly_and_as_much_as_tables_may_hold(
     history.tables["deliveries"].append({**made, **times, "state": "pending"})
     _repeat_number_121(history)
     forget_the_attempt(history)  # one more than the table of findings may have
+    history.tables["retired"].append(
+        {"parent": "deliveries", "name": "deliveries_g2", "segments_from": [1, 1005],
+         "segments_to": [1002, 1006], "rows": 5, "at_us": NOW_US, "archived": False}
+    )  # fmt: skip
     audited = audit(spark, history)
     assert audited.found == [
         Found("missing_file", "orders", 1002, 41, 80),
@@ -132,12 +141,13 @@ def test_what_else_can_be_wrong_is_named_exactly_and_as_much_as_tables_may_hold(
         Found("missing_live", "orders", 1003, 81, 81),
         Found("missing_live", "orders", 1003, 95, 96),
         Found("duplicate_number", "orders", 1004, 130, 130),
+        Found("not_delivered", "orders", 1003, 112, 112, DESK),
         Found("not_matched", "orders", 1003, 101, 101, GUESTS),
         Found("wrong_registrations", "orders", 1003, 92, 92, DESK),
     ]
-    assert audited.result.details["finding_count"] == 12, "all are counted"
+    assert audited.result.details["finding_count"] == 13, "all are counted"
     [cut] = audited.result.details["cut"]
-    assert (cut["table"], cut["rows"], cut["of"], cut["since"]) == ("findings", 11, 12, None)
+    assert (cut["table"], cut["rows"], cut["of"], cut["since"]) == ("findings", 12, 13, None)
     assert "findings" in audited.result.summary
     assert cut["words"] in audited.result.about["findings.csv"]
     assert cut["words"] in (audited.folder / "report.html").read_text()
@@ -163,15 +173,11 @@ def test_what_can_be_explained_is_no_fault(spark: SparkSession, history: History
     for row in [row for row in tables["deliveries"] if row["sequence"] > 126]:
         history.remove("attempts", *history.attempts(row))
         history.remove("deliveries", row)
-    coming = history.delivery(DESK, 117)
-    history.remove("attempts", *history.attempts(coming))
-    history.remove("deliveries", coming)
+    history.undeliver(DESK, 117)
     fan = {"stream_id": ORDERS, "segment_id": 1003, "sequence": 117}
     tables["fanouts"].append({**fan, "endpoints": [3, DESK, 13], "total": 3, "done": 1})
     for sequence in (7, 12):
-        skipped = history.delivery(DESK, sequence)
-        history.remove("attempts", *history.attempts(skipped))
-        history.remove("deliveries", skipped)
+        history.undeliver(DESK, sequence)
     notice = {**history.delivery(DESK, 17), "sequence": 13, "gap_first": 6, "gap_why": "quota"}
     tables["deliveries"].append(notice)
     gone = history.delivery(GUESTS, 88)
@@ -189,15 +195,18 @@ def test_what_can_be_explained_is_no_fault(spark: SparkSession, history: History
             sequence,
             event_of(ORDERS, sequence)._replace(**fields),
         )
-        owed = history.delivery(DESK, sequence)
-        history.remove("attempts", *history.attempts(owed))
-        history.remove("deliveries", owed)
+        history.undeliver(DESK, sequence)
     _store_altered(history, 1003)
     _repeat_number_121(history)
     next(row for row in tables["producers"] if row["stream_id"] == ORDERS)["highest"] = 258
     for id in (3, 4):  # one was deleted, and its name given to the other; events have names alone
         tables["clients"].append({"id": id, **ZONE, "name": "till", "groups": []})
     tables["live"].clear()
+    history.undeliver(GUESTS, 3)  # of 1001, as the partition that went had others
+    tables["retired"].append(
+        {"parent": "deliveries", "name": "deliveries_g2", "segments_from": [1, 1001],
+         "segments_to": [9, 1001], "rows": 5, "at_us": NOW_US, "archived": False}
+    )  # fmt: skip
     tables["types"].append(
         {"zone_id": ZONE["zone_id"], "domain": "shop", "type": "order.paid", "versions": 1,
          "lineage": ["order.paid", "order"]}
@@ -205,11 +214,20 @@ def test_what_can_be_explained_is_no_fault(spark: SparkSession, history: History
     audited = audit(spark, history)
     assert audited.found == []
     figures = audited.result.figures
-    assert (figures["skipped"], figures["expired"], figures["unknown"]) == (2, 1, 1)
+    assert (figures["skipped"], figures["expired"], figures["unknown"]) == (2, 1, 2)
     assert figures["pending"] == 2  # both that the fan-out has still to write
-    [what, groups, numbers] = audited.result.details["not_known"]
-    assert "attempts_20251009" in what["what"] and "1 matches" in groups["what"]
+    [what, rows, groups, numbers] = audited.result.details["not_known"]
+    assert "attempts_20251009" in what["what"] and "2 matches" in groups["what"]
+    assert "deliveries_g2" in rows["what"]
     assert numbers["what"] == "1 numbers that producers used again"
+
+
+def test_however_many_numbers_a_producer_leaves_out_they_are_counted(spark: SparkSession) -> None:
+    last = (1 << 63) - 1
+    runs = [(1, "till", 1, window, number, number) for window in (1, 2) for number in (1, last)]
+    columns = "stream_id long, client string, incarnation long, window long, low long, high long"
+    [row] = producer_figures(spark.createDataFrame(runs, columns)).collect()
+    assert (row.numbers, row.lowest, row.highest, row.left_out) == (4, 1, last, last)
 
 
 def test_of_a_table_of_hours_the_latest_stay(

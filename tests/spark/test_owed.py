@@ -8,6 +8,7 @@ import pytest
 from eventhub import limits
 from eventhub.event.envelope import Event
 from sparkjobs.owed import Doubt, Matcher, OfStream, Where, build_matcher, matcher_of
+from tests.spark.history import NOW_US
 from tests.spark.tables import write_tables
 
 STREAM = OfStream(100, 7)
@@ -38,7 +39,7 @@ def version(id: int, filter: str, **fields: Any) -> dict[str, Any]:
 
 def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> Matcher:
     write_tables(folder / "inputs", tables)
-    where = Where(str(folder / "inputs"), str(folder / "work"))
+    where = Where(str(folder / "inputs"), str(folder / "work"), NOW_US)
     counts = build_matcher(where.root(STREAM.stream_id), versions)
     assert counts[0] == len(versions)
     found = matcher_of(where, STREAM)
@@ -170,5 +171,5 @@ def test_what_was_declared_later_leaves_in_doubt(
 
 
 def test_a_stream_without_callbacks_has_no_matcher(tmp_path: Path) -> None:
-    where = Where(str(tmp_path / "inputs"), str(tmp_path / "work"))
+    where = Where(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
     assert matcher_of(where, OfStream(9, 7)) is None

@@ -68,6 +68,7 @@ CASES: dict[str, tuple[list[Row], list[tuple[str, int, int]]]] = {
     ),
     "more than are kept": ([span(0, 10), span(10, 10, door="many", start="now"), span(90, 95)], []),
     "dropped by policy": ([span(0, 30, told=3, stream_id=TICKS)], []),
+    "beyond the list of segments": ([span(20, 45, told=25, stream_id=TICKS)], []),
     "a filter that was not kept": ([span(0, 40, filter=None), span(50, 60, filter=None)], []),
     "another channel": ([span(0, HEAD, mask=2, told=0)], []),
 }
@@ -88,6 +89,7 @@ class Audited:
 @pytest.fixture(scope="module")
 def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     history = History(tmp_path_factory.mktemp("told"))
+    history.stream(TICKS)["head"] = 45  # a fault of its own: no segment has 41 to 45
     for number, (client, (rows, _)) in enumerate(CASES.items(), start=100):
         history.tables["clients"].append({"id": number, **ZONE, "name": client, "groups": []})
         listens = history.tables.setdefault("listens", [])

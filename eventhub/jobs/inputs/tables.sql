@@ -188,14 +188,17 @@ SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.do
  WHERE l.stream_id IN ({chosen})
 
 -- name: fanouts
-SELECT stream_id, segment_id, sequence, endpoints, total, done FROM fanouts WHERE stream_id IN ({chosen})
+SELECT stream_id, segment_id, sequence, endpoints, total, done FROM fanouts WHERE segment_id IN ({asked})
 
 -- name: groups
 SELECT g.id, g.id = l.current_group AS current, g.size AS size_bytes, g.live AS live_bytes, g.stored AS stored_bytes
   FROM ({groups}) AS g (id, attached, pending, size, live, stored, unempty), log_state l
 
 -- name: retired
-SELECT parent, name, substring(name FROM '^deliveries_g([0-9]+)$')::bigint AS group_id,
+-- With the ranges of segments of which a partition of deliveries held some; of all, where that is not known.
+SELECT parent, name,
+       ARRAY(SELECT lower(r) FROM unnest(COALESCE(segments, '{{[0,9223372036854775807)}}')) AS r ORDER BY r) AS segments_from,
+       ARRAY(SELECT upper(r) - 1 FROM unnest(COALESCE(segments, '{{[0,9223372036854775807)}}')) AS r ORDER BY r) AS segments_to,
        to_char(to_date(substring(name FROM '_([0-9]{{8}})$'), 'YYYYMMDD'), 'YYYY-MM-DD') AS day,
        rows, retired_at AS at_us, archive AS manifest
   FROM retired_partitions

@@ -40,6 +40,7 @@ class Hub(NamedTuple):
     rooms: Rooms
     clock: Clock
     archive: Place | None
+    is_away: bool = False  # the archive did not answer, and is not asked again
 
 
 async def carry_out(
@@ -58,6 +59,7 @@ async def carry_out(
         if act.segment_id in gone:
             continue
         why = await _act(hub, act, dry_run=dry_run)
+        hub = hub._replace(is_away=hub.is_away or why == ArchiveUnavailable.code)
         outcome: Done = "unchanged" if why in _SETTLED else "refused" if why else "done"
         yield Outcome(act, outcome, why)
         await asyncio.sleep(0)
@@ -94,6 +96,8 @@ async def _no_copy(hub: Hub, planned: Planned) -> str:
         return ""
     if hub.archive is None:
         return "no_archive"
+    if hub.is_away:
+        return ArchiveUnavailable.code
     try:
         await asyncio.to_thread(OpenFile(hub.archive, copy).check)
     except (ArchiveDamaged, ArchiveUnavailable) as error:

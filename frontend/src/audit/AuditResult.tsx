@@ -41,7 +41,7 @@ function textAt(row: Row, name: string): string {
 
 const ABOUT: Record<string, string> = {
   matched: "events and endpoints that want them",
-  owed: "of them, with a delivery",
+  owed: "with a delivery, or due one",
   delivered: "with an attempt that succeeded",
   pending: "still tried",
   dead: "given up, and told so",
@@ -52,7 +52,7 @@ const ABOUT: Record<string, string> = {
   repeats: "attempts after one that succeeded",
   undelivered: "matched, and not delivered so far",
   expired: "the event was over before",
-  skipped: "the endpoint wanted no older ones",
+  skipped: "gone before they were matched; a notice of the gap said so",
   unknown: "nobody can say any more",
 };
 const ALWAYS: readonly string[] = ["matched", "owed", "delivered", "undelivered"]; // others where there are any

@@ -133,7 +133,7 @@ def trial(
     if found != wanted:
         problems.append(f"{job}: the run after {victim} was killed has another result: {found}")
     took_s = time.monotonic() - began
-    order = str(scene.hub.data.resolve() / ROOT / job / f"{run:08}" / "order.json")
+    order = str(scene.hub.data.resolve() / ROOT / job / f"{run:08}" / "work" / "order.json")
     if victims.drivers(order):
         problems.append(f"{job}: the driver goes on after {victim} was killed")
     if state != "completed" and (scene.hub.data / ROOT / job / f"{run:08}" / "result").exists():
