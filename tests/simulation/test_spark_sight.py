@@ -44,7 +44,7 @@ async def test_what_is_whole_is_no_problem(tmp_path: Path) -> None:
         late.parent.rename(tmp_path / "jobs" / "audit" / "00000002")
         index_in(tmp_path)
     assert problems == []
-    assert sight.leftovers(tmp_path) == []
+    assert sight.leftovers(tmp_path, "audit") == []
 
 
 @pytest.mark.parametrize("planted", ["nothing says", "altered", "gone", "index"])
@@ -67,7 +67,8 @@ async def test_what_is_not_whole_is_seen_once(tmp_path: Path, planted: str) -> N
 
 def test_what_a_run_left_is_named(tmp_path: Path) -> None:
     (result_in(tmp_path, 1).parent / "_unfinished").mkdir()
-    assert sight.leftovers(tmp_path) == ["jobs/audit/00000001/_unfinished"]
+    assert sight.leftovers(tmp_path, "audit") == ["jobs/audit/00000001/_unfinished"]
+    assert sight.leftovers(tmp_path, "retention") == [], "those may be under way"
 
 
 def test_results_are_the_same_but_for_what_moves(tmp_path: Path) -> None:
