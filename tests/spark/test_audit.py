@@ -215,6 +215,7 @@ def test_what_can_be_explained_is_no_fault(spark: SparkSession, history: History
     assert audited.found == []
     figures = audited.result.figures
     assert (figures["skipped"], figures["expired"], figures["unknown"]) == (2, 1, 2)
+    assert audited.result.summary.endswith(". Not known: 2 matches.")
     assert figures["pending"] == 2  # both that the fan-out has still to write
     [what, rows, groups, numbers] = audited.result.details["not_known"]
     assert "attempts_20251009" in what["what"] and "2 matches" in groups["what"]
