@@ -70,11 +70,15 @@ class Where(NamedTuple):
 
     def root(self, stream_id: int) -> Path:
         """Of a stream's matcher."""
-        return Path(self.work) / _FOLDER / str(stream_id)
+        return _root(self.work, stream_id)
 
     def may_have_expired(self, event: Event) -> bool:
         """Before somebody looked at it, by whatever clock."""
         return bool(event.expires_at_us) and event.expires_at_us <= self.now_us + _CLOCKS_US
+
+
+def _root(work: str, stream_id: int) -> Path:
+    return Path(work) / _FOLDER / str(stream_id)
 
 
 class OfStream(NamedTuple):
@@ -100,12 +104,11 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
         .join(sf.broadcast(system), "stream_id")
     )
     one_after_another = wanted.repartition("stream_id").sortWithinPartitions("stream_id", "id")
-    where = Where("", work, 0)
 
     def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
         for stream_id, found in groupby(rows, key=itemgetter("stream_id")):
-            counts = build_matcher(where.root(stream_id), found)
+            counts = build_matcher(_root(work, stream_id), found)
             yield pa.RecordBatch.from_pydict(
                 {
                     "stream_id": [stream_id],

@@ -180,15 +180,16 @@ async def _segments(connection: Connection, retired: Retired) -> str | None:
         "SELECT range_agg(int8range(id, id, '[]'))::text"
         " FROM (SELECT DISTINCT segment_id AS id FROM {table}) AS held"
     )
-    await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
     query = held.format(table=sql.Identifier(retired.name))
-    row = await (await connection.execute(query)).fetchone()
+    async with connection.transaction():
+        await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
+        row = await (await connection.execute(query)).fetchone()
     return str(row[0]) if row and row[0] else None
 
 
 async def _drop(connection: Connection, retired: Retired) -> None:
+    segments = await _segments(connection, retired)
     async with connection.transaction():
-        segments = await _segments(connection, retired)
         await connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(retired.name)))
         await connection.execute(SQL["note"], {**retired._asdict(), "segments": segments})
     log.info("partition_dropped", **retired._asdict())

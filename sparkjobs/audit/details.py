@@ -78,10 +78,9 @@ def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) ->
 
 
 def summary(figures: Mapping[str, Any], cut: Sequence[str]) -> str:
-    """One sentence, and more of what could not be proved, and of the tables that were cut."""
-    unproved = {"matches": figures["unknown"], "events": figures["unchecked"]}
-    told = " and ".join(f"{count:,} {name}" for name, count in unproved.items() if count)
-    text = f"{_summary(figures)} Not known: {told}." if told else _summary(figures)
+    """One sentence, and more of what nobody can tell, and of the tables that were cut."""
+    text, unknown = _summary(figures), figures["unknown"]
+    text = f"{text} Not known: {unknown:,} matches." if unknown else text
     return f"{text} Tables with too many rows were cut: {', '.join(cut)}." if cut else text
 
 

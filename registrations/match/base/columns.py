@@ -20,7 +20,7 @@ NOT = 1 << 30  # ... or a key that must not be there
 NUMBER = NOT - 1  # the rest of a word is the number of a key or of a test
 NEVER = 1  # a key that no event has
 FIRST_KEY = 2  # 0 is the key that every event has
-TEXTS_REMEMBERED = 100_000
+_TEXTS_REMEMBERED = 100_000
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint32]
 T = TypeVar("T", bound=Hashable)
@@ -120,7 +120,7 @@ class Gathering:
                 continue
             word = known.get(pair)  # type: ignore[arg-type]
             if word is None:
-                if len(known) >= TEXTS_REMEMBERED:
+                if len(known) >= _TEXTS_REMEMBERED:
                     known.clear()
                 word = known[pair] = self._key(pair_key(*pair))  # type: ignore[index]
             words.append(word)
