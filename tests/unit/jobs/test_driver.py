@@ -92,11 +92,12 @@ def test_progress_is_heard_and_everything_else_is_the_log(tmp_path: Path) -> Non
         echo '{{"phase": "matching", {COUNTS}}}'
         echo '{{"phase": "cut off'
         echo '{{"phase": "odd", "stages": "x"}}'
-        echo said with hush >&2
+        echo said with hush of s3://key:word@host/b >&2
     """
     counts = {"stages_done": 1, "stages": 2, "tasks_done": 3, "tasks": 4}
     assert driven(script, log) == [Said("matching", counts)]
-    assert log.read_text() == '{"phase": "cut off\n{"phase": "odd", "stages": "x"}\nsaid with ***\n'
+    odd = '{"phase": "cut off\n{"phase": "odd", "stages": "x"}\n'
+    assert log.read_text() == f"{odd}said with *** of s3://host/b\n"
 
 
 @pytest.mark.parametrize(
