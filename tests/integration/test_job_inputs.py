@@ -140,6 +140,12 @@ def test_a_time_narrows_what_is_read(database: World, tmp_path: Path) -> None:
         fill(url, stream, 5, begin=begin)
     archive(url, place)
     put(url, stream, [b""] * 5)  # the last full segment is live alone
+    database.sql(
+        "INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations,"
+        " ends, total) SELECT group_id, stream_id, id, first, '{7}', '{1}', '{1}', 1 FROM segments"
+        " WHERE stream_id = %s",
+        stream,
+    )
     whole = Inputs(url, tmp_path / "whole", place)
     at = [row["appended_at"] for row in _times(url, stream)]
     inside = {"since_us": at[5], "until_us": at[9]}
@@ -147,6 +153,9 @@ def test_a_time_narrows_what_is_read(database: World, tmp_path: Path) -> None:
     assert [row["source"] for row in inputs.segments(stream)] == [
         *("none", "archive", "none", "none", "none")
     ]
+    # the third segment was opened when the second was sealed
+    assert [row["sequence"] for row in inputs.rows("fanouts")] == [6, 11]
+    assert [row["sequence"] for row in whole.rows("fanouts")] == [1, 6, 11, 16, 21]
     late = Inputs(url, tmp_path / "late", place, since_us=at[15], until_us=None)
     assert [row["source"] for row in late.segments(stream)] == [
         *("none", "none", "none", "export", "none")

@@ -10,6 +10,7 @@ import pytest
 
 from eventhub.clock import SystemClock
 from eventhub.eventlog import streams
+from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.retention import Planned, Rooms, drop_planned, is_to_be_cleaned, kept_by
 from eventhub.jobs.retention.acting import Hub, carry_out
@@ -85,6 +86,33 @@ async def test_what_was_done_before_comes_first(url: str, connection: Connection
     assert [one.outcome async for one in carry_out(hub, acts[1:2])] == ["done"]
     went = [(acts.index(one.act), one.outcome, one.why) async for one in carry_out(hub, acts)]
     assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
+
+
+async def test_an_archive_that_is_away_is_asked_once(url: str, connection: Connection) -> None:
+    """However many segments wait for its word; each may take a minute to be refused."""
+    stream = new_stream(url, segment_events_max=10)
+    fill(url, stream, 1, 45)
+    execute(url, "UPDATE segments SET archive = 'x.json' WHERE stream_id = %s", stream)
+    asked: list[asyncio.StreamWriter] = []
+
+    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(writer)
+        writer.close()
+
+    away = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    host, port = away.sockets[0].getsockname()
+    acts = [
+        Act("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
+        for one in planned(url, stream)[:4]
+    ]
+    hub = Hub(connection, NO_ROOMS, SystemClock(), Place(f"http://{host}:{port}/"))
+    async with away:
+        alone = [one.why async for one in carry_out(hub, acts[:1])]
+        once = len(asked)
+        all_four = [one.why async for one in carry_out(hub, acts)]
+    assert (alone, all_four) == (["archive_unavailable"], ["archive_unavailable"] * 4)
+    assert (once > 0, len(asked)) == (True, 2 * once)
+    assert tiers(url, stream) == ["live"] * 5
 
 
 async def test_a_lagging_cursor_keeps_nothing_where_the_policy_does_not_wait(

@@ -37,6 +37,11 @@ def test_the_timetable_does_what_the_jobs_say() -> None:
     assert TIMETABLE["run-jobs"]["task"] in app.tasks
 
 
+def test_only_a_plan_is_made_on_a_disk_that_runs_low() -> None:
+    """It helps there, and writes little; every other job may fill it."""
+    assert [kind.name for kind in KINDS.values() if not kind.large] == ["retention"]
+
+
 def test_a_job_that_there_is_not() -> None:
     with pytest.raises(UnknownJob):
         kind_of("other")
