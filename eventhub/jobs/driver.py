@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventhub import limits
+from eventhub.eventlog.archive.place import without_credentials
 from eventhub.eventlog.errors import StorageFull
 from eventhub.guarded import Command, Guarded, ordinary
 from eventhub.jobs.errors import SparkFailed
-from eventhub.jobs.last_words import why_failed, without_credentials
+from eventhub.jobs.last_words import why_failed
 from eventhub.jobs.launch import Launch
 from eventhub.jobs.stopping import Stop
 

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Sequence
 
 from eventhub import limits
+from eventhub.eventlog.archive.place import without_credentials
 
 # Python's and Java's: a class and what it says. `Error: ...` alone is said by programs.
 _ERROR = re.compile(
@@ -27,7 +28,6 @@ _NOISE = re.compile(
     r"Error: (?:Could not create the Java|A fatal exception has occurred)"
 )
 _PATH = re.compile(r"(?<![\w:/.])(?:file:)?(?:/+[\w.@+=,%-]+){2,}")
-_CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
 
 
 def why_failed(lines: Sequence[str], status: int) -> str:
@@ -81,11 +81,6 @@ def _killer(status: int) -> str:
     """The signal that ended the driver, or its guardian; empty if none did."""
     number = -status if status < 0 else status - 128
     return signal.Signals(number).name if number in {*signal.Signals} else ""
-
-
-def without_credentials(text: str) -> str:
-    """Of URLs in it."""
-    return _CREDENTIALS.sub(r"\1", text)
 
 
 def _shown(text: str) -> str:

@@ -20,7 +20,7 @@ from eventhub.eventlog import disk
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.layout import UNFINISHED
 
-_CREDENTIALS = re.compile(r"//[^/@]*@")
+_CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
 
 
 class Place:
@@ -37,13 +37,13 @@ class Place:
             self._files, self._root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise ArchiveUnavailable(
-                f"EVENTHUB_ARCHIVE_URL names no usable filesystem: {error}"
+                f"EVENTHUB_ARCHIVE_URL names no usable filesystem: {_said(error)}"
             ) from error
         except OSError as error:  # of filesystems that connect at once
-            raise ArchiveUnavailable(f"The archive does not answer: {error}") from error
+            raise ArchiveUnavailable(f"The archive does not answer: {_said(error)}") from error
         self._local = isinstance(self._files, LocalFileSystem)
         self._unfinished = unfinished
-        self.shown = _CREDENTIALS.sub("//", url)
+        self.shown = without_credentials(url)
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
@@ -138,6 +138,15 @@ class Place:
         return f"{self._root.rstrip('/')}/{path}"
 
 
+def _said(error: Exception) -> str:
+    return without_credentials(str(error))
+
+
+def without_credentials(text: str) -> str:
+    """Of URLs in it."""
+    return _CREDENTIALS.sub(r"\1", text)
+
+
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
     """Each filesystem has errors of its own."""
@@ -146,7 +155,8 @@ def _explained(path: str) -> Iterator[None]:
     except (FileNotFoundError, EventHubError):
         raise
     except Exception as error:
-        raise ArchiveUnavailable(f"The archive failed at {path}: {error}", path=path) from error
+        told = f"The archive failed at {path}: {_said(error)}"
+        raise ArchiveUnavailable(told, path=path) from error
 
 
 def _rename(source: Path, target: Path, root: Path) -> None:
