@@ -1,64 +1,33 @@
-"""To which endpoints an event is owed, recomputed on executors with the product's own matcher.
-
-The versions of each stream are put into a match index in the job's work folder, once; workers map
-it, so that 100,000 versions cost a worker next to nothing. What no index can hold, and what is on
-`system`, is in memory. Spark module; what it asks of events is plain.
+"""To which endpoints an event is owed, recomputed on executors with the product's own matcher and
+what the job has built for it (matchers.py).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from eventhub import limits
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
-from registrations.compiled import Compiled
 from registrations.match.base.base import open_base
-from registrations.match.base.builder import Plan, build_columns
-from registrations.match.base.columns import Columns, Gathering
 from registrations.match.base.engines import AUTO, new_engine
-from registrations.match.base.errors import NotIndexable
 from registrations.match.base.layout import EXTRA
 from registrations.match.base.shard import Shard
-from registrations.match.base.versions import COLUMNS, NEVER_ENDS
+from registrations.match.base.versions import COLUMNS
 from registrations.match.matching import Matching
-from registrations.match.versions import (
-    Owed,
-    Rules,
-    Suspension,
-    Version,
-    hold,
-    holding,
-    living,
-)
+from registrations.match.versions import Owed, Rules, Suspension, hold, holding, living
 from sparkjobs.kin import ZoneKin, declared
-from sparkjobs.tables import CLIENTS, SUSPENSIONS, TYPES, VERSIONS
+from sparkjobs.matchers import read_in_memory, read_names, root_of
+from sparkjobs.tables import CLIENTS, SUSPENSIONS, TYPES
 
-_SYSTEM_ZONE = 0  # of the hub-wide stream
 _MATCHERS_OPEN_MAX = 16  # streams of one worker; a few mapped files each
 _DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 _CLOCKS_US = int(limits.AUDIT_CLOCKS_S * 1_000_000)
-_IN_MEMORY = "in-memory.parquet"
-_NAMES = "names.parquet"
-_FOLDER = "matchers"
-_WANTED = [
-    *("stream_id", "id", "registration_id", "client_id", "client", "zone_id", "zone"),
-    *("endpoint_id", "language", "filter", "since", "until", "group_id", "report"),
-]
-_IN_MEMORY_SCHEMA = pa.schema(
-    [*(VERSIONS.field(name) for name in _WANTED), pa.field("is_system", pa.bool_())]
-)
-_NAMES_SCHEMA = pa.schema([("client_id", pa.int64()), ("client", pa.string())])
-_BUILT = "stream_id long, versions long, in_memory long"
 
 
 class Where(NamedTuple):
@@ -70,15 +39,11 @@ class Where(NamedTuple):
 
     def root(self, stream_id: int) -> Path:
         """Of a stream's matcher."""
-        return _root(self.work, stream_id)
+        return root_of(self.work, stream_id)
 
     def may_have_expired(self, event: Event) -> bool:
         """Before somebody looked at it, by whatever clock."""
         return bool(event.expires_at_us) and event.expires_at_us <= self.now_us + _CLOCKS_US
-
-
-def _root(work: str, stream_id: int) -> Path:
-    return Path(work) / _FOLDER / str(stream_id)
 
 
 class OfStream(NamedTuple):
@@ -86,99 +51,6 @@ class OfStream(NamedTuple):
 
     stream_id: int
     zone_id: int
-
-
-# --- building ---
-
-
-def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFrame:
-    """Write what matches each stream's events for callbacks; (stream_id, versions, in_memory) of
-    streams that have any. Done when an action has run.
-    """
-    system = streams.select(
-        sf.col("id").alias("stream_id"), (sf.col("zone_id") == _SYSTEM_ZONE).alias("is_system")
-    )
-    wanted = (
-        versions.where(sf.col("endpoint_id").isNotNull() & ~sf.col("suspended"))
-        .select(*_WANTED)
-        .join(sf.broadcast(system), "stream_id")
-    )
-    one_after_another = wanted.repartition("stream_id").sortWithinPartitions("stream_id", "id")
-
-    def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in batch.to_pylist())
-        for stream_id, found in groupby(rows, key=itemgetter("stream_id")):
-            counts = build_matcher(_root(work, stream_id), found)
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "stream_id": [stream_id],
-                    "versions": [counts[0]],
-                    "in_memory": [counts[1]],
-                }
-            )
-
-    return one_after_another.mapInArrow(build, _BUILT)
-
-
-def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
-    """Of one stream, from rows of `tables.VERSIONS` that name an endpoint; how many there are, and
-    how many of them no index takes.
-    """
-    made = _Making()
-    build_columns(root, made.shards(rows), Plan(extra=COLUMNS, durable=False))
-    names = {"client_id": list(made.names), "client": list(made.names.values())}
-    pq.write_table(pa.table(names, schema=_NAMES_SCHEMA), root / _NAMES)
-    in_memory = pa.Table.from_pylist(made.in_memory, schema=_IN_MEMORY_SCHEMA)
-    pq.write_table(in_memory, root / _IN_MEMORY)
-    return made.versions, len(made.in_memory)
-
-
-class _Making:
-    """What one build gathers beside its shards."""
-
-    def __init__(self) -> None:
-        self.versions = 0
-        self.names: dict[int, str] = {}
-        self.in_memory: list[dict[str, Any]] = []
-        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
-
-    def shards(self, rows: Iterable[dict[str, Any]]) -> Iterator[Columns]:
-        gathering = Gathering(COLUMNS)
-        for row in rows:
-            self.versions += 1
-            self.names[row["client_id"]] = row["client"]
-            if not self._gather(gathering, row):
-                self.in_memory.append(row)
-                if len(self.in_memory) > limits.INDEX_REFUSED_MAX:
-                    raise NotIndexable("Too many filters of the stream cannot be indexed.")
-            if len(gathering) >= limits.INDEX_SHARD_ENTRIES_MAX:
-                yield gathering.drain()
-        yield gathering.drain()
-
-    def _gather(self, gathering: Gathering, row: dict[str, Any]) -> bool:
-        if row["is_system"]:
-            return False
-        try:
-            specs = self._compiled.specs(row["language"], row["filter"])
-            gathering.add(row["id"], specs, _extra(row))
-        except NotIndexable:
-            return False
-        return True
-
-
-def _extra(row: dict[str, Any]) -> dict[str, int]:
-    return {
-        "client": row["client_id"],
-        "endpoint": row["endpoint_id"],
-        "group": row["group_id"] or 0,
-        "registration": row["registration_id"],
-        "report": 0,  # what of the event is told is not asked here
-        "since": row["since"],
-        "until": NEVER_ENDS if row["until"] is None else row["until"],
-    }
-
-
-# --- asking ---
 
 
 class Doubt:
@@ -211,10 +83,9 @@ class Matcher:
         self._shards = [
             (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
         ]
-        names = pq.read_table(root / _NAMES)
-        self._names = dict(zip(*(column.to_pylist() for column in names.columns), strict=True))
+        self._names = read_names(root)
         self._memory = Matching(kin=kin).new()
-        self._versions = {version.id: version for version in _in_memory(root)}
+        self._versions = {version.id: version for version in read_in_memory(root)}
         for version in self._versions.values():
             self._memory.add(version.id, version.specs)
         self._suspensions = _suspensions(where.inputs, of.stream_id)
@@ -310,22 +181,6 @@ def matcher_of(where: Where, of: OfStream) -> Matcher | None:
 
 def _in_none(client: str) -> frozenset[str]:
     return frozenset()
-
-
-def _in_memory(root: Path) -> Iterator[Version]:
-    compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
-    for row in pq.read_table(root / _IN_MEMORY).to_pylist():
-        yield Version(
-            row["id"],
-            row["registration_id"],
-            row["client"],
-            row["endpoint_id"],
-            compiled.specs(row["language"], row["filter"]),
-            row["since"],
-            row["until"],
-            zone=row["zone"] if row["is_system"] else None,
-            group=row["group_id"],
-        )
 
 
 def _suspensions(inputs: str, stream_id: int) -> dict[int, tuple[Suspension, ...]]:

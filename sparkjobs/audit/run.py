@@ -16,8 +16,9 @@ from sparkjobs.audit import deliveries, details, figures, findings, log, scan, t
 from sparkjobs.audit.output import Cut, write_both, write_latest
 from sparkjobs.audit.report import report
 from sparkjobs.inputs import table
+from sparkjobs.matchers import build_matchers
 from sparkjobs.order import Order
-from sparkjobs.owed import Where, build_matchers
+from sparkjobs.owed import Where
 from sparkjobs.progress import Phases
 from sparkjobs.result import Result
 

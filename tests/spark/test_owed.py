@@ -7,7 +7,8 @@ import pytest
 
 from eventhub import limits
 from eventhub.event.envelope import Event
-from sparkjobs.owed import Doubt, Matcher, OfStream, Where, build_matcher, matcher_of
+from sparkjobs.matchers import build_matcher
+from sparkjobs.owed import Doubt, Matcher, OfStream, Where, matcher_of
 from tests.spark.history import NOW_US
 from tests.spark.tables import write_tables
 
