@@ -75,7 +75,7 @@ def test_events_come_from_an_argument_a_file_and_standard_input(
     shell.ok("emit", "orders", "--file", str(file))
     many = shell.ok("emit", "orders", stdin="\n\n".join(lines[3:]))
     assert [line["ranges"][0]["last"] for line in many.lines] == [503, 1003, 1203]
-    assert ns(shell.ok("replay", "orders").lines) == list(range(1, 1204))
+    assert ns(shell.ok_here("replay", "orders").lines) == list(range(1, 1204))
 
 
 def test_a_replay_has_two_ends_and_a_filter_and_is_marked_playback(zone: LiveZone) -> None:
@@ -86,10 +86,10 @@ def test_a_replay_has_two_ends_and_a_filter_and_is_marked_playback(zone: LiveZon
     assert ns(some) == [31, 32, 33]
     assert {line["liveness"] for line in some} == {"playback"}
     place = f"{some[0]['segment']}:{some[0]['sequence']}"
-    rest = shell.ok("replay", "orders", "--from", place, "--attribute", "n=40").lines
+    rest = shell.ok_here("replay", "orders", "--from", place, "--attribute", "n=40").lines
     assert ns(rest) == [40]
-    assert shell.ok("replay", "orders", "--attribute", 'n="40"').out == ""
-    text = shell.ok("replay", "orders", "--from", place, "--format", "text").out
+    assert shell.ok_here("replay", "orders", "--attribute", 'n="40"').out == ""
+    text = shell.ok_here("replay", "orders", "--from", place, "--format", "text").out
     assert len(text.splitlines()) == 9
     assert "else order.placed" in text
 
@@ -112,7 +112,7 @@ def test_a_restarted_command_goes_on_where_the_last_one_ended(
     with shell.running(*words) as listening:
         assert ns([listening.line(), listening.line()]) == [4, 5]
         assert listening.end(signal.SIGTERM).status == 143
-    refused = shell.run("listen", "other", "--cursor-file", place)
+    refused = shell.here("listen", "other", "--cursor-file", place)
     assert refused.status == 2
     assert "is of the stream orders" in refused.err
 
@@ -196,24 +196,26 @@ def test_a_receiver_that_fails_is_tried_again(zone: LiveZone, receiver: Sink) ->
 
 def test_streams_segments_and_state(zone: LiveZone, tmp_path: Path) -> None:
     shell = Shell(zone)
-    made = shell.ok("streams", "create", "prices", "keyed=true", "segment_events_max=2")
+    made = shell.ok_here("streams", "create", "prices", "keyed=true", "segment_events_max=2")
     assert made.json["name"] == "prices"
     for key, price in (("a", 1), ("b/c", 2), ("a", 3)):
         words = ("--domain", "shop", "--type", "price", "--key", key, "--attribute", f"p={price}")
-        shell.ok("emit", "prices", *words)
-    assert "prices" in shell.ok("streams", "list").out
-    listed = shell.ok("streams", "list", "--json").json
+        shell.ok_here("emit", "prices", *words)
+    assert "prices" in shell.ok_here("streams", "list").out
+    listed = shell.ok_here("streams", "list", "--json").json
     assert {stream["name"] for stream in listed} == {"prices", "system"}
-    assert shell.ok("streams", "set", "prices", "retain_events=1000").status == 0
-    assert "1000" in shell.ok("streams", "show", "prices").out
-    state = {item["key"]: item["event"]["attributes"] for item in shell.ok("state", "prices").json}
+    assert shell.ok_here("streams", "set", "prices", "retain_events=1000").status == 0
+    assert "1000" in shell.ok_here("streams", "show", "prices").out
+    state = {
+        item["key"]: item["event"]["attributes"] for item in shell.ok_here("state", "prices").json
+    }
     assert state == {"a": {"p": 3}, "b/c": {"p": 2}}
-    assert shell.ok("state", "prices", "b/c").json["event"]["attributes"] == {"p": 2}
-    segments = shell.ok("segments", "list", "prices", "--json").json
+    assert shell.ok_here("state", "prices", "b/c").json["event"]["attributes"] == {"p": 2}
+    segments = shell.ok_here("segments", "list", "prices", "--json").json
     assert [segment["state"] for segment in segments] == ["sealed", "open"]
-    assert segments[0]["uuid"] in shell.ok("segments", "list", "prices").out
+    assert segments[0]["uuid"] in shell.ok_here("segments", "list", "prices").out
     raw = tmp_path / "raw"
-    shell.ok("segments", "download", "prices", segments[0]["uuid"], "--output", str(raw))
+    shell.ok_here("segments", "download", "prices", segments[0]["uuid"], "--output", str(raw))
     assert raw.stat().st_size > 0
 
 
@@ -235,8 +237,8 @@ def test_a_relay_transforms_by_application_and_stores_each_event_once(
     shell = Shell(zone)
     words = ("relay", "orders", "partner", "--switch", str(switch))
     shell.ok(*words, "--count", "3")
-    shell.ok(*words, "--count", "5")  # from the beginning again
-    made = shell.ok("replay", "partner").lines
+    shell.ok_here(*words, "--count", "5")  # from the beginning again
+    made = shell.ok_here("replay", "partner").lines
     assert [line["event"]["attributes"] for line in made] == [
         {"n": 1, "amount": 1, "currency": "CHF"},
         {"total": 2},
@@ -244,10 +246,10 @@ def test_a_relay_transforms_by_application_and_stores_each_event_once(
         {"total": 4},
         {"n": 5, "amount": 5, "currency": "CHF"},
     ]
-    first = shell.ok("replay", "orders").lines[0]
+    first = shell.ok_here("replay", "orders").lines[0]
     place = f"{first['segment']}:{first['sequence']}"
     assert made[0]["event"]["cause"] == f"orders:{place}"
-    billing = shell.ok("replay", "orders", "--application", "billing").lines
+    billing = shell.ok_here("replay", "orders", "--application", "billing").lines
     assert ns(billing) == [1, 3, 5], "chosen by application"
 
 
@@ -261,21 +263,21 @@ def test_a_relay_changes_no_immutable_property(zone: LiveZone, tmp_path: Path) -
     while True:  # until the web process that we ask knows the type
         zone.emit("orders", {**EVENT, "attributes": {"origin": "Basel"}})
         shell = Shell(zone)
-        found = shell.ok("replay", "orders").lines
+        found = shell.ok_here("replay", "orders").lines
         if "version" in found[-1]["event"]:
             break
     switch = tmp_path / "switch.json"
     switch.write_bytes(orjson.dumps({"*": [{"set": {"origin": "Bern"}}]}))
     last = f"{found[-1]['segment']}:{found[-1]['sequence'] - 1}"
     words = ("relay", "orders", "partner", "--switch", str(switch), "--from", last)
-    refused = shell.run(*words)
+    refused = shell.here(*words)
     assert refused.status == 1
     assert "attributes.origin is immutable" in refused.err
-    skipped = shell.ok(*words, "--on-immutable", "skip", "--count", "1")
+    skipped = shell.ok_here(*words, "--on-immutable", "skip", "--count", "1")
     assert "left out" in skipped.err
-    assert shell.ok("replay", "partner").out == ""
+    assert shell.ok_here("replay", "partner").out == ""
     switch.write_bytes(b'{"*": [{"turn": {}}]}')
-    wrong = shell.run(*words)
+    wrong = shell.here(*words)
     assert (wrong.status, "*[0]" in wrong.err) == (2, True)
 
 
@@ -293,7 +295,7 @@ def test_events_of_other_forms_are_taken(zone: LiveZone, form: str, line: str) -
     zone.create_stream("orders")
     shell = Shell(zone)
     shell.ok("emit", "orders", "--format", form, stdin=line)
-    [found] = shell.ok("replay", "orders").lines
+    [found] = shell.ok_here("replay", "orders").lines
     assert found["event"]["type"] == "paid"
     assert str(found["event"]["attributes"]["n"]) == "7"
 
@@ -310,16 +312,18 @@ def test_an_outbox_on_the_command_line(hub: LiveHub, zone: LiveZone, tmp_path: P
         assert queued.status == 7
         assert queued.json["waiting"] == 1
         assert "eventhub outbox send" in queued.err
-        assert shell.ok("outbox", "status", box).json["waiting"] == 1
+        assert shell.ok_here("outbox", "status", box).json["waiting"] == 1
     finally:
         web.start()
     poison = orjson.dumps({"domain": "shop"}).decode()
-    emitted = shell.ok("emit", "orders", "--outbox", box, stdin=poison)
+    emitted = shell.ok_here("emit", "orders", "--outbox", box, stdin=poison)
     assert emitted.json == {"queued": 1, "waiting": 0, "dead": 1}
-    [dead] = shell.ok("outbox", "dead", box).json
+    [dead] = shell.ok_here("outbox", "dead", box).json
     assert dead["problem"]["code"] == "missing_field"
-    assert shell.ok("outbox", "drop", box, str(dead["number"])).json["event"]["domain"] == "shop"
-    assert len(shell.ok("replay", "orders").lines) == 1
+    assert (
+        shell.ok_here("outbox", "drop", box, str(dead["number"])).json["event"]["domain"] == "shop"
+    )
+    assert len(shell.ok_here("replay", "orders").lines) == 1
 
 
 def test_nothing_is_said_when_the_reader_of_the_output_has_gone(

@@ -21,7 +21,7 @@ class TestWhatGoesWrong:
         assert "cannot be reached" in done.err
 
     def test_a_wrong_key(self, zone: LiveZone) -> None:
-        done = Shell(zone, key="ehk_wrong").run("replay", "orders")
+        done = Shell(zone, key="ehk_wrong").here("replay", "orders")
         assert done.status == 4
         assert "Check the key" in done.err
         assert ".." not in done.err
@@ -29,19 +29,19 @@ class TestWhatGoesWrong:
     def test_no_key(self, zone: LiveZone) -> None:
         shell = Shell(zone)
         del shell.env["EVENTHUB_KEY"]
-        done = shell.run("replay", "orders")
+        done = shell.here("replay", "orders")
         assert done.status == 2
         assert "EVENTHUB_KEY" in done.err
 
     def test_a_stream_that_is_not_there(self, zone: LiveZone) -> None:
-        done = Shell(zone).run("listen", "orders")
+        done = Shell(zone).here("listen", "orders")
         assert done.status == 1
         assert "unknown_stream" in done.err
 
     def test_a_wrong_event_is_named_by_its_place(self, zone: LiveZone) -> None:
         zone.create_stream("orders")
         lines = orjson.dumps(EVENT).decode() + '\n{"domain": "shop"}'
-        done = Shell(zone).run("emit", "orders", stdin=lines)
+        done = Shell(zone).here("emit", "orders", stdin=lines)
         assert done.status == 1
         assert "index 1" in done.err
 
@@ -55,23 +55,23 @@ class TestWhatGoesWrong:
             ("listen", "orders", "--mask", "1", "--channel", "a"),
             ("emit", "orders", "{}", "--domain", "d"),
         ):
-            assert shell.run(*words).status == 2, words
+            assert shell.here(*words).status == 2, words
 
     def test_a_log_that_is_another_one(self, zone: LiveZone) -> None:
         zone.create_stream("orders")
         other = "00000000-0000-4000-8000-000000000000:5"
-        done = Shell(zone).run("listen", "orders", "--from", other)
+        done = Shell(zone).here("listen", "orders", "--from", other)
         assert done.status == 5
         assert "--from oldest" in done.err
 
     def test_a_url_with_a_password_in_it(self, zone: LiveZone) -> None:
-        done = Shell(zone, url="http://user:secret@127.0.0.1:9").run("streams", "list")
+        done = Shell(zone, url="http://user:secret@127.0.0.1:9").here("streams", "list")
         assert done.status == 2
         assert one_line(done.err).endswith("a hub takes a key instead.")
         assert "secret" not in done.err
 
     def test_a_key_that_can_be_no_header(self, zone: LiveZone) -> None:
-        done = Shell(zone, key="ehk_a_b\r\nX: y").run("streams", "list")
+        done = Shell(zone, key="ehk_a_b\r\nX: y").here("streams", "list")
         assert done.status == 2
         assert "no API key" in one_line(done.err)
 
@@ -95,7 +95,7 @@ class TestWhatGoesWrong:
         file = tmp_path / "notes.txt"
         file.write_text("this is no database, and long enough to be looked at " * 100)
         for words in (("status",), ("dead",), ("drop", "1")):
-            done = Shell(zone).run("outbox", words[0], str(file), *words[1:])
+            done = Shell(zone).here("outbox", words[0], str(file), *words[1:])
             assert done.status == 1, words
             assert str(file) in one_line(done.err), words
 
@@ -115,11 +115,11 @@ class TestKeys:
         file = tmp_path / "key"
         file.write_text(zone.admin + "\n")
         file.chmod(0o644)
-        refused = shell.run("--key-file", str(file), "streams", "list")
+        refused = shell.here("--key-file", str(file), "streams", "list")
         assert refused.status == 2
         assert f"chmod 600 {file}" in refused.err
         file.chmod(0o600)
-        assert "orders" in shell.ok("--key-file", str(file), "streams", "list").out
+        assert "orders" in shell.ok_here("--key-file", str(file), "streams", "list").out
 
     def test_from_a_configuration_file(self, zone: LiveZone, tmp_path: Path) -> None:
         zone.create_stream("orders")
@@ -128,15 +128,15 @@ class TestKeys:
         config = tmp_path / "config.toml"
         config.write_text(f'url = "{zone.hub.url}"\nkey = "{zone.admin}"\n')
         config.chmod(0o600)
-        assert "orders" in shell.ok("--config", str(config), "streams", "list").out
+        assert "orders" in shell.ok_here("--config", str(config), "streams", "list").out
         config.write_text("url = 1\n")
-        assert shell.run("--config", str(config), "streams", "list").status == 2
+        assert shell.here("--config", str(config), "streams", "list").status == 2
 
     def test_as_an_option_with_a_warning(self, zone: LiveZone) -> None:
         shell = Shell(zone)
-        assert shell.ok("streams", "list").err == ""
+        assert shell.ok_here("streams", "list").err == ""
         del shell.env["EVENTHUB_KEY"]
-        done = shell.ok("--key", zone.admin, "streams", "list")
+        done = shell.ok_here("--key", zone.admin, "streams", "list")
         assert "list of processes" in done.err
 
 
@@ -153,5 +153,5 @@ def test_every_command_has_help_with_an_example(zone: LiveZone) -> None:
         ("types",),
         ("outbox",),
     ):
-        text = shell.ok(*words, "--help").out
+        text = shell.ok_here(*words, "--help").out
         assert f"  eventhub {words[0]}" in text, text

@@ -26,21 +26,39 @@ MADE_UP = ("--param", "zone=a", "--param", "stream=b", "--param", "filter=(> c 1
 COMMAND = re.compile(
     r"^ *(?:\S*python )?manage\.py ((?:sparkjob|retention plan)\b.*)", re.MULTILINE
 )
-# how each ended, in the last line; in one process, as each takes a second to start
+NOT_UNDERSTOOD: list[tuple[list[str], str]] = [
+    ([], "Name a job, or `history` and a job"),
+    (["history"], "Name a job, or `history` and a job"),
+    (["audit", "backtest"], "Name a job, or `history` and a job"),
+    (["backtest", "--param", "zone"], "there is no `=` in zone"),
+    (["backtest", "--params", "[]"], "--params is an object"),
+    (["backtest", "--params", "{"], "--params: Not JSON"),
+    (["backtest", "--params", "[" * 50_000], "--params: The JSON is nested too deeply"),
+    (["backtest", "--param", "filter={"], "params.filter: Not JSON"),
+    (["backtest"], "params.zone"),
+    (["audit", "--param", "zone=nowhere"], "params.zone: There is no such zone."),
+    (["audit", "--param", "zone=2026"], "params.zone: There is no such zone."),
+    (
+        ["backtest", *MADE_UP, "--param", "shown_max=many"],
+        "params.shown_max: This is a whole number.",
+    ),
+]
+# Status and words of each, in the last line; in one process, as each takes a second to start.
 ALL_OF_THEM = """
-import io, json, os, sys
-import django
-from django.core.management import CommandError, call_command
-os.environ["DJANGO_SETTINGS_MODULE"] = "eventhub.settings"
-django.setup()
-ended = []
-for words in json.loads(sys.argv[1]):
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+import manage
+done = []
+for words in json.loads(sys.stdin.read()):
+    status, said = 0, io.StringIO()
+    sys.argv = ["manage.py", *words]
     try:
-        call_command(*words, stdout=io.StringIO())
-        ended.append("well")
-    except CommandError as error:
-        ended.append(str(error))
-print(json.dumps(ended))
+        with redirect_stdout(said), redirect_stderr(said):
+            manage.main()
+    except SystemExit as end:
+        status = end.code
+    done.append((status, said.getvalue()))
+print(json.dumps(done))
 """
 
 
@@ -64,6 +82,17 @@ def command(hub: LiveHub, *words: str) -> tuple[int, str]:
     argv = [sys.executable, MANAGE, "sparkjob", *words]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+def commands(hub: LiveHub, all: list[list[str]], **env: str) -> list[tuple[int, str]]:
+    """The same of `manage.py WORDS`, one after the other."""
+    env = {**os.environ, **hub.env, **spark_environment(), **env}
+    argv = [sys.executable, "-c", ALL_OF_THEM]
+    wanted = json.dumps(all)
+    done = subprocess.run(argv, env=env, cwd=ROOT, input=wanted, capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [(status, said) for status, said in json.loads(done.stdout.splitlines()[-1])]
 
 
 def documented(zone: str) -> Iterator[list[str]]:
@@ -179,31 +208,16 @@ def test_a_run_by_the_command_leaves_what_the_api_shows(hub: LiveHub, zone: Live
     assert (status, said.splitlines()[0].endswith("by command  Looked.")) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ([], "Name a job, or `history` and a job"),
-        (["history"], "Name a job, or `history` and a job"),
-        (["audit", "backtest"], "Name a job, or `history` and a job"),
-        (["backtest", "--param", "zone"], "there is no `=` in zone"),
-        (["backtest", "--params", "[]"], "--params is an object"),
-        (["backtest", "--params", "{"], "--params: Not JSON"),
-        (["backtest", "--params", "[" * 50_000], "--params: The JSON is nested too deeply"),
-        (["backtest", "--param", "filter={"], "params.filter: Not JSON"),
-        (["backtest"], "params.zone"),
-        (["audit", "--param", "zone=nowhere"], "params.zone: There is no such zone."),
-        (["audit", "--param", "zone=2026"], "params.zone: There is no such zone."),
-        (
-            ["backtest", *MADE_UP, "--param", "shown_max=many"],
-            "params.shown_max: This is a whole number.",
-        ),
-    ],
-)
-def test_a_command_that_is_not_understood_says_what_is_wrong(
-    hub: LiveHub, words: list[str], says: str
+def test_commands_that_are_not_understood_say_what_is_wrong_and_one_lists_the_jobs(
+    hub: LiveHub,
 ) -> None:
-    status, said = command(hub, *words)
-    assert (status, says in said) == (1, True), said
+    all = [*NOT_UNDERSTOOD, (["--list"], "")]
+    done = commands(hub, [["sparkjob", *words] for words, _ in all])
+    for (words, says), (status, said) in zip(all, done, strict=True):
+        assert (status, says in said) == (0 if words == ["--list"] else 1, True), (words, said)
+    _, listed = done[-1]
+    assert "retention\n  Plans what" in listed
+    assert "every day at 03:30 UTC" in listed
 
 
 def test_streams_are_named_in_a_list_or_one_as_a_text(hub: LiveHub, zone: LiveZone) -> None:
@@ -221,25 +235,16 @@ def test_commands_of_the_documentation_run_as_they_stand(hub: LiveHub, zone: Liv
     for stream in ("orders", "payments", "null", "2026"):
         zone.create_stream(stream)
     own = ["sparkjob", "audit", "--param", f"zone={zone.name}", "--param", "streams=null,2026"]
-    commands = [own, *documented(zone.name)]
-    assert len(commands) > 8, "they are found"
+    written = [own, *documented(zone.name)]
+    assert len(written) > 8, "they are found"
     unknown = ["retention", "show", "9" * 20]
-    argv = [sys.executable, "-c", ALL_OF_THEM, json.dumps([*commands, unknown])]
-    env = {**os.environ, **hub.env, "JAVA_HOME": "/nowhere"}
-    done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    *ended, of_unknown = json.loads(done.stdout.splitlines()[-1])
-    for words, said in zip(commands, ended, strict=True):
+    *done, of_unknown = commands(hub, [*written, unknown], JAVA_HOME="/nowhere")
+    for words, (status, said) in zip(written, done, strict=True):
         runs = words[1] not in ("--list", "history")
-        assert ("there is no bin/java" in said) == runs, (words, said)
-    assert of_unknown.startswith("The job has no such run")
+        _, _, error = said.partition("CommandError: ")
+        assert (status, "there is no bin/java" in error) == (int(runs), runs), (words, said)
+    assert of_unknown[0] == 1
+    assert of_unknown[1].startswith("CommandError: The job has no such run")
     runs = hub.operate("GET", "/v1/jobs/audit/runs").json["runs"]
     assert runs[-1]["params"] == {"zone": zone.name, "streams": ["null", "2026"]}
     assert any(run["params"].get("streams") == ["orders", "payments"] for run in runs)
-
-
-def test_the_command_lists_the_jobs(hub: LiveHub) -> None:
-    status, said = command(hub, "--list")
-    assert status == 0
-    assert "retention\n  Plans what" in said
-    assert "every day at 03:30 UTC" in said

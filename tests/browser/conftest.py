@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from eventhub import console
-from tests.browser.desk import Desk
+from tests.browser.desk import Desk, window
 from tests.live import LiveHub, LiveZone
 
 
@@ -32,8 +32,15 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="package")
+def shared(chromium: Browser) -> Iterator[Page]:
+    """One window for most tests: one that is new reads and compiles the whole console first."""
+    with window(chromium) as page:
+        yield page
+
+
 @pytest.fixture
-def desk(chromium: Browser, hub: LiveHub, zone: LiveZone) -> Iterator[Desk]:
+def desk(shared: Page, hub: LiveHub, zone: LiveZone) -> Iterator[Desk]:
     """An operator at a browser, in a zone of the test's own."""
-    with Desk.opened(chromium, hub, zone) as opened:
+    with Desk.at(shared, hub, zone) as opened:
         yield opened

@@ -5,43 +5,62 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, ViewportSize, expect
 
 from tests.live import LiveHub, LiveZone
 
 WAIT_MS = 15_000  # the machine may be busy; what is there is found at once
+SIZE: ViewportSize = {"width": 1280, "height": 720}
 _REFUSALS = re.compile(r"Failed to load resource|WebSocket connection")  # the tests provoke them
 expect.set_options(timeout=WAIT_MS)
+
+
+@contextmanager
+def window(browser: Browser, **options: Any) -> Iterator[Page]:
+    """Nothing moves by itself: a busy machine presses a button where it was a moment before."""
+    context = browser.new_context(**{"reduced_motion": "reduce", "viewport": SIZE, **options})
+    context.set_default_timeout(WAIT_MS)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
 
 
 class Desk:
     """`page` is the browser's; `open(...)` goes to a page of the console, signed in."""
 
-    def __init__(self, context: BrowserContext, hub: LiveHub, zone: LiveZone) -> None:
-        self.context = context
+    def __init__(self, page: Page, hub: LiveHub, zone: LiveZone) -> None:
+        self.page = page
+        self.context = page.context
         self.hub = hub
         self.zone = zone
         self.complaints: list[str] = []
-        context.set_default_timeout(WAIT_MS)
-        self.page: Page = context.new_page()
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", self._hear)
 
     @classmethod
     @contextmanager
     def opened(
         cls, browser: Browser, hub: LiveHub, zone: LiveZone, **options: Any
     ) -> Iterator["Desk"]:
-        """`options` are those of a browser's context: `color_scheme`, `viewport`. Nothing moves by
-        itself: a busy machine presses a button where it was a moment before.
+        """In a window of its own. `options` are those of a browser's context: `color_scheme`,
+        `viewport`.
         """
-        context = browser.new_context(**{"reduced_motion": "reduce", **options})
+        with window(browser, **options) as page, cls.at(page, hub, zone) as desk:
+            yield desk
+
+    @classmethod
+    @contextmanager
+    def at(cls, page: Page, hub: LiveHub, zone: LiveZone) -> Iterator["Desk"]:
+        """In a window that others have used; it is left like a new one, but for its cache."""
+        desk = cls(page, hub, zone)
+        page.on("pageerror", desk._fail)
+        page.on("console", desk._hear)
         try:
-            desk = cls(context, hub, zone)
             yield desk
             assert desk.complaints == [], desk.complaints
         finally:
-            context.close()
+            page.remove_listener("pageerror", desk._fail)
+            page.remove_listener("console", desk._hear)
+            desk._leave()
 
     def sign_in(self) -> None:
         """With the cookies of the hub's operator, as a login leaves them."""
@@ -61,6 +80,16 @@ class Desk:
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
+
+    def _leave(self) -> None:
+        if self.page.url.startswith("http"):
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.context.clear_cookies()
+        self.page.goto("about:blank")
+        self.page.set_viewport_size(SIZE)
+
+    def _fail(self, error: Error) -> None:
+        self.complaints.append(str(error))
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not _REFUSALS.search(message.text):

@@ -55,10 +55,17 @@ def fill(desk: Desk) -> None:
     desk.zone.emit("orders", [{**ORDERS, "attributes": {"n": n}} for n in range(10)])
 
 
-def test_a_run_is_asked_for_and_cancelled(desk: Desk) -> None:
+def test_a_run_that_failed_says_why_and_another_is_cancelled(desk: Desk) -> None:
     fill(desk)
-    run = ask_backtest(desk)
     page = desk.page
+    with begun(desk, ask_backtest(desk), JAVA_HOME="/nowhere") as process:
+        expect(page.get_by_role("alert")).to_contain_text("The run failed", timeout=SPARK_MS)
+        process.wait()
+    expect(page.get_by_role("alert")).to_contain_text("JAVA_HOME is /nowhere")
+    expect(page.get_by_role("alert")).to_contain_text("no_java")
+    assert violations(page, "best-practice") == []
+
+    run = ask_backtest(desk)
     expect(page.get_by_role("status", name="Progress")).to_contain_text("A worker begins")
     desk.button("Cancel").press("Enter")
     question = page.get_by_role("dialog", name=f"Cancel Back-test {run}?")
@@ -76,17 +83,6 @@ def test_a_run_is_asked_for_and_cancelled(desk: Desk) -> None:
     assert shown(page, "Back-test") == run
     desk.open("jobs/backtest/999999", "Back-test 999999")
     expect(page.get_by_role("alert")).to_contain_text("unknown_run")
-
-
-def test_a_run_that_failed_says_why(desk: Desk) -> None:
-    fill(desk)
-    page = desk.page
-    with begun(desk, ask_backtest(desk), JAVA_HOME="/nowhere") as process:
-        expect(page.get_by_role("alert")).to_contain_text("The run failed", timeout=SPARK_MS)
-        process.wait()
-    expect(page.get_by_role("alert")).to_contain_text("JAVA_HOME is /nowhere")
-    expect(page.get_by_role("alert")).to_contain_text("no_java")
-    assert violations(page, "best-practice") == []
 
 
 @pytest.mark.timeout(700)

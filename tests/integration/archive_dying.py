@@ -1,14 +1,18 @@
-"""An archiver that kills itself at a moment: `python -m tests.integration.archive_dying URL PLACE
-MOMENT`. With MOMENT `list` it archives and prints the moments there were.
+"""Archivers that kill themselves at a moment: `python -m tests.integration.archive_dying URL`.
+
+For each line `PLACE/MOMENT` of its input there is a new process; with the moment `list` it archives
+and prints the moments there were. Then its exit status is printed, as of subprocess.
 """
 
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+import adbc_driver_postgresql.dbapi  # noqa: F401 - it takes half a second, once
 import psycopg
 
 from eventhub.clock import SystemClock
@@ -54,7 +58,23 @@ class DyingPlace(Place):
         self.moment("renamed")
 
 
-def main(url: str, place: str, at: str) -> None:
+def serve(work: Callable[[str, str], None]) -> None:
+    """`work` gets the place and the moment. What it needs is loaded once."""
+    for line in sys.stdin:
+        place, _, at = line.rstrip("\n").rpartition("/")
+        child = os.fork()
+        if not child:
+            try:
+                work(place, at)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def archive(place: str, at: str) -> None:
+    url = sys.argv[1]
     with psycopg.connect(url, autocommit=True) as connection, Rows(url) as rows:
         archiver = Archiver(DyingPlace(place, at), connection, rows, SystemClock())
         for done in archiver.run(Choice()):
@@ -62,4 +82,4 @@ def main(url: str, place: str, at: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(archive)

@@ -1,5 +1,10 @@
 """Streams with archived segments, for the tests of the archive."""
 
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,7 @@ from eventhub.eventlog.archive.run import Done, open_archiver
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.stored import ArchivedSegment
 from eventhub.eventlog.streams import StreamPolicy
+from eventhub.up.hub import HOME
 from tests.integration.eventlog_world import append_now
 
 EVERYTHING = Choice()
@@ -103,3 +109,30 @@ def files(place: Path) -> list[str]:
     """The names of all files of a local archive, but what is being written."""
     found = (path for path in place.rglob("*") if path.is_file())
     return sorted(path.name for path in found if path.parent.name != "_unfinished")
+
+
+@contextmanager
+def dying(module: str, url: str) -> Iterator[Callable[[Path, str], list[str]]]:
+    """Ask for processes that die, see archive_dying: (place, moment) to the lines of the answer, of
+    which the last is the exit status."""
+    with subprocess.Popen(
+        [sys.executable, "-m", f"tests.integration.{module}", url],
+        cwd=HOME,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        told, answers = process.stdin, process.stdout
+        assert told is not None and answers is not None
+
+        def ask(place: Path, moment: str) -> list[str]:
+            print(place / moment, file=told, flush=True)
+            lines = []
+            for line in answers:
+                lines += re.findall(r"^(?:-?\d+|\d+ \w+)$", line)  # the rest is of the log
+                if re.match(r"-?\d+$", line):
+                    break
+            return lines
+
+        yield ask
+        told.close()

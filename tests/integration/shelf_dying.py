@@ -1,5 +1,5 @@
-"""A retirement that kills itself at a moment: `python -m tests.integration.shelf_dying URL PLACE
-MOMENT`. With MOMENT `list` it goes to its end and prints the moments there were.
+"""Retirements that kill themselves at a moment: `python -m tests.integration.shelf_dying URL`. What
+it is told and answers: see archive_dying.
 """
 
 import asyncio
@@ -8,10 +8,10 @@ import sys
 from delivery.forward.retiring import retire
 from delivery.forward.shelf import Shelf
 from eventhub.eventlog.database import connect
-from tests.integration.archive_dying import DyingPlace
+from tests.integration.archive_dying import DyingPlace, serve
 
 
-async def main(url: str, place: str, at: str) -> None:
+async def shelve(url: str, place: str, at: str) -> None:
     shelf = Shelf(place, url)
     shelf.place = DyingPlace(place, at)
     connection = await connect(url, name="test")
@@ -20,4 +20,4 @@ async def main(url: str, place: str, at: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    serve(lambda place, at: asyncio.run(shelve(sys.argv[1], place, at)))

@@ -25,8 +25,8 @@ from eventhub import limits
 from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.database import Connection, connect
 from eventhub.eventlog.errors import ArchiveDamaged
-from eventhub.up.hub import HOME
 from tests.databases import MANAGE
+from tests.integration.archive_world import dying
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import next_group
 
@@ -212,37 +212,31 @@ async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
 def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
     world: World, tmp_path: Path
 ) -> None:
-    def dying(place: Path, moment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tests.integration.shelf_dying", world.url, str(place)]
-        return subprocess.run(
-            [*command, moment], cwd=HOME, capture_output=True, text=True, timeout=TIMEOUT_S
-        )
-
     asyncio.run(retiring(world.url, ""))  # what is due besides
     old_day(world)
     held = stored(world, DAY)
-    listed = dying(tmp_path / "list", "list")
-    assert listed.returncode == 0, listed.stderr
-    _, _, *moments = re.findall(r"^\d+ \w+$", listed.stdout, re.M)  # the first are of a probe
-    writes = [moment for moment in moments if moment.endswith("write")]
-    moments = [moment for moment in moments if moment not in writes[1:-1]]
-    assert len(moments) >= 8
-    manifests = {noted(world)[DAY][1]}
-    for moment in moments:
-        world.sql("TRUNCATE retired_partitions")
-        old_day(world)
-        place = tmp_path / moment
-        assert dying(place, moment).returncode == -signal.SIGKILL, moment
-        assert noted(world) == {}, moment
-        assert stored(world, DAY) == held, moment
-        asyncio.run(retiring(world.url, str(place)))
-        assert not there(world, DAY), moment
-        count, manifest, _ = noted(world)[DAY]
-        assert count == 3 and manifest, moment
-        assert shelved(place, manifest) == held, moment
-        found = sorted(path.name for path in (place / "_attempts").iterdir())
-        assert len(found) == 2, moment  # a repeat writes the same names
-        manifests.add(manifest)
+    with dying("shelf_dying", world.url) as ask:
+        _, _, *moments, status = ask(tmp_path / "list", "list")  # the first are of a probe
+        assert status == "0"
+        writes = [moment for moment in moments if moment.endswith("write")]
+        moments = [moment for moment in moments if moment not in writes[1:-1]]
+        assert len(moments) >= 8
+        manifests = {noted(world)[DAY][1]}
+        for moment in moments:
+            world.sql("TRUNCATE retired_partitions")
+            old_day(world)
+            place = tmp_path / moment
+            assert ask(place, moment) == [str(-signal.SIGKILL)], moment
+            assert noted(world) == {}, moment
+            assert stored(world, DAY) == held, moment
+            asyncio.run(retiring(world.url, str(place)))
+            assert not there(world, DAY), moment
+            count, manifest, _ = noted(world)[DAY]
+            assert count == 3 and manifest, moment
+            assert shelved(place, manifest) == held, moment
+            found = sorted(path.name for path in (place / "_attempts").iterdir())
+            assert len(found) == 2, moment  # a repeat writes the same names
+            manifests.add(manifest)
     assert len(manifests) == 1
 
 

@@ -31,7 +31,8 @@ from tests.integration.retention_world import announced, ask
 
 url = pytest.fixture(log_database)
 MIB = 1024 * 1024
-QUOTA = 48 * MIB
+QUOTA = 32 * MIB
+MEASURE_S = 0.02
 FILL_STATE = (
     "INSERT INTO keyed_state SELECT %s, sha256(n::text::bytea), n::text, gen_random_uuid(), n, 1,"
     " now(), decode(repeat('ab', 1000), 'hex') FROM generate_series(1, 13500) AS n"
@@ -125,7 +126,7 @@ class Reader:
 async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url: str) -> None:
     """None of their segments would ever be sealed by its own policy; they write twice the quota."""
     streams = [new_stream(url) for _ in range(3)]
-    count = 16_000
+    count = 10_800
     highest = 0
     done = asyncio.Event()
 
@@ -133,6 +134,7 @@ async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url
         nonlocal highest
         while not done.is_set():
             highest = max(highest, await asyncio.to_thread(used, url))
+            await asyncio.sleep(MEASURE_S)
 
     async with running(url, QUOTA) as world:
         measuring = asyncio.create_task(measure())

@@ -47,16 +47,20 @@ def announced(world: World, stream_id: int) -> list[dict[str, Any]]:
 
 
 def test_who_was_owed_what_is_gone_is_told_once(world: World, start: Start) -> None:
-    """Two endpoints were owed some of it; a third began later, a fourth ended before."""
+    """Two endpoints were owed some of it; a third began later, a fourth ended before. Of another
+    stream nobody was owed what is gone: that is passed in silence."""
     stream_id = world.stream(segment_events_max=10)
     one, two, later, ended = world.endpoints(4)
     [past] = world.register(stream_id, [ended])
     world.change(past, stream_id, None)
     first = world.register(stream_id, [one, one], "a")
     [gone_by_now] = world.register(stream_id, [two], "a")
+    silent = world.stream(segment_events_max=10)
+    [ticket] = world.register(silent, world.endpoints())
     running = start()
     world.emit(stream_id, "a")
     eventually(lambda: world.passed(stream_id) == 1, "the first event")
+    eventually(lambda: world.passed(silent) == 0, "the checkpoint")
     running.stop()
 
     world.emit(stream_id, *["a"] * 14)
@@ -65,6 +69,9 @@ def test_who_was_owed_what_is_gone_is_told_once(world: World, start: Start) -> N
     [late] = world.register(stream_id, [later])
     drop(world, stream_id, 20, "quota")
     world.emit(stream_id, "a")
+    world.change(ticket, silent, None)
+    world.emit(silent, *["a"] * 12)
+    drop(world, silent, 10, "age")
     start()
     eventually(lambda: world.passed(stream_id) == 23, "the last event")
     assert world.sql(GAPS, stream_id) == [
@@ -79,29 +86,22 @@ def test_who_was_owed_what_is_gone_is_told_once(world: World, start: Start) -> N
     [gap] = announced(world, stream_id)
     expected = {"first": 2, "last": 20, "resume": resume, "why": "quota", "endpoints": 2}
     assert gap.items() >= expected.items()
+    eventually(lambda: world.passed(silent) == 12, "the last event of the other")
+    assert world.sql(GAPS, silent) == []
+    assert announced(world, silent) == []
 
 
-def test_a_gap_that_nobody_was_owed_is_passed_in_silence(world: World, start: Start) -> None:
-    stream_id = world.stream(segment_events_max=10)
-    [ticket] = world.register(stream_id, world.endpoints())
-    running = start()
-    eventually(lambda: world.passed(stream_id) == 0, "the checkpoint")
-    running.stop()
-    world.change(ticket, stream_id, None)
-    world.emit(stream_id, *["a"] * 12)
-    drop(world, stream_id, 10, "age")
+def test_a_forwarder_that_is_not_behind_tells_nobody_anything(world: World, start: Start) -> None:
     start()
-    eventually(lambda: world.passed(stream_id) == 12, "the last event")
-    assert world.sql(GAPS, stream_id) == []
-    assert announced(world, stream_id) == []
+    follows_through_a_gap(world)
+    goes_on_after_the_database_crashed(world)
 
 
-def test_a_forwarder_that_is_not_behind_follows_through_a_gap(world: World, start: Start) -> None:
-    """What is dropped was forwarded: nobody is told anything."""
+def follows_through_a_gap(world: World) -> None:
+    """What is dropped was forwarded."""
     stream_id = world.stream(segment_events_max=10)
     [endpoint] = world.endpoints()
     world.register(stream_id, [endpoint])
-    start()
     world.emit(stream_id, *["a"] * 25)
     eventually(lambda: len(world.deliveries(stream_id)) == 25, "all deliveries")
     drop(world, stream_id, 20, "count")
@@ -110,12 +110,12 @@ def test_a_forwarder_that_is_not_behind_follows_through_a_gap(world: World, star
     assert world.sql(GAPS, stream_id) == []
 
 
-def test_an_async_stream_goes_on_after_the_database_crashed(world: World, start: Start) -> None:
-    """Its numbers may have been lost: a new segment begins, and the forwarder goes on there."""
+def goes_on_after_the_database_crashed(world: World) -> None:
+    """Of an `async` stream numbers may have been lost: a new segment begins, and the forwarder goes
+    on there."""
     stream_id = world.stream(durability="async")
     [endpoint] = world.endpoints()
     world.register(stream_id, [endpoint])
-    start()
     world.emit(stream_id, "a", "a")
     eventually(lambda: len(world.deliveries(stream_id)) == 2, "the first deliveries")
     [[before]] = world.sql("SELECT segment FROM heads WHERE stream_id = %s", stream_id)

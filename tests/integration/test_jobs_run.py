@@ -15,7 +15,7 @@ from eventhub.event import protobuf_codec
 from eventhub.eventlog.database import blocking
 from eventhub.jobs import rows
 from eventhub.jobs.job import RunJob
-from eventhub.jobs.rows import Asked, Heard
+from eventhub.jobs.rows import Asked, Heard, Run
 from eventhub.jobs.run import Hub, Watch, perform
 from eventhub.jobs.stopping import CANCELLED, Stop
 from registrations.index.place import index_root
@@ -49,25 +49,6 @@ def told(jobs: Jobs, run: int) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_a_run_leaves_its_result_its_order_and_its_log(jobs: Jobs) -> None:
-    jobs.world.stream()
-    gone = jobs.folder(3)  # of a run that nobody knows any more
-    gone.make()
-    run = jobs.begun(since_us=7)
-    ended, heard = jobs.done(run)
-    assert (ended.state, ended.verdict, ended.summary) == ("completed", "ok", "Looked.")
-    [[streams]] = jobs.world.sql("SELECT count(*) FROM streams")
-    assert ended.figures == {"streams": streams}, "it has read what was exported"
-    assert ended.engine == "spark local[1]"
-    assert "acting " in {one.phase for one in heard}
-    assert any(one.tasks_done for one in heard)
-    assert jobs.left(run.id) == {"log.txt", "result"}
-    assert not gone.root.exists()
-    stored = read_result(jobs.folder(run.id).result)
-    assert {file.name for file in stored.files} == {"report.html", "table/part.csv"}
-    assert told(jobs, run.id) == [("job.asked", "", ""), ("job.ended", "completed", "ok")]
-
-
 def test_a_driver_that_fails_says_why_and_its_log_is_bounded(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,8 +64,8 @@ def test_a_driver_that_fails_says_why_and_its_log_is_bounded(
     assert b"line 3 of" not in log
 
 
-def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_run_completes(
-    jobs: Jobs,
+def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_runs_leave_what_they_found(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = jobs.ask(act="hang")
     with jobs.hanging(lost) as hanging:
@@ -103,6 +84,33 @@ def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_run_completes(
     assert told(jobs, lost)[-1] == ("job.ended", "interrupted", "")
     assert jobs.find(second).state == "completed"
     assert jobs.left(lost) == {"log.txt"}, "leftovers are cleared"
+    third = _done_and_read(jobs, monkeypatch, jobs.find(second))
+    assert told(jobs, third) == [("job.asked", "", ""), ("job.ended", "completed", "ok")]
+
+
+def _done_and_read(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, first: Run) -> int:
+    """Another run, and what it leaves. There is no room for the result of the first beside it."""
+    size = sum(path.stat().st_size for path in jobs.folder(first.id).result.rglob("*.*"))
+    assert (first.result_bytes, first.result_gone) == (size, False)
+    monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", size + 1)
+    jobs.world.stream()
+    gone = jobs.folder(1_000)  # of a run that nobody knows any more
+    gone.make()
+    run = jobs.begun(since_us=7)
+    ended, heard = jobs.done(run)
+    assert (ended.state, ended.verdict, ended.summary) == ("completed", "ok", "Looked.")
+    [[streams]] = jobs.world.sql("SELECT count(*) FROM streams")
+    assert ended.figures == {"streams": streams}, "it has read what was exported"
+    assert ended.engine == "spark local[1]"
+    assert "acting " in {one.phase for one in heard}
+    assert any(one.tasks_done for one in heard)
+    assert jobs.left(run.id) == {"log.txt", "result"}
+    assert not gone.root.exists()
+    stored = read_result(jobs.folder(run.id).result)
+    assert {file.name for file in stored.files} == {"report.html", "table/part.csv"}
+    assert jobs.left(first.id) == {"log.txt"}
+    assert (jobs.find(first.id).result_gone, jobs.find(first.id).figures) == (True, first.figures)
+    return run.id
 
 
 def test_a_run_that_is_cancelled_ends_with_all_its_processes(jobs: Jobs) -> None:
@@ -206,20 +214,7 @@ def test_a_result_that_is_too_large_is_not_kept(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "JOB_RESULT_BYTES_MAX", 20)
-    ended, _ = jobs.done(jobs.begun())
+    ended, _ = jobs.done(jobs.begun(act="little"))
     assert (ended.state, ended.reason) == ("failed", "result_too_large")
     assert "of 20 that the hub keeps of one. The result is larger" in ended.detail
     assert jobs.left(ended.id) == {"log.txt"}
-
-
-def test_results_beyond_their_bytes_go_and_the_rows_stay(
-    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, _ = jobs.done(jobs.begun())
-    size = sum(path.stat().st_size for path in jobs.folder(first.id).result.rglob("*.*"))
-    assert (first.result_bytes, first.result_gone) == (size, False)
-    monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", size + 1)
-    second, _ = jobs.done(jobs.begun())
-    assert jobs.left(first.id) == {"log.txt"}
-    assert "result" in jobs.left(second.id)
-    assert (jobs.find(first.id).result_gone, jobs.find(first.id).figures) == (True, first.figures)

@@ -1,5 +1,7 @@
-"""The commands of the pages, run as somebody would copy them, beside a hub with its demo."""
+"""The whole hub with its demo, as `make run` starts it: it goes on after each way of stopping, and
+the commands of the pages work beside it, run as somebody would copy them."""
 
+import asyncio
 import json
 import os
 import re
@@ -7,28 +9,95 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
+from eventhub import limits
+from eventhub.client.remote import HubClient
+from eventhub.client.types import Cursor, Delivered
 from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 
+FIRST_EVENT_PATIENCE_S = 60.0
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+def credentials(hub: Hub) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads((hub.data / "credentials.json").read_text())
+    return found
+
+
+async def next_event(hub: Hub, start: Cursor | str) -> Delivered:
+    async with HubClient(hub.url, credentials(hub)["client"]["key"]) as client:
+        async for delivered in client.listen("host", start=start):  # type: ignore[arg-type]
+            return delivered
+    raise AssertionError("the listen ended")
+
+
+def first_event(hub: Hub, start: Cursor | str = "now") -> Delivered:
+    return asyncio.run(asyncio.wait_for(next_event(hub, start), FIRST_EVENT_PATIENCE_S))
+
+
+@contextmanager
+def demo_hub(root: Path, ended_by: int, *words: str) -> Iterator[Hub]:
+    """Ready, ended by a signal, and then gone without a trace."""
+    hub = Hub(root / "var", "--demo", *words, script=HOME / "manage.py")
+    try:
+        yield hub.wait_ready()
+    finally:
+        hub.process.send_signal(ended_by)
+        hub.wait_end(limits.STOP_TIMEOUT_S_MAX)
+        hub.wait_gone()
+
+
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """Its folder stands for the checkout's root: .venv, manage.py and var are there."""
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that stands for the checkout's root: .venv, manage.py and var are there."""
     root = tmp_path_factory.mktemp("docs")
     (root / ".venv").symlink_to(sys.prefix)
     (root / "manage.py").symlink_to(HOME / "manage.py")
     (root / ".curlrc").write_text("fail-with-body\nsilent\n")
-    hub = Hub(root / "var", "--demo", "--web", "1", script=HOME / "manage.py")
-    try:
-        yield hub.wait_ready()
-    finally:
-        hub.process.send_signal(signal.SIGINT)
-        hub.wait_end()
+    return root
+
+
+class Before(NamedTuple):
+    """What the hub had before it was stopped and started again."""
+
+    event: Delivered
+    logins: dict[str, dict[str, str]]
+
+    def goes_on(self, hub: Hub) -> bool:
+        first_event(hub)  # a new one: by now the demo has read its credentials, or made others
+        after = first_event(hub, Cursor(self.event.segment, self.event.sequence))
+        return credentials(hub) == self.logins and after.sequence == self.event.sequence + 1
+
+
+@pytest.fixture(scope="module")
+def before(root: Path) -> Before:
+    """Of its first start, ended by Ctrl-C."""
+    with demo_hub(root, signal.SIGINT) as hub:
+        event = first_event(hub)
+        logins = credentials(hub)
+        assert (hub.data / "credentials.json").stat().st_mode & 0o777 == 0o600
+    assert hub.process.returncode == 0
+    return Before(event, logins)
+
+
+@pytest.fixture(scope="module")
+def killed(root: Path, before: Before) -> bool:
+    """Whether it went on in its second start, which was ended by a kill."""
+    with demo_hub(root, signal.SIGKILL, "--web", "1", "--forwarders", "0", "--workers", "0") as hub:
+        return before.goes_on(hub)
+
+
+@pytest.fixture(scope="module")
+def hub(root: Path, killed: bool) -> Iterator[Hub]:
+    """In its third start."""
+    with demo_hub(root, signal.SIGINT, "--web", "1", "--forwarders", "1", "--workers", "1") as hub:
+        yield hub
+    assert hub.process.returncode == 0
 
 
 def run(hub: Hub, script: str) -> str:
@@ -53,6 +122,14 @@ def commands(page: str, about: str = "") -> str:
     found = [block for block in blocks if about in block]
     assert found
     return "".join(found)
+
+
+def test_demo_is_heard_and_continues_after_each_way_of_stopping(
+    hub: Hub, before: Before, killed: bool
+) -> None:
+    assert before.event.event["domain"] == "host"
+    assert killed
+    assert before.goes_on(hub)
 
 
 def test_every_command_of_the_page_about_access_works(hub: Hub) -> None:

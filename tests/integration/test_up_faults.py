@@ -10,29 +10,35 @@ import psutil
 import pytest
 
 from eventhub import limits
-from tests.integration.up_process import Hub
+from tests.integration.up_process import Hub, processes_of, wait_until
+
+
+@pytest.fixture(scope="module")
+def _data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for one hub after the other."""
+    return tmp_path_factory.mktemp("ended") / "data"
 
 
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    """A hub that may be ended."""
-    yield from hub_with_data(tmp_path / "data")
+def data(_data: Path) -> Iterator[Path]:
+    yield _data
+    wait_until(lambda: not processes_of(_data), "all processes to end")
 
 
 @pytest.fixture(scope="module")
 def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     """A hub that outlives each test, so that each test leaves it whole."""
-    yield from hub_with_data(tmp_path_factory.mktemp("lasting") / "data", "--restarts", "100")
-
-
-def hub_with_data(data: Path, *words: str) -> Iterator[Hub]:
-    hub = Hub(data, *words).wait_ready()
-    hub.execute("CREATE TABLE kept AS SELECT generate_series(1, 1000)")
+    hub = with_data(tmp_path_factory.mktemp("lasting") / "data", "--restarts", "100")
     yield hub
-    if hub.process.poll() is None:
-        hub.interrupt()
-        hub.wait_end()
+    hub.interrupt()
+    hub.wait_end()
     hub.wait_gone()
+
+
+def with_data(data: Path, *words: str) -> Hub:
+    hub = Hub(data, *words).wait_ready()
+    hub.execute("CREATE TABLE IF NOT EXISTS kept AS SELECT generate_series(1, 1000)")
+    return hub
 
 
 @contextmanager
@@ -47,7 +53,8 @@ def assert_kept(hub: Hub) -> None:
     assert hub.execute("SELECT count(*) FROM kept") == [(1000,)]
 
 
-def test_interrupt_stops_in_reverse_and_leaves_no_process(hub: Hub) -> None:
+def test_interrupt_stops_in_reverse_and_leaves_no_process(data: Path) -> None:
+    hub = with_data(data)
     assert len(hub.leftovers()) > 8
     hub.interrupt()
     assert hub.wait_end(limits.STOP_TIMEOUT_S_MAX) == 0
@@ -56,22 +63,18 @@ def test_interrupt_stops_in_reverse_and_leaves_no_process(hub: Hub) -> None:
     assert hub.text.rstrip().endswith("stopped")
 
 
-def test_killed_supervisor_leaves_no_process_and_the_next_start_continues(hub: Hub) -> None:
+def test_killed_supervisor_leaves_no_process_and_the_next_start_continues(data: Path) -> None:
+    hub = with_data(data)
     hub.process.kill()
-    again = Hub(hub.data).wait_ready()  # at once: it waits for what is still stopping
+    again = Hub(data).wait_ready()  # at once: it waits for what is still stopping
     try:
         assert_kept(again)
         postmasters = [line for line in hub.leftovers() if "bin/postgres\\x00-D" in line]
         guarded = [line for line in postmasters if "guardian.py" not in line]
         assert len(guarded) == 1
     finally:
-        again.interrupt()
-        again.wait_end()
-
-
-def test_killed_supervisor_alone_leaves_no_process(hub: Hub) -> None:
-    hub.process.kill()
-    hub.wait_gone()
+        again.process.kill()
+    again.wait_gone()  # nobody starts next
 
 
 def test_killed_postgres_is_restarted_with_its_data_and_web_stays(lasting: Hub) -> None:
@@ -123,23 +126,23 @@ def test_killed_guardian_of_web_takes_its_web_with_it(lasting: Hub) -> None:
     assert psutil.pid_exists(lasting.part("web-1").pid)
 
 
-def test_part_that_keeps_crashing_stops_the_hub_with_a_reason(tmp_path: Path) -> None:
-    hub = Hub(tmp_path / "data", "--restarts", "2", STAND_IN_WEB="crash")
+def test_part_that_keeps_crashing_stops_the_hub_with_a_reason(data: Path) -> None:
+    hub = Hub(data, "--restarts", "2", STAND_IN_WEB="crash")
     assert hub.wait_end() == 1
     assert "was restarted 2 times within a minute" in hub.text
     assert "cannot go on" in hub.text
     assert hub.leftovers() == []
 
 
-def test_part_that_ignores_the_stop_is_killed_in_time(tmp_path: Path) -> None:
-    hub = Hub(tmp_path / "data", STAND_IN_WEB="stubborn").wait_ready()
+def test_part_that_ignores_the_stop_is_killed_in_time(data: Path) -> None:
+    hub = Hub(data, STAND_IN_WEB="stubborn").wait_ready()
     hub.interrupt()
     assert hub.wait_end(limits.STOP_TIMEOUT_S_MAX) == 0
     assert hub.leftovers() == []
 
 
-def test_second_interrupt_hurries(tmp_path: Path) -> None:
-    hub = Hub(tmp_path / "data", STAND_IN_WEB="stubborn").wait_ready()
+def test_second_interrupt_hurries(data: Path) -> None:
+    hub = Hub(data, STAND_IN_WEB="stubborn").wait_ready()
     hub.interrupt()
     hub.wait_line("stopping")
     hub.interrupt()

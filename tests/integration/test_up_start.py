@@ -33,11 +33,16 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
 
 
 def test_second_start_keeps_data_and_secret(tmp_path: Path) -> None:
+    """What an interrupted first start left is no obstacle. Nor is a stale postmaster.pid: after a
+    power loss the id in it may belong to anything that lives."""
     data = tmp_path / "data"
+    (data / "postgres.new" / "base").mkdir(parents=True)
     with running(data) as hub:
         hub.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         secret = (data / "secret_key").read_text()
     (data / "metrics" / "counter_1.db").write_text("of a process that has ended")
+    stale = data / "postgres" / "postmaster.pid"
+    stale.write_text(f"{os.getpid()}\n{data / 'postgres'}\n1\n5432\n{data / 'run'}\n\n")
     with running(data, EVENTHUB_ARCHIVE_URL="s3://name:password@bucket") as hub:
         assert hub.execute("SELECT answer FROM kept") == [(42,)]
         assert (data / "secret_key").read_text() == secret
@@ -83,40 +88,19 @@ def test_second_hub_on_the_same_data_says_so(hub: Hub) -> None:
 
 
 def test_two_hubs_on_one_machine_do_not_disturb_each_other(hub: Hub, tmp_path: Path) -> None:
-    with running(tmp_path / "data") as two:
-        hub.execute("CREATE TABLE only_here ()")
-        assert two.execute("SELECT to_regclass('only_here')::text") == [(None,)]
-        assert hub.url != two.url
-    hub.get()
-
-
-def test_stale_postmaster_pid_of_another_live_process_is_no_obstacle(tmp_path: Path) -> None:
-    """After a power loss the id in postmaster.pid may belong to anything."""
-    data = tmp_path / "data"
-    with running(data):
-        pass
-    stale = data / "postgres" / "postmaster.pid"
-    stale.write_text(f"{os.getpid()}\n{data / 'postgres'}\n1\n5432\n{data / 'run'}\n\n")
-    with running(data) as hub:
-        assert hub.execute("SELECT 1") == [(1,)]
-
-
-def test_interrupted_first_start_leaves_nothing_half_made(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    (data / "postgres.new" / "base").mkdir(parents=True)
-    with running(data) as hub:
-        assert hub.execute("SELECT 1") == [(1,)]
-
-
-def test_long_data_path_moves_the_sockets_to_a_private_folder(tmp_path: Path) -> None:
+    """The second's path is long: its sockets are in a private folder elsewhere."""
     data = tmp_path / ("long" * 20) / "data"
-    with running(data) as hub:
-        found = re.search(r'listening on Unix socket "(.+?)/\.s\.PGSQL', hub.text)
+    with running(data) as two:
+        hub.execute("CREATE TABLE only_here ()")
+        assert hub.url != two.url
+        found = re.search(r'listening on Unix socket "(.+?)/\.s\.PGSQL', two.text)
         assert found is not None
         sockets = Path(found.group(1))
         assert not sockets.is_relative_to(data)
         assert sockets.stat().st_mode & 0o777 == 0o700
+        assert two.execute("SELECT to_regclass('only_here')::text", sockets) == [(None,)]
     assert not sockets.exists()
+    hub.get()
 
 
 def test_servers_given_by_url_are_not_started(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ class Hub:
         wait_until(lambda: bool(self.guardian(name).children()), f"the process of {name}")
         return self.guardian(name).children()[0]
 
-    def execute(self, statement: str) -> list[tuple[object, ...]]:
-        url = Postgres(self.data / "postgres", self.data / "run").url()
+    def execute(self, statement: str, sockets: Path | None = None) -> list[tuple[object, ...]]:
+        url = Postgres(self.data / "postgres", sockets or self.data / "run").url()
         with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
             answer = connection.execute(statement)
             return answer.fetchall() if answer.description else []

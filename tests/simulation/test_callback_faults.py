@@ -4,7 +4,8 @@ under load, the same judges."""
 import random
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,24 +13,15 @@ import pytest_asyncio
 
 from tests.chaos.callbacks.harm import Plan
 from tests.chaos.callbacks.rounds import rest, run_round
-from tests.chaos.callbacks.world import CallbackWorld
-from tests.chaos.exact.run import exact
+from tests.chaos.callbacks.world import CallbackWorld, SinkProcess
+from tests.chaos.exact.run import exact, scene_at
 
-RATE = 400.0
-SECONDS = 2.0
+RATE = 150.0
+SECONDS = 1.0
 TIMES = 4
-FLOW = 1_000.0
+FLOW = 500.0
 PATIENCE = pytest.mark.timeout(240)
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
-
-
-@pytest.fixture
-def data() -> Iterator[Path]:
-    folder = Path(
-        tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp")
-    )  # sockets' names are short
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -73,8 +65,13 @@ async def test_the_judge_sees_that_a_delivery_is_gone(world: CallbackWorld) -> N
     assert [problem for problem in problems if "no delivery, though it was matched" in problem]
 
 
-async def test_registrations_are_exact_while_events_flow_and_a_leader_dies(data: Path) -> None:
-    outcome = await exact(TIMES, FLOW, 3, data)
+async def test_registrations_are_exact_while_events_flow_and_a_leader_dies(
+    world: CallbackWorld, tmp_path: Path
+) -> None:
+    """At the same hub, which has come to rest, and a sink of its own."""
+    with closing(SinkProcess(tmp_path / "sink.ndjson", 3)) as sink:
+        async with scene_at(world.hub, world.key, sink, FLOW) as scene:
+            outcome = await exact(TIMES, 3, scene)
     assert outcome.problems == []
     assert len(outcome.found) == TIMES
     assert [one.victim for one in outcome.found if one.script.harmed] != []

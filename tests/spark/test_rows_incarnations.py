@@ -21,25 +21,24 @@ from sparkjobs.audit.told import SKIPPED, Heard, told
 from sparkjobs.inputs import table
 from sparkjobs.order import Order
 from tests.acceptance.wire import EVENT, Emitter
-from tests.live import LiveHub, LiveZone, live_hub
+from tests.live import LiveHub, LiveZone
 from tests.live_processes import WebProcess
 
 STREAM = "orders"
 WAIT_S = 60.0
 
 
-@pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """A hub of three web processes."""
-    folder = tmp_path_factory.mktemp("three")
-    with live_hub(folder) as hub:
-        third = WebProcess("web-3", hub.env, folder / "web-3.log")
-        third.start()
-        hub.web.append(third)
-        try:
-            yield hub
-        finally:
-            third.stop()
+@pytest.fixture
+def three(hub: LiveHub, tmp_path: Path) -> Iterator[LiveHub]:
+    """The hub, of three web processes."""
+    third = WebProcess("web-3", hub.env, tmp_path / "web-3.log")
+    third.start()
+    hub.web.append(third)
+    try:
+        yield hub
+    finally:
+        hub.web.remove(third)
+        third.stop()
 
 
 class Client:
@@ -123,7 +122,7 @@ class Issuer:
 
     def _issue(self) -> None:
         with Emitter(self._zone) as emitter:
-            while not self._over.wait(0.02):
+            while not self._over.wait(0.05):
                 self.issued += emitter.numbers(STREAM, [EVENT, EVENT])
                 emitter.numbers(STREAM, {**EVENT, "type": "order.noted"})
 

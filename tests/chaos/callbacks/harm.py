@@ -26,8 +26,9 @@ PAIR_LAG_S = (0.0, 1.5)
 ASK_S = 2.0
 
 LEADER: LiteralString = """
-    SELECT owner::text FROM forwarding WHERE expires_at > clock_timestamp()
-     GROUP BY owner ORDER BY count(*) DESC, owner LIMIT 1"""
+    SELECT f.owner::text FROM forwarding f JOIN streams s ON s.id = f.stream_id
+     WHERE f.expires_at > clock_timestamp() AND s.name LIKE %s
+     GROUP BY f.owner ORDER BY count(*) DESC, f.owner LIMIT 1"""
 BACKENDS: LiteralString = """
     SELECT pid FROM pg_stat_activity WHERE application_name = ANY (%s) ORDER BY pid"""
 SESSIONS = ["eventhub forward", "eventhub drain", "eventhub results", "eventhub append"]
@@ -93,13 +94,13 @@ async def _stop_leader(hub: HubUnderTest, dice: random.Random) -> str:
     return await _stopped(part, hub.pids([part]), dice.uniform(*LEASE_STOP_S))
 
 
-async def leader(hub: HubUnderTest, dice: random.Random) -> str:
-    """The forwarder that holds most leases; any, if nobody can say."""
+async def leader(hub: HubUnderTest, dice: random.Random, streams: str = "%") -> str:
+    """The forwarder that holds most leases of streams named so; any, if nobody can say."""
     parts = {owner: part for part, owner in READY.findall(hub.output())}
     owners: list[tuple[Any, ...]] = []
     try:
         async with asyncio.timeout(ASK_S):
-            owners = await hub.rows(LEADER)
+            owners = await hub.rows(LEADER, streams)
     except (psycopg.Error, OSError, TimeoutError):
         pass
     known = [parts[owner] for (owner,) in owners if owner in parts]

@@ -28,6 +28,7 @@ from tests.integration.up_process import HOME
 
 CREW = Crew(web=2, forwarders=2, workers=2)
 STREAMS = ("alpha", "beta", "gamma")
+SINKS = "127.0.0.1"  # where the hub may call
 TAIL_S = 0.02
 HABITS: dict[str, Habit] = {
     "batches": Habit("alpha", 0.4, batch_max=40, in_flight=4),
@@ -138,8 +139,7 @@ class CallbackWorld:
             journal = stack.enter_context(Journal(data / "journal.ndjson"))
             sink = SinkProcess(data / "sink.ndjson", seed)
             stack.callback(sink.close)
-            allow = f"127.0.0.1:{sink.port}"
-            hub = HubUnderTest(data / "hub", CREW, EVENTHUB_CALLBACK_ALLOW=allow)
+            hub = HubUnderTest(data / "hub", CREW, EVENTHUB_CALLBACK_ALLOW=SINKS)
             stack.callback(hub.stop)
             await hub.ready()
             key = await asyncio.to_thread(hub.create_key, "chaos")

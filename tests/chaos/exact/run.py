@@ -15,7 +15,14 @@ from tests.chaos import report
 from tests.chaos.callbacks.arrivals import Arrivals, Key
 from tests.chaos.callbacks.owed import rows_wrong
 from tests.chaos.callbacks.tables import shoot
-from tests.chaos.callbacks.world import CREW, Endpoint, SinkProcess, ask, create_endpoints
+from tests.chaos.callbacks.world import (
+    CREW,
+    SINKS,
+    Endpoint,
+    SinkProcess,
+    ask,
+    create_endpoints,
+)
 from tests.chaos.exact.flow import STREAM, Flow
 from tests.chaos.exact.trial import LANE, Found, Scene, Trial, script_of, wanted_keys
 from tests.chaos.hub import HubUnderTest
@@ -52,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def run(options: argparse.Namespace, data: Path) -> int:
     """All times. Returns the exit status."""
-    outcome = await exact(options.times, options.rate, options.seed, data)
+    async with scene_of(data, options.rate, options.seed) as scene:
+        outcome = await exact(options.times, options.seed, scene)
     harmed = [one for one in outcome.found if one.script.harmed]
     changed = [one for one in outcome.found if one.script.change is not None]
     resumed = [one for one in outcome.found if one.script.resumes]
@@ -76,31 +84,30 @@ async def run(options: argparse.Namespace, data: Path) -> int:
     return 1 if outcome.problems else 0
 
 
-async def exact(times: int, rate: float, seed: int, data: Path) -> Outcome:
+async def exact(times: int, seed: int, scene: Scene) -> Outcome:
     """Run so many trials, some at a time, while events flow; then judge all of them together."""
     dice = random.Random(seed)
-    async with scene_of(data, rate, seed) as scene:
-        flowing = asyncio.create_task(scene.flow.run())
-        tailing = asyncio.create_task(_tail(scene.arrivals))
-        await asyncio.sleep(WARM_S)
-        began, before = time.monotonic(), len(scene.flow.events)
-        found: list[Found] = []
-        while len(found) < times and not flowing.done():
-            count = min(SIDE_BY_SIDE, times - len(found))
-            scripts = [script_of(len(found) + n, dice) for n in range(count)]
-            trials = [Trial(scene, script, random.Random(dice.random())) for script in scripts]
-            found += await asyncio.gather(*(trial.run() for trial in trials))
-            for one in found[-count:]:
-                print(_line(one), flush=True)
-        took_s, flowed = time.monotonic() - began, len(scene.flow.events) - before
-        await close_quietly([flowing])
-        problems = [f"{one.script.number}: {p}" for one in found for p in one.problems]
-        problems += scene.flow.problems[:5] + await judged(scene, found)
-        await close_quietly([tailing])
-        arrivals = scene.arrivals
-        return Outcome(
-            found, flowed / took_s, flowed, len(arrivals.firsts), arrivals.repeats, took_s, problems
-        )
+    flowing = asyncio.create_task(scene.flow.run())
+    tailing = asyncio.create_task(_tail(scene.arrivals))
+    await asyncio.sleep(WARM_S)
+    began, before = time.monotonic(), len(scene.flow.events)
+    found: list[Found] = []
+    while len(found) < times and not flowing.done():
+        count = min(SIDE_BY_SIDE, times - len(found))
+        scripts = [script_of(len(found) + n, dice) for n in range(count)]
+        trials = [Trial(scene, script, random.Random(dice.random())) for script in scripts]
+        found += await asyncio.gather(*(trial.run() for trial in trials))
+        for one in found[-count:]:
+            print(_line(one), flush=True)
+    took_s, flowed = time.monotonic() - began, len(scene.flow.events) - before
+    await close_quietly([flowing])
+    problems = [f"{one.script.number}: {p}" for one in found for p in one.problems]
+    problems += scene.flow.problems[:5] + await judged(scene, found)
+    await close_quietly([tailing])
+    arrivals = scene.arrivals
+    return Outcome(
+        found, flowed / took_s, flowed, len(arrivals.firsts), arrivals.repeats, took_s, problems
+    )
 
 
 async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
@@ -146,11 +153,19 @@ async def scene_of(data: Path, rate: float, seed: int) -> AsyncIterator[Scene]:
         await asyncio.to_thread(data.mkdir, parents=True, exist_ok=True)
         sink = SinkProcess(data / "sink.ndjson", seed)
         stack.callback(sink.close)
-        allow = f"127.0.0.1:{sink.port}"
-        hub = HubUnderTest(data / "hub", CREW, EVENTHUB_CALLBACK_ALLOW=allow)
+        hub = HubUnderTest(data / "hub", CREW, EVENTHUB_CALLBACK_ALLOW=SINKS)
         stack.callback(hub.stop)
         await hub.ready()
         key = await asyncio.to_thread(hub.create_key, "exact")
+        yield await stack.enter_async_context(scene_at(hub, key, sink, rate))
+
+
+@asynccontextmanager
+async def scene_at(
+    hub: HubUnderTest, key: str, sink: SinkProcess, rate: float
+) -> AsyncIterator[Scene]:
+    """The same of a hub that runs, at a sink that nobody else uses."""
+    async with AsyncExitStack() as stack:
         headers = {"Authorization": f"Bearer {key}"}
         http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
         policy = {"segment_events_max": SEGMENT_EVENTS_MAX}

@@ -160,7 +160,7 @@ class Trial:
     async def _harm(self) -> None:
         if self._script.harmed:
             await asyncio.sleep(self._dice.uniform(0, LIFE_S[1] * 2))
-            part = await leader(self._scene.hub, self._dice)
+            part = await leader(self._scene.hub, self._dice, STREAM)
             self._victim = await kill(part)(self._scene.hub, self._dice)
 
     async def _arrived(self, since: int) -> dict[Key, list[int]]:
