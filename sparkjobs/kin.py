@@ -4,7 +4,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import pyarrow.dataset as ds
+
 from eventhub.event.envelope import Event, version_number
+from sparkjobs.reading import read_rows
+from sparkjobs.tables import TYPES
 
 
 class Declared(NamedTuple):
@@ -66,3 +70,9 @@ class ZoneKin:
         found = self._types.get((event.domain, event.type))
         known = found is not None and 0 < version_number(event.version) <= found.versions
         return found if known else None
+
+
+def kin_of(inputs: str, zone_id: int) -> ZoneKin:
+    """Of a zone's events; on `system` no types are declared."""
+    types = read_rows(inputs, "types", TYPES, ds.field("zone_id") == zone_id)
+    return ZoneKin(map(declared, types))

@@ -24,9 +24,8 @@ from registrations.match.base.columns import Columns, Gathering
 from registrations.match.base.errors import NotIndexable
 from registrations.match.base.versions import COLUMNS, NEVER_ENDS
 from registrations.match.versions import Version
-from sparkjobs.tables import VERSIONS
+from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 
-_SYSTEM_ZONE = 0  # of the hub-wide stream
 _IN_MEMORY = "in-memory.parquet"
 _NAMES = "names.parquet"
 _FOLDER = "matchers"
@@ -51,7 +50,7 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
     streams that have any. Done when an action has run.
     """
     system = streams.select(
-        sf.col("id").alias("stream_id"), (sf.col("zone_id") == _SYSTEM_ZONE).alias("is_system")
+        sf.col("id").alias("stream_id"), (sf.col("zone_id") == SYSTEM_ZONE).alias("is_system")
     )
     wanted = (
         versions.where(sf.col("endpoint_id").isNotNull() & ~sf.col("suspended"))

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 
 from eventhub import limits
@@ -21,9 +20,10 @@ from registrations.match.base.shard import Shard
 from registrations.match.base.versions import COLUMNS
 from registrations.match.matching import Matching
 from registrations.match.versions import Owed, Rules, Suspension, hold, holding, living
-from sparkjobs.kin import ZoneKin, declared
+from sparkjobs.kin import kin_of
 from sparkjobs.matchers import read_in_memory, read_names, root_of
-from sparkjobs.tables import CLIENTS, SUSPENSIONS, TYPES
+from sparkjobs.reading import read_rows
+from sparkjobs.tables import CLIENTS, SUSPENSIONS
 
 _MATCHERS_OPEN_MAX = 16  # streams of one worker; a few mapped files each
 _DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
@@ -79,7 +79,7 @@ class Matcher:
         """Raises IndexAbsent, OSError."""
         root = where.root(of.stream_id)
         self._may_have_expired = where.may_have_expired
-        kin = self._kin = _kin(where.inputs, of.zone_id)
+        kin = self._kin = kin_of(where.inputs, of.zone_id)
         self._shards = [
             (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
         ]
@@ -88,7 +88,7 @@ class Matcher:
         self._versions = {version.id: version for version in read_in_memory(root)}
         for version in self._versions.values():
             self._memory.add(version.id, version.specs)
-        self._suspensions = _suspensions(where.inputs, of.stream_id)
+        self._suspensions = suspensions_of(where.inputs, of.stream_id)
         self._groups: Callable[[], dict[str, frozenset[str]]] = lambda: _groups(
             where.inputs, of.zone_id
         )
@@ -183,29 +183,19 @@ def _in_none(client: str) -> frozenset[str]:
     return frozenset()
 
 
-def _suspensions(inputs: str, stream_id: int) -> dict[int, tuple[Suspension, ...]]:
+def suspensions_of(inputs: str, stream_id: int) -> dict[int, tuple[Suspension, ...]]:
+    """Of a stream's groups of registrations, by group."""
     found: dict[int, tuple[Suspension, ...]] = {}
     chosen = ds.field("stream_id") == stream_id
-    for row in _rows(inputs, "suspensions", SUSPENSIONS, chosen):
+    for row in read_rows(inputs, "suspensions", SUSPENSIONS, chosen):
         one = Suspension(row["since"], row["until"])
         found[row["group_id"]] = (*found.get(row["group_id"], ()), one)
     return found
 
 
-def _kin(inputs: str, zone_id: int) -> ZoneKin:
-    """On `system` no types are declared."""
-    return ZoneKin(map(declared, _rows(inputs, "types", TYPES, ds.field("zone_id") == zone_id)))
-
-
 @lru_cache(maxsize=_MATCHERS_OPEN_MAX)
 def _groups(inputs: str, zone_id: int) -> dict[str, frozenset[str]]:
     """Of a zone's clients, as of now; only events with an audience ask."""
-    rows = _rows(inputs, "clients", CLIENTS, ds.field("zone_id") == zone_id)
+    rows = read_rows(inputs, "clients", CLIENTS, ds.field("zone_id") == zone_id)
     rows.sort(key=itemgetter("id"))  # the last of a name has it now
     return {row["name"]: frozenset(row["groups"]) for row in rows}
-
-
-def _rows(inputs: str, name: str, schema: pa.Schema, chosen: Any) -> list[dict[str, Any]]:
-    table = ds.dataset(f"{inputs}/{name}", schema=schema, format="parquet").to_table(filter=chosen)
-    found: list[dict[str, Any]] = table.to_pylist()
-    return found

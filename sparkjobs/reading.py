@@ -1,6 +1,6 @@
-"""The rows of a segment, from the run's inputs or the archive, read on whatever machine the task
-runs. Plain: it is the executors' own reading, so that one bad file is a finding and not the end of
-the job.
+"""What executors read by themselves, on whatever machine the task runs: the rows of a segment, from
+the run's inputs or the archive, so that one bad file is a finding and not the end of the job; and
+some rows of a table. Plain.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from sparkjobs.tables import EVENTS, EVENTS_FOLDER
@@ -90,3 +91,12 @@ def _as_events(file: pq.ParquetFile, number: int) -> Iterator[pa.RecordBatch]:
             mask = mask.view(pa.int64())
         columns = [batch.column("sequence"), times, mask, batch.column("payload")]
         yield pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+
+
+def read_rows(
+    folder: str, name: str, schema: pa.Schema, chosen: ds.Expression
+) -> list[dict[str, Any]]:
+    """The chosen rows of a table below a folder. Raises OSError."""
+    table = ds.dataset(f"{folder}/{name}", schema=schema, format="parquet").to_table(filter=chosen)
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found

@@ -7,6 +7,7 @@ database.
 
 import pyarrow as pa
 
+SYSTEM_ZONE = 0  # of the hub-wide stream
 INT, TEXT, BOOL = pa.int64(), pa.string(), pa.bool_()
 NUMBERS, TEXTS = pa.list_(INT), pa.list_(TEXT)
 

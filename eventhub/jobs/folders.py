@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from sparkjobs.order import NAME as ORDER
+
 ROOT = "jobs"
 
 
@@ -22,7 +24,7 @@ class Folder(NamedTuple):
 
     @property
     def order(self) -> Path:
-        return self.work / "order.json"
+        return self.work / ORDER
 
     @property
     def inputs(self) -> Path:

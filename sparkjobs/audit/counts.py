@@ -23,14 +23,13 @@ from eventhub.event.audience import may_see, shown_to
 from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
 from registrations.match.matching import Matching
-from registrations.match.versions import Suspension, Version
-from sparkjobs.kin import ZoneKin, declared
-from sparkjobs.owed import Where
-from sparkjobs.reading import NONE, SegmentFile, Unreadable
-from sparkjobs.tables import SUSPENSIONS, TYPES, VERSIONS
+from registrations.match.versions import Version
+from sparkjobs.kin import kin_of
+from sparkjobs.owed import Where, suspensions_of
+from sparkjobs.reading import NONE, SegmentFile, Unreadable, read_rows
+from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 
 WISHES, POINTS = "told-wishes", "told-points"  # folders of the job's work
-_SYSTEM_ZONE = 0
 _DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 _INT, _TEXT = pa.int64(), pa.string()
 # Who listened for what: one row for each client, stream and wish.
@@ -123,12 +122,11 @@ class _Looking:
     def __init__(self, segment: dict[str, Any], where: Where) -> None:
         zone_id = segment["zone_id"]
         self._may_have_expired = where.may_have_expired
-        types = ds.field("zone_id") == zone_id
-        kin = self._kin = ZoneKin(map(declared, _table(where.inputs, "types", TYPES, types)))
-        self._system = zone_id == _SYSTEM_ZONE
+        kin = self._kin = kin_of(where.inputs, zone_id)
+        self._system = zone_id == SYSTEM_ZONE
         self._filters, self._versions = Matching(kin=kin).new(), Matching(kin=kin).new()
         self._by_version: dict[int, list[tuple[Version, int]]] = {}
-        self._suspended: dict[int, list[Suspension]] = {}
+        self._suspended = suspensions_of(where.inputs, segment["stream_id"])
         self.wishes = [*self._wishes(segment, where)]
         self._first = segment["first"]
         self.forget()
@@ -174,7 +172,7 @@ class _Looking:
     ) -> None:
         of_stream = ds.field("stream_id") == segment["stream_id"]
         named = of_stream & ds.field("registration_id").isin([*wanted])
-        for row in _table(where.inputs, "versions", VERSIONS, named):
+        for row in read_rows(where.inputs, "versions", VERSIONS, named):
             specs = compiled.specs(row["language"], row["filter"])
             bounds = (row["since"], row["until"])
             version = Version(
@@ -185,9 +183,6 @@ class _Looking:
             self._versions.add(version.id, specs)
             for number in wanted[version.registration]:
                 self._by_version.setdefault(version.id, []).append((version, number))
-        for row in _table(where.inputs, "suspensions", SUSPENSIONS, of_stream):
-            one = Suspension(row["since"], row["until"])
-            self._suspended.setdefault(row["group_id"], []).append(one)
 
     def look(self, sequence: int, appended_us: int, mask: int, payload: bytes) -> None:
         """At one event; one that cannot be decoded is not seen."""
@@ -265,10 +260,4 @@ def _count(sequences: _Sequences, end: int) -> int:
 
 
 def _rows(work: str, name: str, schema: pa.Schema, segment: dict[str, Any]) -> list[dict[str, Any]]:
-    return _table(work, name, schema, ds.field("stream_id") == segment["stream_id"])
-
-
-def _table(folder: str, name: str, schema: pa.Schema, chosen: Any) -> list[dict[str, Any]]:
-    table = ds.dataset(f"{folder}/{name}", schema=schema, format="parquet").to_table(filter=chosen)
-    found: list[dict[str, Any]] = table.to_pylist()
-    return found
+    return read_rows(work, name, schema, ds.field("stream_id") == segment["stream_id"])

@@ -84,11 +84,11 @@ def command(hub: LiveHub, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def commands(hub: LiveHub, all: list[list[str]], **env: str) -> list[tuple[int, str]]:
+def commands(hub: LiveHub, several: list[list[str]], **env: str) -> list[tuple[int, str]]:
     """The same of `manage.py WORDS`, one after the other."""
     env = {**os.environ, **hub.env, **spark_environment(), **env}
     argv = [sys.executable, "-c", ALL_OF_THEM]
-    wanted = json.dumps(all)
+    wanted = json.dumps(several)
     done = subprocess.run(argv, env=env, cwd=ROOT, input=wanted, capture_output=True, text=True,
                           check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -211,9 +211,9 @@ def test_a_run_by_the_command_leaves_what_the_api_shows(hub: LiveHub, zone: Live
 def test_commands_that_are_not_understood_say_what_is_wrong_and_one_lists_the_jobs(
     hub: LiveHub,
 ) -> None:
-    all = [*NOT_UNDERSTOOD, (["--list"], "")]
-    done = commands(hub, [["sparkjob", *words] for words, _ in all])
-    for (words, says), (status, said) in zip(all, done, strict=True):
+    asked = [*NOT_UNDERSTOOD, (["--list"], "")]
+    done = commands(hub, [["sparkjob", *words] for words, _ in asked])
+    for (words, says), (status, said) in zip(asked, done, strict=True):
         assert (status, says in said) == (0 if words == ["--list"] else 1, True), (words, said)
     _, listed = done[-1]
     assert "retention\n  Plans what" in listed

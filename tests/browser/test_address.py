@@ -1,6 +1,6 @@
 """What an address asks for and cannot be read is said, and nothing else is shown instead."""
 
-from playwright.sync_api import expect
+from playwright.sync_api import WebSocket, expect
 
 from tests.browser.desk import Desk
 from tests.sink import Called, Sink
@@ -44,7 +44,11 @@ def test_a_list_of_something_unreadable_is_not_shown(desk: Desk) -> None:
 def test_nothing_is_listened_to_by_a_wish_that_is_unreadable(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     sockets: list[str] = []
-    desk.page.on("websocket", lambda socket: sockets.append(socket.url))
+
+    def opened(socket: WebSocket) -> None:
+        sockets.append(socket.url)
+
+    desk.page.on("websocket", opened)
     for query, fault in WISHES:
         sockets.clear()
         page = desk.open(f"live?{query}", "Live events")
@@ -60,6 +64,7 @@ def test_nothing_is_listened_to_by_a_wish_that_is_unreadable(desk: Desk) -> None
         desk.button("Listen").click()  # what the form holds then
         if "from=" not in query:
             expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    desk.page.remove_listener("websocket", opened)
 
 
 def test_an_open_delivery_is_in_the_address_and_its_response_turns_no_text(

@@ -1,7 +1,6 @@
 """Cleaning: what is live is copied, the partition goes, and no reader or writer notices."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import psycopg
@@ -12,6 +11,7 @@ from eventhub.eventlog.database import Connection
 from eventhub.eventlog.quota import Room
 from eventhub.eventlog.retention import Rooms
 from tests.integration.eventlog_world import append_now, draft, execute, log_database, new_stream
+from tests.integration.forward_world import eventually
 from tests.integration.retention_world import (
     ask,
     clean_all,
@@ -25,7 +25,6 @@ from tests.integration.retention_world import (
 )
 
 url = pytest.fixture(log_database)
-POLL_S = 0.02
 
 
 @pytest.fixture
@@ -176,5 +175,4 @@ def _await_events(url: str, stream: int) -> None:
     """Until fifty more were appended."""
     head = "SELECT sequence FROM heads WHERE stream_id = %s"
     [[began]] = ask(url, head, stream)
-    while ask(url, head, stream)[0][0] < began + 50:
-        time.sleep(POLL_S)
+    eventually(lambda: ask(url, head, stream)[0][0] >= began + 50, "fifty more events")

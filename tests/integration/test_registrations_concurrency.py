@@ -217,7 +217,7 @@ def test_everything_at_once_ends_without_a_deadlock_and_adds_up(
 
     emitters = [emitting(zone, name, at % 2) for at, name in enumerate(names)]
     with repeating(*emitters), ThreadPoolExecutor(8) as pool:
-        statuses = list(pool.map(act, range(120)))
+        statuses = list(pool.map(act, range(200)))
     assert set(statuses) <= {200, 201, 204, 404}, statuses
     assert {200, 201, 204} <= set(statuses)
     [(live, counted)] = hub.sql(

@@ -16,10 +16,10 @@ from tests.chaos.callbacks.rounds import rest, run_round
 from tests.chaos.callbacks.world import CallbackWorld, SinkProcess
 from tests.chaos.exact.run import exact, scene_at
 
-RATE = 150.0
-SECONDS = 1.0
+RATE = 400.0
+SECONDS = 2.0
 TIMES = 4
-FLOW = 500.0
+FLOW = 1_000.0
 PATIENCE = pytest.mark.timeout(240)
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
 

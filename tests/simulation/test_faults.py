@@ -25,9 +25,9 @@ from tests.chaos.rounds import ANSWER_S_MAX, Plan, Round, run_round
 from tests.chaos.until import until
 from tests.chaos.world import STREAMS, Load, World
 
-RATE = 420.0
-OFFERED_PER_S = 400
-SECONDS = 1.5
+RATE = 1_050.0
+OFFERED_PER_S = 1_000
+SECONDS = 2.5
 TOLD_S_MAX = 5.0
 PATIENCE = pytest.mark.timeout(240)
 

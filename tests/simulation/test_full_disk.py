@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos.disk import MountRefused, scenario
 
-OPTIONS = argparse.Namespace(disk_mib=300, rate=200.0, load=1.0, full=2.0, seed=7, json=None)
+OPTIONS = argparse.Namespace(disk_mib=300, rate=500.0, load=2.0, full=2.0, seed=7, json=None)
 
 
 @pytest.mark.timeout(300)

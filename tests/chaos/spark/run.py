@@ -15,7 +15,7 @@ from typing import Any, LiteralString, NamedTuple
 
 import aiohttp
 
-from eventhub.jobs.folders import ROOT
+from eventhub.jobs.folders import folder_of
 from sparkjobs.result import read_result
 from tests.chaos import report
 from tests.chaos.callbacks.world import ask
@@ -133,10 +133,10 @@ def trial(
     if found != wanted:
         problems.append(f"{job}: the run after {victim} was killed has another result: {found}")
     took_s = time.monotonic() - began
-    order = str(scene.hub.data.resolve() / ROOT / job / f"{run:08}" / "work" / "order.json")
-    if victims.drivers(order):
+    folder = folder_of(scene.hub.data, job, run)
+    if victims.drivers(str(folder.order)):
         problems.append(f"{job}: the driver goes on after {victim} was killed")
-    if state != "completed" and (scene.hub.data / ROOT / job / f"{run:08}" / "result").exists():
+    if state != "completed" and folder.result.exists():
         problems.append(f"{job}: a run that is {state} has a result")
     problems += [f"{path} is left" for path in sight.leftovers(scene.hub.data, job)]
     return Killed(job, after_s, victim, state, took_s, problems)
@@ -157,7 +157,7 @@ def complete(scene: Scene, job: str) -> dict[str, Any]:
 
 
 def outcome(scene: Scene, job: str, run: int) -> dict[str, Any]:
-    folder = scene.hub.data / ROOT / job / f"{run:08}" / "result"
+    folder = folder_of(scene.hub.data, job, run).result
     found = sight.fingerprint(read_result(folder), folder)
     if job == "match_index":
         found["shards"] = sight.postings(scene.hub.data, scene.stream_id)
