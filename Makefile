@@ -6,7 +6,7 @@ MAKEFLAGS += --jobs=2
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup payloads console openapi run test lint lint-python lint-types lint-console \
-	bench chaos requirements lock
+	bench chaos requirements sbom lock
 
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
@@ -29,8 +29,8 @@ COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-li
 	--no-emit-index-url --strip-extras
 
 MYPY_PATHS := eventhub/up eventhub/demo eventhub/event eventhub/eventlog eventhub/doors \
-	eventhub/client eventhub/errors.py eventhub/limits.py eventhub/child.py eventhub/guarded.py eventhub/guardian.py eventhub/clock.py \
-	eventhub/env.py eventhub/celery.py eventhub/schedule.py eventhub/hub.py eventhub/jobs registrations delivery sparkjobs
+	eventhub/client eventhub/errors.py eventhub/fair.py eventhub/soon.py eventhub/broker.py eventhub/limits.py eventhub/child.py eventhub/guarded.py eventhub/guardian.py eventhub/clock.py \
+	eventhub/env.py eventhub/config.py eventhub/setting.py eventhub/logs.py eventhub/schema.py eventhub/preflight.py eventhub/celery.py eventhub/consumer.py eventhub/beat.py eventhub/schedule.py eventhub/hub.py eventhub/jobs registrations delivery sparkjobs
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -131,6 +131,15 @@ chaos: setup $(VENV)/.stamp-dev ## long fault runs
 
 requirements: setup $(VENV)/.stamp-dev ## which requirement is shown by which test
 	$(BIN)/python -m tests.requirements $(ARGS)
+
+SBOM := build/sbom
+
+sbom: $(VENV)/.stamp-dev ## what is shipped, in CycloneDX: build/sbom/python.cdx.json and console.cdx.json
+	@mkdir -p $(SBOM)
+	$(BIN)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible \
+		--of JSON -o $(SBOM)/python.cdx.json
+	cd frontend && $(NPM) sbom --package-lock-only --omit dev --sbom-format cyclonedx \
+		> ../$(SBOM)/console.cdx.json
 
 lock: setup $(VENV)/.stamp-dev ## write the locked requirements anew from the .in files
 	$(COMPILE) --output-file=requirements.txt requirements.in

@@ -9,6 +9,11 @@ from eventhub import limits
 
 # Django's own commands that would look for a server somewhere, for seconds, before they fail.
 NEED_DATABASE = ("changepassword", "createsuperuser", "dbshell", "migrate", "shell")
+# Commands beside a running hub that must not meet tables of another version.
+USE_TABLES = frozenset(
+    {"archive", "changepassword", "createkey", "createsuperuser", "demo", "index", "restored"}
+    | {"retention", "sparkjob"}
+)
 
 
 def main() -> None:
@@ -17,13 +22,17 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     from django.core.management import execute_from_command_line
 
-    from eventhub.up.beside import NoDatabaseUrl, require_database
+    from eventhub.env import require_env
+    from eventhub.up.beside import NoDatabaseUrl, refuse_other_schema, require_database
 
+    require_env()
     try:
         if sys.argv[1:2] and sys.argv[1] in NEED_DATABASE and "--help" not in sys.argv:
             require_database()
     except NoDatabaseUrl as error:
         sys.exit(f"manage.py {sys.argv[1]}: {error}")
+    if sys.argv[1:2] and sys.argv[1] in USE_TABLES and "--help" not in sys.argv:
+        refuse_other_schema()
     execute_from_command_line(sys.argv)
 
 

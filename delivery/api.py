@@ -8,8 +8,9 @@ from rest_framework.response import Response
 
 from delivery import selectors
 from delivery.errors import UnknownDelivery
-from delivery.selectors import DeliveryId, Wanted
+from delivery.selectors import DeliveryId, DeliveryRow, Wanted
 from delivery.serializers import (
+    ENDED,
     STATES,
     DeliverySerializer,
     OneDeliverySerializer,
@@ -26,7 +27,16 @@ _ID = re.compile(r"\.".join([r"([0-9]{1,18})", r"([0-9]{1,9})", *[r"([0-9]{1,18}
                              r"([0-9]{1,9})"]))  # fmt: skip
 _PARAMETERS = (
     ZONE,
-    OpenApiParameter("endpoint", int, description="Of this endpoint; without it, name an event."),
+    OpenApiParameter(
+        "endpoint",
+        int,
+        description="Of this endpoint. Without it, name an event, or a `state` that is an end"
+        f" without delivery ({', '.join(ENDED)}) for those of all endpoints: then a page may be"
+        " short, or empty, with a `next`.",
+    ),
+    OpenApiParameter(
+        "client", str, description="Of all endpoints of this client, without `endpoint`."
+    ),
     OpenApiParameter("stream", str, description="Of this stream."),
     OpenApiParameter("sequence", int, description="With `stream`: of this event."),
     OpenApiParameter("state", str, enum=STATES, description="In this state."),
@@ -35,13 +45,13 @@ _PARAMETERS = (
 
 
 class Deliveries(ManagementView):
-    """Deliveries of an endpoint, or of an event."""
+    """Deliveries of an endpoint, of an event, or those of all endpoints that have failed."""
 
-    queries = frozenset({"after", "limit", "endpoint", "state", "stream", "sequence"})
+    queries = frozenset({"after", "limit", "endpoint", "client", "state", "stream", "sequence"})
 
     @documented(
         Operation(
-            "List deliveries of an endpoint or of an event",
+            "List deliveries of an endpoint, of an event, or failed ones of all endpoints",
             {200: page_of(DeliverySerializer)},
             (
                 *(errors.InvalidField, errors.MissingField, errors.InvalidName),
@@ -54,8 +64,18 @@ class Deliveries(ManagementView):
         actor = actor_of(request)
         page = read_page(request)
         wanted = Wanted(_state(request), _after(page.after), page.limit + 1)
-        endpoint = asked_number(request, "endpoint")
+        endpoint, client = asked_number(request, "endpoint"), asked_name(request, "client")
         stream, sequence = asked_name(request, "stream"), asked_number(request, "sequence")
+        if endpoint is None and sequence is None and wanted.state in ENDED:
+            wanted = wanted._replace(rows_max=page.limit)
+            ended = selectors.list_ended(actor=actor, client=client, stream=stream, wanted=wanted)
+            return _page(ended.rows, ended.after and str(ended.after))
+        if client is not None:
+            raise errors.InvalidField(
+                f"Name a `client` with a `state` of {', '.join(ENDED)}, and nothing else that says"
+                " whose.",
+                field="client",
+            )
         if endpoint is not None and sequence is None:
             found = selectors.list_of_endpoint(
                 actor=actor, endpoint_id=endpoint, stream=stream, wanted=wanted
@@ -66,10 +86,11 @@ class Deliveries(ManagementView):
             )
         else:
             raise errors.MissingField(
-                "Name an `endpoint`, or an event by `stream` and `sequence`.", field="endpoint"
+                "Name an `endpoint`, an event by `stream` and `sequence`, or a `state` of"
+                f" {', '.join(ENDED)}.",
+                field="endpoint",
             )
-        items, after = cut_page(found, page.limit, lambda row: str(row.id))
-        return Response({"items": [delivery_json(row) for row in items], "next": after})
+        return _page(*cut_page(found, page.limit, lambda row: str(row.id)))
 
 
 class OneDelivery(ManagementView):
@@ -90,6 +111,10 @@ class OneDelivery(ManagementView):
         row = selectors.find_delivery(actor=actor, delivery=name)
         event = selectors.find_event(actor=actor, delivery=row)
         return Response(one_delivery_json(row, event, selectors.list_tries(delivery=row.id)))
+
+
+def _page(items: list[DeliveryRow], after: str | None) -> Response:
+    return Response({"items": [delivery_json(row) for row in items], "next": after})
 
 
 def _id(text: str) -> DeliveryId | None:

@@ -1,4 +1,4 @@
-"""Delivery as a Django app; it has no models, its tables are plain SQL."""
+"""Delivery as a Django app; its tables are written by SQL."""
 
 from django.apps import AppConfig
 

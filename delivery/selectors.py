@@ -70,6 +70,13 @@ class Wanted(NamedTuple):
     rows_max: int
 
 
+class Ended(NamedTuple):
+    """A part of the deliveries of all endpoints. `after`: behind which the next part begins."""
+
+    rows: list[DeliveryRow]
+    after: DeliveryId | None
+
+
 def list_of_endpoint(
     *, actor: Actor, endpoint_id: int, stream: str | None, wanted: Wanted
 ) -> list[DeliveryRow]:
@@ -96,6 +103,36 @@ def list_of_endpoint(
         "count": wanted.rows_max,
     }
     return _rows(SQL["of_endpoint"], values)
+
+
+def list_ended(*, actor: Actor, client: str | None, stream: str | None, wanted: Wanted) -> Ended:
+    """Deliveries of all endpoints that ended in a state other than delivered, of the newest
+    segments first, of the streams that the actor may listen to, or of one of them; those of the
+    actor's own client, of the one that a manager names, or of all. A part may be short, or empty,
+    with more behind it. Forbidden as in `list_of_endpoint`.
+    """
+    shown = heard(actor=actor)
+    if stream is not None:
+        actor.require_listen(stream, field="stream")
+    elif not shown.system:
+        require_some_listen(actor=actor)
+    after = wanted.after or DeliveryId(*[None] * 5)  # type: ignore[arg-type]
+    values = {
+        **after._asdict(),
+        **shown._asdict(),
+        "zone_id": actor.zone_id,
+        "client_id": scope(actor=actor, name=client),
+        "stream": stream and streams.get_stream(raw_connection(), actor.zone_id, stream).id,
+        "state": wanted.state,
+        "looks_max": limits.DELIVERIES_LOOKS_MAX,
+        "count": wanted.rows_max + 1,
+    }
+    found = raw_connection().execute(SQL["of_zone"], values).fetchall()
+    page = found[: wanted.rows_max]
+    rows = [_row(row[:-2]) for row in page]
+    more = len(found) > len(page) or (bool(page) and page[-1][-1])
+    shown_rows = [row for row, looked in zip(rows, page, strict=True) if looked[-2]]
+    return Ended(shown_rows, rows[-1].id if more else None)
 
 
 def list_of_event(*, actor: Actor, stream: str, sequence: int, wanted: Wanted) -> list[DeliveryRow]:

@@ -8,13 +8,14 @@ from rest_framework import serializers
 from delivery.selectors import DeliveryRow, TryRow
 from eventhub.event.json_codec import time_text
 
-STATES = ("pending", "delivered", "dead", "cancelled")
+STATES = ("pending", "delivered", "dead", "cancelled", "dropped", "expired")
+ENDED = STATES[2:]  # without being delivered: these are listed for all endpoints together
 
 
 class GapSerializer(serializers.Serializer):
     first = serializers.IntegerField()
     last = serializers.IntegerField()
-    why = serializers.CharField(help_text="`age`, `size`, `count`, `quota`, `disk`, …")
+    why = serializers.CharField(help_text="`age`, `size`, `count`, `quota`, `disk`, `backlog`, …")
 
 
 class DeliverySerializer(serializers.Serializer):
@@ -36,7 +37,7 @@ class DeliverySerializer(serializers.Serializer):
     finished_at = serializers.DateTimeField(allow_null=True)
     gap = GapSerializer(
         allow_null=True,
-        help_text="Events that were dropped before they were matched: the endpoint is told so.",
+        help_text="Events that were dropped before they were delivered: the endpoint is told so.",
     )
 
 

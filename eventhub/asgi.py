@@ -10,12 +10,14 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
 import asyncio
 import gc
 from contextlib import AsyncExitStack
+from functools import partial
 
 from django.core.asgi import get_asgi_application
 from starlette.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from eventhub import limits
+from eventhub.broker import send_task
 from eventhub.clock import SystemClock
 from eventhub.doors.app import AsgiApp, Doors, House
 from eventhub.doors.http import Receive, Scope, Send
@@ -23,14 +25,18 @@ from eventhub.doors.table import DOORS
 from eventhub.env import read_env
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.endless import endless
+from eventhub.fair import Admission, Bounds, Places
 from eventhub.hub import Hub, open_hub
+from eventhub.soon import soon
+from eventhub.types.paths import WithNames
 
-_django = get_asgi_application()
+_django = WithNames(get_asgi_application())
 _proxies = read_env().trusted_proxies
 if _proxies:  # whose word about the caller's address is taken; nobody's by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))  # type: ignore[arg-type]
 
 from delivery.listens.record import recording  # noqa: E402 - needs Django set up
+from delivery.sessions.catchup import CatchUp  # noqa: E402
 from delivery.sessions.consumer import SocketDoor  # noqa: E402
 from delivery.sessions.keeper import Keeper  # noqa: E402
 from delivery.sessions.listening import Sources  # noqa: E402
@@ -70,9 +76,13 @@ class Application:
         keeper = Keeper(hub.gate)
         keeping = asyncio.create_task(endless("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
+        if hub.env.redis_url:
+            soon.send = partial(send_task, redis_url=hub.env.redis_url)
         clock = SystemClock()
         record = await self._closing.enter_async_context(recording(hub.env.database_url))
-        sources = Sources(hub.log, hub.gate, hub.feed, clock, hub.book, hub.closures, record)
+        sources = Sources(
+            hub.log, hub.gate, hub.feed, clock, hub.book, hub.closures, record, CatchUp()
+        )
         archive = archive_of(hub.env.archive_url)
         doors = (
             *DOORS,
@@ -81,7 +91,7 @@ class Application:
             *closure_doors(hub.gate, hub.closures),
             *listen_doors(sources, keeper, archive),
         )
-        house = House(hub.log, hub.gate, hub.book, hub.env.redis_url)
+        house = House(hub.log, hub.gate, hub.book, hub.health, _emits())
         self._http = _with_cors(Doors(_django, doors, house), hub)
         self._websocket = SocketDoor(sources, keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of
@@ -89,6 +99,14 @@ class Application:
         gc.collect()
         gc.freeze()
         gc.set_threshold(limits.GC_THRESHOLD)
+
+
+def _emits() -> Admission:
+    """Of the emit route: what one web process parses and appends at a time."""
+    bounds = Bounds(
+        limits.EMIT_WAITING_MAX, limits.EMIT_WAITING_PER_CLIENT_MAX, limits.EMIT_WAIT_S_MAX
+    )
+    return Admission(Places(limits.EMIT_PLACES, limits.EMIT_PLACES_PER_CLIENT), bounds)
 
 
 def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:

@@ -10,10 +10,12 @@ import logging
 import os
 import signal
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from celery import Celery, bootsteps, signals
+from celery.concurrency.thread import TaskPool as ThreadPool
 from kombu import Connection, Exchange, Queue
 from kombu.common import Broadcast
 
@@ -22,32 +24,31 @@ from delivery.callbacks.drain import Terms
 from delivery.callbacks.thread import DrainThread
 from delivery.callbacks.wake import Waker
 from delivery.forward.retiring import retiring
+from delivery.health.heartbeat import Heart
 from eventhub import limits, logs
+from eventhub.broker import QUEUE, broker_url
 from eventhub.clock import SystemClock
-from eventhub.env import Env, read_env
+from eventhub.env import Env, read_env, refuse, require_env
+from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.jobs.job import RunJob, ask_by_timetable
+from eventhub.preflight import require_flight
 from eventhub.schedule import TIMETABLE
+from eventhub.soon import BUILD_INDEXES, RUN_JOBS
 from registrations.building.job import IndexJob
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.rows import disable
+from registrations.purge import VersionPurge
 
 WAKE = "delivery.wake"
+# archiving, the building of match indexes and the runs of jobs hold one each for long; one more is
+# left for what is short
+WORKER_THREADS = 4
 _WAKE_EXCHANGE = Exchange("eventhub.wake", type="fanout", durable=False)
 
 
-def broker_url(redis_url: str) -> str:
-    """Celery's form of REDIS_URL. Without Redis the broker is the process itself: nobody sends, and
-    the drain looks every second.
-    """
-    if not redis_url:
-        return "memory://"
-    path = redis_url.removeprefix("unix://")
-    return redis_url if path == redis_url else f"redis+socket://{path}"
-
-
-app = Celery("eventhub", broker=broker_url(read_env().redis_url))
+app = Celery("eventhub", broker=broker_url(require_env().redis_url))
 app.conf.update(
     accept_content=["json"],
     task_serializer="json",
@@ -55,17 +56,25 @@ app.conf.update(
     timezone="UTC",
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
-    broker_transport_options={"socket_connect_timeout": limits.CONNECT_TIMEOUT_S},
-    task_default_queue="eventhub",
+    broker_transport_options={
+        "socket_connect_timeout": limits.CONNECT_TIMEOUT_S,
+        "polling_interval": limits.BROKER_POLL_S,
+    },
+    task_default_queue=QUEUE,
     # a fanout is not stored: with no worker there, hints do not pile up in Redis
-    task_queues=(Queue("eventhub"), Broadcast("eventhub.wake", exchange=_WAKE_EXCHANGE)),
+    task_queues=(Queue(QUEUE), Broadcast("eventhub.wake", exchange=_WAKE_EXCHANGE)),
     worker_prefetch_multiplier=1,
+    worker_concurrency=WORKER_THREADS,
+    worker_consumer="eventhub.consumer:SteadyConsumer",
     worker_redirect_stdouts=False,
     beat_schedule=TIMETABLE,
+    beat_max_loop_interval=limits.HEALTH_BEAT_INTERVAL_S,
+    beat_scheduler="eventhub.beat:SteadyScheduler",
 )
 _drains: list[DrainThread] = []  # the one of this process, when it is a worker
 _archiving = ArchiveJob()
 _indexing = IndexJob(SystemClock())
+_purging = VersionPurge(SystemClock())
 _running = RunJob()
 
 
@@ -73,7 +82,8 @@ class DrainStep(bootsteps.StartStopStep):  # type: ignore[misc]
     """Starts the drain before the consumer looks for its broker, and stops it with the worker."""
 
     def create(self, worker: Any) -> DrainThread:
-        drain = DrainThread(_terms(read_env()), on_failure=_end_worker)
+        _require_threads(worker.pool_cls)
+        drain = DrainThread(_terms(require_flight()), on_failure=_end_worker)
         _drains[:] = [drain]
         return drain
 
@@ -98,6 +108,11 @@ def wake() -> None:
         drain.wake()
 
 
+@cache
+def _heart() -> Heart:
+    return Heart(read_env().database_url)
+
+
 @app.task(name="delivery.retire", ignore_result=True)  # type: ignore[untyped-decorator]
 def retire() -> None:
     """Archive and drop the partitions of deliveries, attempts and listens whose time is over."""
@@ -111,29 +126,44 @@ def forget_lanes() -> None:
     asyncio.run(claims.forget_lanes(read_env().database_url))
 
 
+@app.task(name="registrations.purge_versions", ignore_result=True)  # type: ignore[untyped-decorator]
+def purge_versions() -> None:
+    """Delete ended versions of registrations that nothing can ask for any more."""
+    env = read_env()
+    _purging.run(env.database_direct_url, Path(env.data))
+
+
 @app.task(name="eventlog.archive", ignore_result=True)  # type: ignore[untyped-decorator]
 def archive() -> None:
     """Archive the sealed segments that are due."""
     env = read_env()
+    _heart().beat("archiver")
     _archiving.run(env.database_direct_url, env.archive_url)
 
 
-@app.task(name="registrations.build_indexes", ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name=BUILD_INDEXES, ignore_result=True)  # type: ignore[untyped-decorator]
 def build_indexes() -> None:
     """Build the match indexes that are asked for or due."""
     env = read_env()
+    _heart().beat("indexer")
     _indexing.run(env.database_direct_url, Path(env.data))
 
 
-@app.task(name="jobs.run", ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name=RUN_JOBS, ignore_result=True)  # type: ignore[untyped-decorator]
 def run_jobs() -> None:
     """Do the runs of jobs that wait."""
     _running.run(read_env().database_direct_url)
 
 
-@app.task(name="jobs.ask", ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(  # type: ignore[untyped-decorator]
+    name="jobs.ask",
+    ignore_result=True,
+    autoretry_for=(DatabaseUnavailable,),
+    max_retries=limits.JOB_ASK_RETRIES_MAX,
+    default_retry_delay=limits.JOB_ASK_PAUSE_S,
+)
 def ask_job(job: str) -> None:
-    """Ask for a run of a job, as the timetable does."""
+    """Ask for a run of a job, as the timetable does; again later while the database is away."""
     ask_by_timetable(read_env().database_direct_url, job)
 
 
@@ -195,6 +225,15 @@ def _terms(env: Env) -> Terms:
     archive = archive_of(env.archive_url)
     addresses = parse_allowed(env.callback_allow)
     return Terms(env.database_url, env.secret_key, addresses, disable, archive)
+
+
+def _require_threads(pool: type) -> None:
+    """Any other pool forks or patches the process in which the drain and long tasks run."""
+    if pool is not ThreadPool:
+        refuse(
+            f"A worker of the hub runs its tasks in threads, not in {pool.__module__}. Write:\n"
+            f"  python -m celery -A eventhub.celery worker -P threads -c {WORKER_THREADS}"
+        )
 
 
 def _end_worker() -> None:

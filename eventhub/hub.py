@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from delivery import retained
+from delivery.forward.backlog import Backlog
+from delivery.forward.bounds import Wanted
 from delivery.forward.shelf import Shelf
+from delivery.health.watch import Watch, Watched
 from eventhub.access.gate import Gate
 from eventhub.access.zone_names import zone_names
 from eventhub.clock import SystemClock
 from eventhub.env import Env
 from eventhub.eventlog.archive.reader import archive_of
+from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.disk import Disk
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
@@ -34,6 +38,7 @@ class Hub(NamedTuple):
     feed: Feed
     book: Book
     closures: Closures
+    health: Watch
     env: Env
 
 
@@ -47,36 +52,51 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         direct_url=env.database_direct_url,
         redis_url=env.redis_url,
         archive=archive_of(env.archive_url),
+        mark_url=env.mark_url,
     )
     async with opened as log:
         gate = Gate(log, secret=env.secret_key, clock=SystemClock())
         feed = Feed(log)
         book = Book(log)
         closures = Closures(log, feed)
-        upkeep = open_upkeep(env)
+        upkeep = open_upkeep(env, log.continuity)
         log.admit = upkeep.admit
+        health = Watch(Watched(log, gate, upkeep), env, SystemClock())
+        log.tail.stir = upkeep.stir
         tasks = [
             asyncio.create_task(endless("gate", gate.run)),
             asyncio.create_task(endless("feed", feed.run)),
             asyncio.create_task(endless("types", book.run)),
             asyncio.create_task(endless("listens", closures.listens.run)),
             asyncio.create_task(endless("upkeep", upkeep.run)),
+            asyncio.create_task(endless("health", health.run)),
         ]
         try:
-            yield Hub(log, gate, feed, book, closures, env)
+            yield Hub(log, gate, feed, book, closures, health, env)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def open_upkeep(env: Env) -> Upkeep:
+def open_upkeep(env: Env, continuity: Continuity) -> Upkeep:
     """What keeps the log within its room, with what other rooms have to say about it."""
     shelf = Shelf(env.archive_url, env.database_direct_url) if env.archive_url else None
-    return Upkeep(
+    clock = SystemClock()
+    backlog = Backlog(Wanted(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock)
+    rooms = Rooms(
+        needs=retained.needs,
+        zones=zone_names,
+        release=retained.release,
+        shed=partial(retained.shed, shelf),
+        bound=backlog.look,
+    )
+    upkeep = Upkeep(
         env.database_direct_url,
-        Rooms(retained.needs, zone_names, retained.release, partial(retained.shed, shelf)),
-        SystemClock(),
+        rooms,
+        clock,
         quota_bytes=env.quota_bytes,
         disk=Disk(Path(env.store_dir)) if env.store_dir else None,
     )
+    upkeep.continuity = continuity
+    return upkeep

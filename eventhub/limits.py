@@ -20,6 +20,17 @@ TEXT_CHARS_MAX = 1_024  # envelope texts: domain, type, key, node, correlation, 
 LIST_ITEMS_MAX = 64  # application, depends, destinations, audience
 ENVIRONMENT_BYTES_MAX = 16 * 1024  # encoded annotations
 
+# Requests of the emit route that one web process parses and appends at a time, in places: others
+# wait in fair order, for as long as a group commit of so many takes, some 10 ms.
+EMIT_PLACES = 64
+EMIT_PLACES_PER_CLIENT = 16  # while others emit too: they wait for so much of one client, at most
+COMPANY_S = 5.0  # a client is alone again when no other one came for so long
+EMIT_BYTES_PER_PLACE = 16 * 1024  # a request takes a place more for so much of its body
+# places that may wait in one process, for all and for one client: 128 and 32 MiB of bodies
+EMIT_WAITING_MAX = 8_192
+EMIT_WAITING_PER_CLIENT_MAX = 2_048  # a quarter
+EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps nobody
+
 # --- types ---
 TYPE_SCHEMA_BYTES_MAX = 16 * 1024  # one definition, as JSON; read by people
 TYPE_SCHEMA_NODES_MAX = 1_000  # schemas in it with references written out: what one value may cost
@@ -48,9 +59,12 @@ APPEND_BYTES_MAX = 16 * 1024 * 1024  # one transaction; bounds the memory of the
 # waiting in one process; beyond it emit answers 503 `overloaded`
 APPEND_WAITING_EVENTS_MAX = 50_000
 APPEND_WAITING_BYTES_MAX = 128 * 1024 * 1024
+APPEND_WAITING_EVENTS_PER_CLIENT_MAX = 25_000  # beyond it: 429 for that client alone
 STATEMENT_TIMEOUT_S_MAX = 4  # the server gives up before we do: then nothing was stored
 # between two statements of a transaction: what a stopped process held is free before others give up
 TRANSACTION_IDLE_S_MAX = 3
+# the same for a transaction that only reads, and may read an archive far away meanwhile
+READING_IDLE_S_MAX = 30
 APPEND_TIMEOUT_S_MAX = 5  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
 PRODUCER_WINDOW = 4_096  # recent numbers kept per producer; at least four times BATCH_EVENTS_MAX
 # incarnations held at once; the least recently seen expire first
@@ -58,8 +72,10 @@ PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation not seen for so long is forgotten
 NOTIFY_INTERVAL_S = 0.002  # NOTIFY at most once per stream in this time
 
+LOG_REPEAT_S = 10.0  # what is tried again and again is logged so often
 CONNECT_TIMEOUT_S = 3  # one attempt to reach PostgreSQL
 RECONNECT_PAUSE_S = 0.2  # after a failed attempt, callers get 503 at once for so long
+RECONNECT_PAUSE_S_MAX = 1.6  # of whom nobody waits for: each pause is twice as long
 
 # --- segments ---
 SEGMENT_EVENTS_DEFAULT = 100_000
@@ -83,6 +99,8 @@ RESTATE_KEYS_MAX = 200  # told again in one transaction: the stream's head is he
 GROUP_BYTES_MIN = 4 * 1024 * 1024  # a smaller partition is mostly its own index pages
 GROUPS_PER_CAPACITY = 16  # partitions in a quota or on a disk: what goes at once is a small part
 RETAIN_LOOK_INTERVAL_S = 1.0  # how often retention looks when there is room enough
+RETAIN_IDLE_INTERVAL_S = 10.0  # and while nothing was stored for RETAIN_IDLE_AFTER_S
+RETAIN_IDLE_AFTER_S = 10.0  # what was stored until then may still have something due
 RETAIN_BUSY_INTERVAL_S = 0.25  # and with little space on the disk
 RETAIN_LOOK_INTERVAL_S_MIN = 0.02  # and just below where emits are refused
 RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # as fast may the data grow, indexes and all
@@ -116,6 +134,7 @@ STORAGE_FULL_RETRY_S = 2  # Retry-After of 507
 STORAGE_STREAMS_MAX = 1_000  # in a report of storage, the largest first
 
 # --- disk ---
+DISK_IDLE_INTERVAL_S = 5.0  # and while this process stores nothing and there is room enough
 DISK_LOOK_INTERVAL_S = 0.25  # how often the free space is looked at; a second of emits is 30 MB
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # below so much free space emits are refused ...
 DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks below this
@@ -131,7 +150,7 @@ WAL_SMALL_DISK_BYTES = 4 * 1024 * 1024 * 1024  # below it the WAL is in small fi
 BALLAST_BYTES_MIN = 16 * 1024 * 1024  # PostgreSQL recovers with one file of its log and a few pages
 BALLAST_BYTES_MAX = 128 * 1024 * 1024  # on large disks
 BALLAST_DISK_SHARE = 0.05  # of the disk, between the two
-BALLAST_LOOK_INTERVAL_S = 1.0  # how often it is looked whether there is room for it again
+BALLAST_LOOK_INTERVAL_S = 5.0  # how often it is looked whether there is room for it again
 DISK_FULL_RESTART_S = 1.0  # a part that ended on a full disk is started again after this
 
 # --- tail and read ---
@@ -139,6 +158,11 @@ RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are fou
 RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally; in memory
 RING_KEPT_S = 10.0  # after its last reader has left: one that polls comes again
 HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
+HEAD_IDLE_INTERVAL_S = 0.8  # while nobody reads a stream; less than AUTHORISATION_FRESH_S_MAX
+HEAD_REST_INTERVAL_S = 10.0  # and while nobody asks for anything either ...
+HEAD_RELIED_S = 10.0  # ... for so long
+MARK_INTERVAL_S = 1.0  # how far the mark outside the database may be behind what was acknowledged
+MARK_TIMEOUT_S_MAX = 1.0  # of Redis; the head of `system` is held while it is asked
 READ_EVENTS_MAX = 512  # one read from the database
 READ_BYTES_MAX = 4 * 1024 * 1024  # one read from the database
 READ_SEGMENTS_MAX = 256  # one look at the segments; they may be small
@@ -168,18 +192,27 @@ UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as taking something
 SEND_STALL_S_MAX = 10.0  # a reader whose socket takes nothing for so long is told to resume
 KEEPER_INTERVAL_S = 0.25  # how often all sockets of a process are looked after
+KEEPER_IDLE_INTERVAL_S = 5.0  # and how often its counters are written while it has none
 ABANDON_S = 2.0  # from a last frame to a slow reader until its connection is dropped
 # a position is sent at least this often, so a filtered reader's cursor moves on
 PING_INTERVAL_S = 15.0
 TURN_BYTES_MAX = 64 * 1024  # frames to one socket in one write
 FRAMES_PER_TURN_MAX = 64  # frames to one socket before others get their turn
 UNSENT_TCP_TIMEOUT_MS = 30_000  # the kernel drops a connection whose peer takes nothing for so long
+# of listens that begin or catch up: at a time in one process, in fair order between clients
+CATCH_UP_TURNS = 2  # turns of the event loop before everything else goes on: about 1 ms
+CATCH_UP_TURN_S_MAX = 0.25  # a turn that is not taken by then is lost
+CATCH_UP_OPENS = 2  # looks at where a stream stands; with the reads all of READERS_PER_PROCESS_MAX
+CATCH_UP_READS = 2  # pages that are read
 PAIRS_MAX = 64  # pairs of one listen
 LISTEN_REGISTRATIONS_MAX = 1_000  # that one listen names; each of them costs a look at every change
 
 # --- access ---
 # a cached grant counts while the tail of `system` was confirmed within this
 AUTHORISATION_FRESH_S_MAX = 1.0
+# requests that need the same look-up share one that began no longer ago: with a look-up of 0.1 s a
+# revocation is still effective within a second
+LOOKUP_SHARED_S_MAX = 0.5
 KEYS_CACHED_MAX = 50_000  # per process
 KEYS_PER_CLIENT_MAX = 100
 CLIENTS_PER_ZONE_MAX = 10_000
@@ -193,6 +226,12 @@ CHANNELS_PER_ZONE_MAX = 63  # bits 0 to 62; bit 63 is `default`
 CONNECTION_TOKEN_GRANTS_MAX = 10  # so that a token stays within TOKEN_BYTES_MAX and a URL
 # an operator's login behind a token: nothing announces its end, so it is looked up again this often
 LOGIN_CONFIRMED_MS_MAX = 1_000
+LOGIN_BODY_BYTES_MAX = 4 * 1024  # a username, a password; of whoever shows no credential
+# Hashing a password takes a core for some 0.3 s: so many at a time in one web process; others wait,
+# addresses in turn, and do not hold a connection of the database.
+LOGIN_HASHES_AT_ONCE = 1
+LOGIN_HASHES_WAITING_MAX = 40  # each has a thread
+LOGIN_HASHES_WAITING_PER_ADDRESS_MAX = 2  # a person has one; several stand behind a proxy
 LOGIN_WINDOW_S = 60  # the time over which login attempts are counted
 LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from one address
 LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
@@ -201,6 +240,9 @@ LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
 PAGE_ITEMS_DEFAULT = 100
 PAGE_ITEMS_MAX = 1_000
 MANAGE_BODY_BYTES_MAX = 256 * 1024
+JSON_VALUES_MAX = 50_000  # in one such body; more cost a web process tens of milliseconds
+BACK_OFFICE_S_MAX = 5  # a statement of a page of the back office: it has no index for each question
+BACK_OFFICE_ROWS_MAX = 10_000  # that a list counts and turns pages of
 
 # --- registrations ---
 REGISTRATIONS_PER_CLIENT_MAX = 1_000_000  # a matcher holds 100,000 in some 100 MB
@@ -219,22 +261,25 @@ ENDPOINTS_PER_CLIENT_MAX = 10_000  # each is looked at by the drain when somethi
 URL_CHARS_MAX = 2_048  # of an endpoint; what servers and proxies commonly take
 
 # --- supervisor ---
-RESTARTS_PER_MINUTE_MAX = 5
+RESTARTS_ROW_S = 10.0  # a part that was up for so long begins a new row of restarts
 STOP_TIMEOUT_S_MAX = 10.0
-READY_TIMEOUT_S_MAX = 60.0
+SLOW_START_S = 60.0  # a part that is not ready by then is reported
+READY_TIMEOUT_S_MAX = 120.0  # of throw-away servers, for tests and benchmarks
+LEFTOVERS_END_S_MAX = 60.0  # for the parts of a killed hub to end, each after its own grace
 READY_CHECK_S_MAX = 2  # one check of /readyz
 GC_THRESHOLD = 10_000  # new objects between two collections of the youngest
 GRACEFUL_S_MAX = 3  # a stopping web process waits so long for requests under way
 KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
 CONNECTIONS_PER_PROCESS_MAX = 20_000
-RECOVERY_TIMEOUT_S_MAX = 600.0  # PostgreSQL replaying its log after a crash, or a long migration
 
 # --- forward ---
 # until another forwarder takes over; with the look for free streams below 3 s in all
 FORWARD_LEASE_S = 2.0
 FORWARD_RENEW_INTERVAL_S = 0.6  # a third of the lease: two renewals may fail
-FORWARD_ACQUIRE_INTERVAL_S = 0.25  # how often free streams are looked for
+FORWARD_HELD_S_MAX = 300.0  # a loop that is held for longer hangs: its leases run out
+FORWARD_IDLE_INTERVAL_S = 5.0  # of a forwarder's signs of life, while no stream has callbacks
+FORWARD_ACQUIRE_INTERVAL_S = 0.25  # between two looks for free streams, while there are some
 FORWARD_ACQUIRE_STREAMS_MAX = 100  # in one look, so that forwarders that start together share
 FORWARD_RELEASE_STREAMS_MAX = 50  # in one renewal, by one that holds more than its share
 FORWARD_STREAMS_PER_PROCESS_MAX = 2_000  # a ring's slots take 64 KiB each
@@ -255,7 +300,8 @@ FORWARD_STOP_S_MAX = 1.5  # for the statements under way when the process is tol
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the others share one label
 DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed
 ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
-PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for
+PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for ...
+PARTITIONS_IDLE_INTERVAL_S = 20.0  # ... and while no stream has callbacks
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
 SHELF_S_MAX = 3_600.0  # archiving one partition that leaves; 10 GB of attempts take some minutes
 SHELF_PRESSED_S_MAX = 60.0  # the same when space is short: then it goes as it is
@@ -273,10 +319,17 @@ LISTEN_FILTER_CHARS_KEPT = 4_096  # what a longer one lets through cannot be jud
 # of one client in one process; of more it is only said that they were there: 30 MB an hour
 LISTENS_KEPT_PER_CLIENT_HOUR = 100_000
 
+# --- deliveries ---
+DELIVERIES_LOOKS_MAX = 10_000  # rows that one page of all endpoints looks at; some 50 ms
+
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
-# endpoints of one client that hang together hold no more, and leave the others a third
-CALLBACK_SLOTS_PER_CLIENT_MAX = 384
+# so many slots may a client hold for each that is free: alone two thirds of all, the next one two
+# thirds of the rest; however many clients' endpoints hang together, some stay free for the others
+CALLBACK_CLIENT_SLOTS_PER_FREE = 2
+# requests kept longer than CALLBACK_SLOW_S that take no slot: one receiver that hangs holds up what
+# else there is for 2 s, not until its requests time out; each costs a descriptor and some KiB
+CALLBACK_HANGING_MAX = 1_152
 CALLBACK_SLOTS_PER_ENDPOINT_MAX = 32  # so that no endpoint takes many of them
 # all endpoints that are new or in trouble hold so many, and the healthy always have the rest: new
 # ones that hang begin 64 requests in 2 s and keep each for 12 s
@@ -297,16 +350,36 @@ CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connec
 CALLBACK_DNS_S_MAX = 10  # how long an address that was looked up is used again
 # look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
-CALLBACK_CLAIM_S = 45.0  # what a worker that died held is due again after this; three tries' time
+CALLBACK_CLAIM_S = 45.0  # three tries' time; what a dead worker held is due long before
+CALLBACK_BEAT_S = 0.7  # how often a worker shows that it lives ...
+CALLBACK_IDLE_BEAT_S = 1.4  # ... and while it holds no claim; less than half of CALLBACK_SILENT_S
+# a worker that was not seen for so long is dead, and what it held is due; it posts nothing either
+# unless it was seen itself: five of its beats, of which a busy database may swallow some
+CALLBACK_SILENT_S = 4.0
+# how often times are looked for that a clock's step left behind; a step that was seen looks at once
+CALLBACK_MEND_INTERVAL_S = 30.0
+CALLBACK_MEND_DELIVERIES_MAX = 1_000  # of one endpoint in one such look
+CALLBACK_FAILURES_MIN = 5  # in a row; then the endpoint as a whole backs off ...
+CALLBACK_BACKOFF_S_BASE = 1.0  # ... for half of this to all of it, then for twice as long ...
+CALLBACK_BACKOFF_S_MAX = 60.0  # ... up to this: so late is it noticed that it answers again
+CALLBACK_PROBE_S = 20.0  # the one request meanwhile: a try, and its result written
+# so long tries do not count while an endpoint backs off, if all were of one delivery, which may be
+# what the endpoint cannot take: about what its tries last
+CALLBACK_SPARED_ALONE_S = 2 * 3_600.0
+CALLBACK_SPARED_S = 3 * 24 * 3_600.0  # and if they were not: an outage over a weekend
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
-CALLBACK_SCAN_INTERVAL_S = 1.0  # due deliveries are looked for so often when nobody says a word
+CALLBACK_SCAN_INTERVAL_S = 1.0  # due deliveries are looked for so often when nobody says a word ...
+CALLBACK_REST_INTERVAL_S = 5.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
+CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still looked for every second
 CALLBACK_SCAN_ENDPOINTS_MAX = 500  # one look; 10 µs each, and the next look begins behind them
 CALLBACK_SCAN_NEXT_S = 0.05  # after a look that did not reach the end
 CALLBACK_FLUSH_INTERVAL_S = 0.02  # results wait at most so long for others
 CALLBACK_FLUSH_RESULTS_MAX = 200  # results in one statement
 CALLBACK_UNWRITTEN_MAX = 2_000  # results; beyond it nothing is claimed until they are written
 CALLBACK_EVENT_BYTES_CACHED_MAX = 32 * 1024 * 1024  # events that are owed to many endpoints
+CALLBACK_EVENT_CACHED_BYTES = 450  # of it, that each takes besides its body
+CALLBACK_EVENT_CACHED_S_MAX = 30.0  # since its last use; longer than the first pauses of a retry
 CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names; read secrets
 CALLBACK_GATHER_S = 0.003  # slots that get free within it are filled by one claim
 CALLBACK_STOP_S_MAX = 3.0  # a stopping worker waits so long for answers, then gives back the rest
@@ -316,15 +389,56 @@ CALLBACK_RETRY_S_MAX = 3_600.0  # also of what Retry-After asks for
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
 CALLBACK_WAKE_INTERVAL_S = 0.05  # a worker is told of new deliveries at most so often
 CALLBACK_WAKE_TIMEOUT_S = 0.5  # of Redis; a lost word costs CALLBACK_SCAN_INTERVAL_S
+BROKER_POLL_S = 2  # a worker's question to Redis for tasks waits so long; so may its stop
+SOON_S_MAX = 30  # a task that was asked for and not begun by then is the timetable's
+CONSUMER_PAUSE_S_MAX = 5.0  # of a worker's tasks, while Redis is away or answers errors
+CONSUMER_STEADY_S = 10.0  # it went well for so long: the next pause is short again
 CALLBACK_LANE_KEPT_S = 3_600.0  # a lane that nobody holds is forgotten after this
 CALLBACK_ARCHIVE_S_MAX = 2.0  # reading archived events for one claim; the rest is tried again
 CALLBACK_HEADER_REGISTRATIONS_MAX = 100  # beyond it a CloudEvent says not which ones matched
+
+# --- what waits for endpoints ---
+# for one endpoint: three hours at 100 a second; some 300 MB of rows
+BACKLOG_EVENTS_DEFAULT = 1_000_000
+BACKLOG_BYTES_DEFAULT = 1024 * 1024 * 1024  # the same, with the events' stored bytes
+BACKLOG_AGE_S_DEFAULT = 14 * 24 * 3_600  # an endpoint that nobody has mended for so long
+BACKLOG_CLIENT_FACTOR = 4  # what may wait for all endpoints of a client: so many times as for one
+# of the quota, or of the disk: one endpoint takes no more than a partition of events ...
+BACKLOG_SHARE_ENDPOINT = 0.0625
+BACKLOG_SHARE_CLIENT = 0.125  # ... one client no more than two ...
+BACKLOG_SHARE_HUB = 0.25  # ... and all together leave three quarters to the rest
+BACKLOG_SHARE_GOAL = 0.9  # of what may wait is left when more did: so dropping comes in bulks
+BACKLOG_ROW_BYTES = 300  # of a delivery with its entries in indexes, besides the event's bytes
+BACKLOG_LOOK_INTERVAL_S = 1.0  # how often it is counted ...
+BACKLOG_LOOK_SHARE = 20.0  # ... with pauses of at least so many times what the counting took
+BACKLOG_LOOK_INTERVAL_S_MAX = 60.0  # so long a bound may be passed
+BACKLOG_ENDPOINTS_PER_STATEMENT_MAX = 20  # counted in one; a million rows take about a second
+# an endpoint that loses deliveries is announced at once, and then so often at most
+LOSSES_INTERVAL_S = 600.0
+LOSSES_PER_LOOK_MAX = 100  # of endpoints, announced in one transaction; there is one each second
 
 # --- overview ---
 # counting so many takes some 20 ms; "or more" tells an operator enough
 OVERVIEW_COUNT_MAX = 100_000
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
+
+# --- health ---
+HEALTH_LOOK_INTERVAL_S = 2.0  # how often a web process looks at the parts; a few ms each
+HEALTH_ASKED_S = 20.0  # while nobody asked for so long, pauses are longer by ...
+HEALTH_REST_S = 10.0  # ... less than a look stays true (HEALTH_STALE_S_MAX)
+HEALTH_LOOK_MS_MAX = 1_000  # one statement of a look; what takes longer is unknown
+HEALTH_STALE_S_MAX = 20.0  # a look that is older says nothing of now
+HEALTH_BEAT_INTERVAL_S = 20.0  # how often the timetable writes its heartbeat
+# a forwarder, worker or builder that was not heard for so long is gone; several missed heartbeats
+HEALTH_SILENT_S_MAX = 15.0
+HEALTH_TIMETABLE_S_MAX = 65.0  # the same of the timetable; three heartbeats
+HEALTH_TASK_S_MAX = 240.0  # between two starts of a periodic task; four of the archiver's
+HEALTH_DUE_S_MAX = 60.0  # from due to claimed; of a worker that died it is CALLBACK_CLAIM_S
+HEALTH_ENDPOINTS_MAX = 500  # endpoints, and lanes, that a look goes through; some 20 ms
+HEALTH_ARCHIVE_S_MAX = 900.0  # from sealed to archived; a retry after a fault is within it
+HEALTH_INDEX_S_MAX = 120.0  # from a request of a build to its begin, with no builder at work
+ENDPOINT_HEALTH_INTERVAL_S = 10.0  # how often an unchanged outcome of an endpoint is written again
 
 # --- matching ---
 FILTER_CHARS_MAX = 16_384  # of its text; read in about 10 ms
@@ -362,7 +476,7 @@ CLOSURE_NEWS_MAX = 2_000  # registrations added to one of many; for more it is m
 CLOSURE_WAIT_S = 5.0  # for a closure that is being made; until then it is everything
 CLOSURE_AGAIN_S = 10.0  # between two makings of one of many, which takes out what has ended ...
 CLOSURE_AGAIN_SHARE = 20.0  # ... and at least so many times what the last one took
-CLOSURE_DEAR_S = 1.0  # to make one for an audience; then a pause by this share before the next
+CLOSURE_EXPENSIVE_S = 1.0  # to make one for an audience; then a pause by this share before the next
 CLOSURE_WAITING_MAX = 16  # for audiences of one stream, made one by one; for more it is everything
 CLOSURE_LISTENS_MAX = 1_000  # different filters of listens; of more it is everything
 CLOSURES_KEPT_MAX = 256  # that a process keeps current, of streams and audiences asked about
@@ -384,16 +498,26 @@ SPARK_INDEX_MIN = 1_000_000  # filters to be parsed from which on Spark on two c
 INDEX_LOOK_INTERVAL_S = 1.0  # how often a forwarder looks for newer indexes: one stat for a stream
 INDEX_INLINE_SHARE = 0.25  # the same where matching waits for it: a constant work for each change
 INDEX_AUTO_MIN = 50_000  # registrations from which on `auto` builds an index
+TIER_TESTS_FIRST = 500  # evaluated, some 1 ms: then an index in memory is worth making ...
+TIER_TESTS_EACH = 10  # ... with so many more for each registration in it, some 25 us
+TIER_REGISTRATIONS_MAX = 1_024  # in one; making it takes some 25 ms, for which one event waits
 INDEX_PATHS_CACHED_MAX = 10_000  # names of attributes, in one engine; events bring new ones
 INDEX_PATH_CACHED_CHARS_MAX = 128  # of such a name; a longer one is looked up in each event
 INDEX_BUILD_S_MAX = 2 * 3_600  # one build; 10,000,000 registrations take minutes of a free core
+INDEX_IDLE_INTERVAL_S = 5.0  # and one that forwards no stream
 INDEX_DUE_INTERVAL_S = 30.0  # how often a worker counts what has changed since an index was built
 INDEX_BUILD_RETRY_S_BASE = 60.0  # after a build that failed; each next pause is twice as long
 INDEX_BUILD_RETRY_S_MAX = 3_600.0  # what was mended is used within the hour
 INDEX_BUILD_HEARD_INTERVAL_S = 1.0  # how often a builder says how far it is
 INDEX_BUILD_SILENT_S = 15.0  # a builder that was not heard for so long has gone, or is stopped
+# after its end an ended version stays so long whatever else is so: whoever follows changes with a
+# delay, and jobs of Spark with the snapshot that they are of
+VERSIONS_KEPT_S = 24 * 3_600.0
+VERSIONS_PURGED_AT_ONCE = 5_000  # looked at in one transaction: some 100 ms
+VERSIONS_PURGE_S_MAX = 60.0  # one run of the task; a million a run
 INDEX_BUILD_NICENESS = 10  # those who match come first; it gets a tenth of what one of them gets
 EXPLAIN_VALUES_MAX = 5  # of a list that a test saw; enough to see what it is
+EXPLAIN_OBJECTS_MAX = 20  # of a list that an explanation looks into for the nearest
 EXPLAIN_CHARS_MAX = 100  # of a text that a test saw; a filter may look at it a thousand times
 REPORT_FIELDS_MAX = 64  # of a registration's report; read from each event that matches
 REPORT_BYTES_MAX = 8 * 1024  # of it as JSON; each version of a registration stores its own
@@ -433,6 +557,7 @@ OUTBOX_TIMEOUT_S = 10.0  # FOX's T, twice what the hub may take: silence, then i
 CURSOR_FILE_S = 0.1  # a command's cursor is written so often; a crash repeats what came since
 PROGRAM_TIMEOUT_S = 60.0  # of a program that the command line runs for an event
 FORWARD_LOCAL_TIMEOUT_S = 12.0  # of a receiver; as long as the hub's own callbacks wait
+RELAY_BATCH_EVENTS = 100  # emitted in one request of a relay, of up to 1 MiB; as many more wait
 RELAY_RETRY_S = 3_600.0  # a relay waits so long for a hub that is away, then ends with a status
 CONSUMER_TRIES = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
@@ -518,7 +643,14 @@ JOB_LOG_SHOWN_BYTES = 256 * 1024  # its end, as the API shows it
 JOB_DETAIL_CHARS_MAX = 1_000  # why a run failed, in words
 JOB_FILE_CHUNK_BYTES = 256 * 1024  # of a result's file that is sent
 JOB_PARTITIONS_PER_CORE = 4  # of a shuffle on one machine; each then fits into memory for longer
-JOB_JAVA_S_MAX = 10.0  # for `java -version`; a slow disk gives it in two
+JOB_JAVA_S_MAX = 15.0  # one `java -version`; a slow disk gives it in two, a busy machine in twelve
+JOB_JAVA_TRIES = 4  # in one run: a minute
+JOB_ATTEMPTS_MAX = 5  # of a run of the timetable, with the first: what lasts longer is for people
+JOB_REPEAT_PAUSE_S = 300.0  # before its first repeat; what was restarted is there again
+JOB_REPEAT_GROWTH = 3  # each next pause is so many times as long: 5, 15, 45, 135 minutes
+JOB_ASK_PAUSE_S = 120  # between two tries to ask for a run of the timetable, while ...
+JOB_ASK_RETRIES_MAX = 25  # ... the database is away: within the hour
+JOB_REPEAT_WITHIN_S = 6 * 3_600.0  # after it was asked for; later it would take the day's resources
 
 # --- retention plans ---
 PLAN_SHOWN_SEGMENTS_MAX = 500  # of a plan in its result; the CSV and Parquet files have all
@@ -535,5 +667,4 @@ AUDIT_SHOWN_MAX = 200  # findings, streams, clients in a result's details; its f
 AUDIT_ROWS_MAX = 1_000_000
 AUDIT_NUMBERS_TOLD_MAX = 20  # registrations that the evidence of one finding names
 AUDIT_HOURS_MAX = 2_400  # of a result's plots: 100 days
-AUDIT_GAPS_MAX = 10_000  # ranges that forwarders skipped, of all streams; one needs a full disk
 AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,000,000 events

@@ -69,6 +69,10 @@ FANOUTS = Counter("eventhub_fanouts", "Events whose deliveries were written in p
 LEASES = Gauge(
     "eventhub_forward_leases", "Streams that forwarders hold.", multiprocess_mode="livesum"
 )
+LEASES_BESIDE = Counter(
+    "eventhub_forward_leases_beside",
+    "Renewals by a forwarder's thread, while one event was matched for long.",
+)
 LEASES_LOST = Counter("eventhub_forward_leases_lost", "Leases that ended without being released.")
 FORWARD_BUILDS = Counter(
     "eventhub_forward_builds", "Matchers of streams made anew from the tables.", ["reason"]
@@ -94,8 +98,33 @@ CALLBACK_ATTEMPTS = Counter("eventhub_callback_attempts", "Callbacks tried.", ["
 CALLBACK_CANCELLED = Counter(
     "eventhub_callback_cancelled", "Deliveries cancelled because their endpoint was deleted."
 )
+CALLBACK_DEAD = Counter(
+    "eventhub_callback_dead", "Deliveries given up after their last try failed."
+)
+BACKLOG_DROPPED = Counter(
+    "eventhub_backlog_dropped", "Deliveries dropped because too much waited.", ["bound"]
+)
+BACKLOG_EVENTS = Gauge(
+    "eventhub_backlog_events",
+    "Deliveries that wait for endpoints.",
+    multiprocess_mode="livemostrecent",
+)
+BACKLOG_BYTES = Gauge(
+    "eventhub_backlog_bytes",
+    "About what they take, with their events.",
+    multiprocess_mode="livemostrecent",
+)
 CALLBACK_LATE_RESULTS = Counter(
     "eventhub_callback_late_results", "Callbacks whose result came after the claim had ended."
+)
+CALLBACK_EXPIRED = Counter(
+    "eventhub_callback_expired", "Deliveries that were not posted because their event expired."
+)
+CALLBACK_FAILED_PROBES = Counter(
+    "eventhub_callback_failed_probes", "Single tries of endpoints that back off, and failed again."
+)
+CALLBACK_FREED = Counter(
+    "eventhub_callback_freed", "Claims of workers that fell silent, freed for the others."
 )
 CALLBACK_SLOTS = Gauge(
     "eventhub_callback_slots", "Callbacks under way in all workers.", multiprocess_mode="livesum"
@@ -163,6 +192,13 @@ ARCHIVE_LAG_S = Gauge(
 ARCHIVE_WAITING_EVENTS = Gauge(
     "eventhub_archive_waiting_events",
     "Events of sealed segments that are to be archived.",
+    multiprocess_mode="livemostrecent",
+)
+
+HEALTH = Gauge(
+    "eventhub_health",
+    "1 while a component of the hub works, or is not used; else 0.",
+    ["component"],
     multiprocess_mode="livemostrecent",
 )
 

@@ -48,6 +48,8 @@ def add_doors(
     components.setdefault("schemas", {}).update(
         {**component_schemas(), **CLOSURE_SCHEMAS, **LISTEN_SCHEMAS, **UNDERSTAND_SCHEMAS}
     )
+    for _, _, operation in _operations(result):
+        operation.setdefault("security", [])  # said of those too that need no credentials
     result["paths"] = dict(sorted(result["paths"].items()))
     return result
 

@@ -8,11 +8,13 @@ from datetime import timedelta
 from celery.schedules import crontab
 
 from eventhub.jobs.kinds import KINDS
+from eventhub.soon import BUILD_INDEXES, RUN_JOBS
 
 HOUR_S = 3600
-ARCHIVE_INTERVAL_S = 30
-INDEXES_INTERVAL_S = 5  # somebody may have asked in the console, and is looking at it
-JOBS_INTERVAL_S = 5  # likewise
+ARCHIVE_INTERVAL_S = 60
+# what somebody asks for begins at once (soon.py); these find what is due, and what was not heard
+INDEXES_INTERVAL_S = 60
+JOBS_INTERVAL_S = 30
 
 TIMETABLE = {
     # partitions of old deliveries, attempts and listens are archived and dropped
@@ -27,6 +29,12 @@ TIMETABLE = {
         "schedule": timedelta(hours=1),
         "options": {"expires": HOUR_S},
     },
+    # ended versions of registrations that nothing can ask for any more are deleted
+    "purge-versions": {
+        "task": "registrations.purge_versions",
+        "schedule": timedelta(hours=1),
+        "options": {"expires": HOUR_S},
+    },
     # sealed segments of streams with the policy `archive` go to the archive
     "archive": {
         "task": "eventlog.archive",
@@ -35,13 +43,13 @@ TIMETABLE = {
     },
     # match indexes that somebody asked for, and those that too much has changed since
     "build-indexes": {
-        "task": "registrations.build_indexes",
+        "task": BUILD_INDEXES,
         "schedule": timedelta(seconds=INDEXES_INTERVAL_S),
         "options": {"expires": INDEXES_INTERVAL_S},
     },
     # runs of Spark jobs that somebody asked for, or the entries below
     "run-jobs": {
-        "task": "jobs.run",
+        "task": RUN_JOBS,
         "schedule": timedelta(seconds=JOBS_INTERVAL_S),
         "options": {"expires": JOBS_INTERVAL_S},
     },

@@ -6,9 +6,9 @@ What an operator may set comes from the environment (eventhub/env.py, docs/setti
 from psycopg.conninfo import conninfo_to_dict
 
 from eventhub import limits, logs
-from eventhub.env import read_env
+from eventhub.env import require_env
 
-ENV = read_env()
+ENV = require_env()
 
 DEBUG = ENV.debug
 SECRET_KEY = ENV.secret_key or "unset: manage.py up makes one, see docs/settings.md"
@@ -17,6 +17,8 @@ ROOT_URLCONF = "eventhub.urls"
 ASGI_APPLICATION = "eventhub.asgi.application"
 USE_TZ = True
 TIME_ZONE = "UTC"
+USE_I18N = False  # one language, and times as everywhere in the hub
+DATETIME_FORMAT = "Y-m-d H:i:s"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
 APPEND_SLASH = False
@@ -35,6 +37,7 @@ logs.configure(ENV.log_format, ENV.log_level)
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.messages",
     "django.contrib.sessions",
     "rest_framework",
     "drf_spectacular",
@@ -46,7 +49,8 @@ INSTALLED_APPS = [
     "registrations",
     "delivery",
     "eventhub.jobs",
-    "eventhub",
+    "eventhub.apps.EventHubConfig",
+    "eventhub.apps.BackOfficeConfig",  # behind the templates that take the place of its own
 ]
 
 MIDDLEWARE = [
@@ -55,6 +59,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -62,7 +67,13 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
-        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
     }
 ]
 
@@ -119,6 +130,8 @@ SPECTACULAR_SETTINGS = {
         " says by `EventHub-Caused` what it caused, and takes `EventHub-Action` and `If-Match`."
     ),
     "VERSION": "0.1.0",
+    "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    "SERVERS": [{"url": "/", "description": "The hub that served this document."}],
     "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_doors"],

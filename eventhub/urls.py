@@ -3,13 +3,17 @@
 The hot doors never reach Django.
 """
 
+from django.contrib import admin
 from django.urls import include, path
 
 from delivery.listens import api as listens_api
 from eventhub import console, openapi
+from eventhub.access import backoffice
 from eventhub.streams import hub_api
 from registrations import api as registrations_api
 from registrations.building import api as index_api
+
+admin.autodiscover()
 
 urlpatterns = [
     path("v1/boot", hub_api.Start.as_view()),
@@ -30,6 +34,8 @@ urlpatterns = [
     path("docs/openapi.json", openapi.openapi_json),
     path("docs/api", openapi.api_page),
     path("docs/errors", openapi.errors_page),
+    path("admin/", admin.site.urls),
+    path("static/admin/<path:path>", backoffice.static_file),
     path("", console.home),
     path("console", console.home),
     path("console/", console.page),

@@ -1,5 +1,6 @@
-"""uvicorn's websocket protocol with two things more: a reader that takes nothing can be given up,
-and a handshake that is none is refused with a problem document.
+"""uvicorn's websocket protocol with three things more: a reader that takes nothing can be given up,
+a handshake that is none is refused with a problem document, and text that is no UTF-8 ends the
+socket without a traceback.
 
 Composition root.
 
@@ -24,6 +25,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
     """Puts `eventhub.abandon` and `eventhub.unsent_bytes` into the scope's extensions."""
 
     CLOSE_RESUME = 4408
+    CLOSE_NO_UTF8 = 1007
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
@@ -39,6 +41,18 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.handshake_complete = self.close_sent = True
         self.transport.close()
+
+    def send_receive_event_to_app(self) -> None:
+        """Close with 1007 for text that is not UTF-8 (RFC 6455, 8.1), and log nothing."""
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                self.conn.send_close(self.CLOSE_NO_UTF8, "text that is not UTF-8")
+                super().handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
 
     def _refusal(self, status: int, text: str) -> Response:
         error = BadRequest(text.strip()) if status < 500 else EventHubError()

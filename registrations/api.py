@@ -17,6 +17,7 @@ from registrations import selectors, services
 from registrations.endpoints.api import CLIENT
 from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
+    FiltersTooCostly,
     FilterSyntax,
     FilterTooLarge,
     KeyTaken,
@@ -53,6 +54,7 @@ _ASKED = (
     UnknownLanguage,
     FilterSyntax,
     FilterTooLarge,
+    FiltersTooCostly,
     TransientStream,
 )
 _SEARCH = (

@@ -1,4 +1,4 @@
-"""Registrations as a Django app; it has no models, its tables are plain SQL."""
+"""Registrations as a Django app; its tables are written by SQL."""
 
 from django.apps import AppConfig
 from django.conf import settings

@@ -19,9 +19,10 @@ from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
 from eventhub.eventlog.stored import Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 REGISTRATION = "registration."
 GROUP = "registration_group."
@@ -99,7 +100,7 @@ class Feed:
                     finally:
                         follower.ring.wakers.discard(self._waker)
             except EventHubError as error:
-                log.warning("registrations_not_followed", error=error.code)
+                seldom.warning("registrations_not_followed", error=error.code)
             self._waiting = [told for told in self._waiting if not told.done()]  # others gave up
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 

@@ -5,7 +5,7 @@ The pairs language stands in fields of its own (`domain`, `type`, `application`,
 other is named by `language`, and `filter` is its text or its JSON (OIF-04, OIF-16).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from registrations.errors import UnknownLanguage
 from registrations.lang.languages import Parsed, parse
 from registrations.lang.normal import Form, always, normal, normal_of_pairs
 from registrations.lang.pairs import FIELDS, parse_pairs
-from registrations.match.budget import budget_of
+from registrations.match.budget import FINDING, budget_of
 from registrations.match.cost import Cost, cost_of
 from registrations.match.spec import Specs, spec_of, specs_of
 
@@ -68,9 +68,15 @@ class Filter(NamedTuple):
         written = written_form(self.form()) if self.written is None else self.written
         return digest_of(client_id, stream_ids, written)
 
-    def budget(self) -> int:
-        """What is tried for every event (match/budget.py). Raises what the language raises."""
-        return 0 if self.language == PAIRS else budget_of(self.form())
+    def budgets(self, strategies: Sequence[str]) -> tuple[int, ...]:
+        """What each strategy tries of it for every event (match/budget.py). Raises what the
+        language raises.
+        """
+        if self.language == PAIRS and set(strategies) <= FINDING:
+            return (0,) * len(strategies)
+        form = self.form()
+        each = {strategy: budget_of(form, strategy) for strategy in set(strategies)}
+        return tuple(map(each.__getitem__, strategies))
 
     def reading(self) -> "Reading":
         """What the hub understood."""

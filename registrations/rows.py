@@ -16,7 +16,7 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import Int8Array, TextArray, adapt, int8_array, text_array
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
-from registrations import dear
+from registrations import expensive
 from registrations.errors import UnknownRegistration
 
 SQL = queries.load("registrations.sql", Path(__file__).parent / "sql")
@@ -65,7 +65,9 @@ class Wanted(NamedTuple):
     group_id: int | None = None
     report_json: str | None = None
     digest: UUID | None = None
-    dear: int = 0  # what it takes of the budget of its client (dear.py)
+    expensive: tuple[
+        int, ...
+    ] = ()  # what it takes of its client's budget on each stream; (): nothing
 
 
 class Belonging(NamedTuple):
@@ -138,6 +140,11 @@ def transient_streams(connection: Connection, ids: Iterable[int]) -> set[int]:
     return {id for [id] in connection.execute(SQL["transient_streams"], (list(ids),)).fetchall()}
 
 
+def strategies(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
+    """By which strategy the events of streams are matched."""
+    return dict(connection.execute(SQL["strategies"], (list(ids),)).fetchall())
+
+
 def new_barrier(connection: Connection) -> int:
     """The id of a barrier to be raised in this transaction; rows may refer to it at once."""
     return _number(connection, "new_barrier", ())
@@ -171,7 +178,7 @@ def insert(
     """
     values = {**whose._asdict(), "barrier": barrier, "keys": text_array(keys), **_columns(wanted)}
     ids = [id for [id] in _cursor(connection).execute(SQL["insert_registrations"], values)]
-    dear.note(connection, map(_begun, ids, wanted))
+    expensive.note(connection, map(_begun, ids, wanted))
     return ids
 
 
@@ -217,7 +224,7 @@ def add_versions(connection: Connection, versions: Sequence[NewVersion], barrier
         **_columns([one.wanted for one in versions]),
     }
     _cursor(connection).execute(SQL["insert_versions"], values)
-    dear.note(connection, (_begun(one.registration, one.wanted) for one in versions))
+    expensive.note(connection, (_begun(one.registration, one.wanted) for one in versions))
 
 
 def end(connection: Connection, registrations: Iterable[int]) -> None:
@@ -295,8 +302,8 @@ def _columns(wanted: Sequence[Wanted]) -> dict[str, Int8Array | TextArray]:
     }
 
 
-def _begun(id: int, wanted: Wanted) -> dear.Begun:
-    return dear.Begun(id, wanted.streams, wanted.dear)
+def _begun(id: int, wanted: Wanted) -> expensive.Begun:
+    return expensive.Begun(id, wanted.streams, wanted.expensive)
 
 
 def _cursor(connection: Connection) -> psycopg.Cursor[Any]:

@@ -32,8 +32,10 @@ class StreamNamesField(serializers.ListField):
 
 @extend_schema_field(
     {
-        "oneOf": [{"type": "string"}, {"type": "object", "additionalProperties": {}}],
-        "nullable": True,
+        "oneOf": [
+            {"type": "string"},
+            {"type": "object", "additionalProperties": {}},
+        ],
     }
 )
 class FilterField(serializers.JSONField):
@@ -46,7 +48,6 @@ class FilterField(serializers.JSONField):
             {"type": "array", "items": {"type": "string"}},
             {"type": "object", "additionalProperties": {}},
         ],
-        "nullable": True,
     }
 )
 class ReportField(serializers.JSONField):
@@ -76,7 +77,9 @@ class InterestSerializer(serializers.Serializer):
         required=False,
         help_text="Of `filter`; `pairs` has fields of its own.",
     )
-    filter = FilterField(required=False, help_text="What is asked for, in the language.")
+    filter = FilterField(
+        required=False, allow_null=True, help_text="What is asked for, in the language."
+    )
     endpoint = serializers.IntegerField(
         required=False, allow_null=True, help_text="Where the hub calls back."
     )

@@ -15,10 +15,10 @@ from eventhub.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import rows
-from registrations.dear import Budget
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
 from registrations.errors import KeyTaken
+from registrations.expensive import Budget
 from registrations.filters import Filter
 from registrations.groups import rows as group_rows
 from registrations.owners import Owner
@@ -104,7 +104,7 @@ def change_registration(
         if same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
             return Shown(found, names, vector)
-        Budget(connection, owner_id, [id]).take(wanted.streams, wanted.dear, id)
+        Budget(connection, owner_id, [id]).take(wanted.streams, wanted.expensive, id)
         barrier = rows.new_barrier(connection)
         rows.end_versions(connection, [id], barrier)
         version = rows.NewVersion(id, found.number + 1, wanted)
@@ -240,7 +240,7 @@ def _first_versions(terms: Names, items: Sequence[NewRegistration], budget: Budg
     for index, item in enumerate(items):
         try:
             found.append(terms.first(item))
-            budget.take(found[-1].streams, found[-1].dear)
+            budget.take(found[-1].streams, found[-1].expensive)
         except EventHubError as error:
             error.index = index
             raise

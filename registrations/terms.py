@@ -15,7 +15,7 @@ from eventhub.errors import EventHubError, UnknownStream
 from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
-from registrations.filters import changed_filter, same_filter, stored_filter
+from registrations.filters import Filter, changed_filter, same_filter, stored_filter
 from registrations.groups import rows as group_rows
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Registration, Wanted
@@ -32,6 +32,7 @@ class Names:
         self._streams: dict[str, int] = {}
         self._refused: dict[str, EventHubError] = {}
         self._transient: set[int] = set()
+        self._strategies: dict[int, str] = {}
         self._endpoints: dict[int, str] = {}
         self._urls: dict[str, int] = {}
         self._groups: dict[str, int] = {}
@@ -50,6 +51,7 @@ class Names:
         self._refused |= {name: UnknownStream(stream=name) for name in allowed if name not in found}
         self._streams |= found
         self._transient |= rows.transient_streams(connection, found.values())
+        self._strategies |= rows.strategies(connection, found.values())
 
     def hold(
         self,
@@ -95,7 +97,7 @@ class Names:
             group_id=self._group(item.group),
             report_json=_json(item.report),
             digest=item.filter.digest(self._client_id, ids),
-            dear=0 if item.suspended else item.filter.budget(),
+            expensive=() if item.suspended else self._expensive(item.filter, ids),
         )
 
     def next(
@@ -115,8 +117,11 @@ class Names:
             group_id=self._group(change.group if "group" in given else found.group),
             report_json=_json(change.report) if "report" in given else found.report_json,
             digest=filter.digest(self._client_id, ids),
-            dear=0 if suspended else filter.budget(),
+            expensive=() if suspended else self._expensive(filter, ids),
         )
+
+    def _expensive(self, filter: Filter, ids: Iterable[int]) -> tuple[int, ...]:
+        return filter.budgets([self._strategies[id] for id in ids])
 
     def _ids(self, names: Sequence[str], endpoint: int | None) -> tuple[int, ...]:
         for at, name in enumerate(names):

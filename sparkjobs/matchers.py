@@ -3,22 +3,27 @@ all versions that its registrations had.
 
 Written once and mapped by workers, so that 100,000 versions cost a worker next to nothing. Beside
 it are the names of clients, and the versions that are matched in memory: what no index can hold,
-and what is on `system`. Spark module; what is read is plain.
+and what is on `system`. Of these a worker loads those that can hold for an event of the segment it
+reads, so its memory is that of the registrations of one moment, however long the history is. Spark
+module; what is read is plain.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from eventhub import limits
+from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
+from registrations.match.alternatives import FilterMatcher
 from registrations.match.base.builder import Plan, build_columns
 from registrations.match.base.columns import Columns, Gathering
 from registrations.match.base.errors import NotIndexable
@@ -37,6 +42,7 @@ _IN_MEMORY_SCHEMA = pa.schema(
     [*(VERSIONS.field(name) for name in _WANTED), pa.field("is_system", pa.bool_())]
 )
 _NAMES_SCHEMA = pa.schema([("client_id", pa.int64()), ("client", pa.string())])
+_ROWS_PER_GROUP = 10_000  # versions in memory while they are written or read: some MB
 _BUILT = "stream_id long, versions long, in_memory long"
 
 
@@ -78,13 +84,12 @@ def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]
     """Of one stream, from rows of `tables.VERSIONS` that name an endpoint; how many there are, and
     how many of them no index takes.
     """
-    made = _Making()
-    build_columns(root, made.shards(rows), Plan(extra=COLUMNS, durable=False))
+    with _InMemoryFile(root) as in_memory:
+        made = _Making(in_memory)
+        build_columns(root, made.shards(rows), Plan(extra=COLUMNS, durable=False))
     names = {"client_id": list(made.names), "client": list(made.names.values())}
     pq.write_table(pa.table(names, schema=_NAMES_SCHEMA), root / _NAMES)
-    in_memory = pa.Table.from_pylist(made.in_memory, schema=_IN_MEMORY_SCHEMA)
-    pq.write_table(in_memory, root / _IN_MEMORY)
-    return made.versions, len(made.in_memory)
+    return made.versions, in_memory.versions
 
 
 def read_names(root: Path) -> dict[int, str]:
@@ -93,30 +98,91 @@ def read_names(root: Path) -> dict[int, str]:
     return dict(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def read_in_memory(root: Path) -> Iterator[Version]:
-    """The versions that no index has. Raises OSError."""
-    compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
-    for row in pq.read_table(root / _IN_MEMORY).to_pylist():
-        yield Version(
-            row["id"],
-            row["registration_id"],
-            row["client"],
-            row["endpoint_id"],
-            compiled.specs(row["language"], row["filter"]),
-            row["since"],
-            row["until"],
-            zone=row["zone"] if row["is_system"] else None,
-            group=row["group_id"],
-        )
+class InMemory:
+    """The versions of a stream that no index has, loaded for one range of sequences at a time."""
+
+    def __init__(self, root: Path, matcher: FilterMatcher) -> None:
+        """`matcher`: an empty one. Raises OSError."""
+        self.versions: dict[int, Version] = {}  # those that are loaded, by id
+        self._table = ds.dataset(root / _IN_MEMORY, schema=_IN_MEMORY_SCHEMA, format="parquet")
+        self._is_empty = self._table.count_rows() == 0
+        self._matcher = matcher
+        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+
+    def load(self, first: int, last: int) -> None:
+        """Load the versions that can hold for an event of these sequences, and forget the others.
+        What is loaded already stays as it is. Raises OSError.
+        """
+        if self._is_empty:
+            return
+        until = ds.field("until")
+        holds = (ds.field("since") < last) & (until.is_null() | (until >= first))
+        found = self._table.to_table(columns=["id"], filter=holds).column("id")
+        wanted = set(found.to_pylist())
+        for id in [id for id in self.versions if id not in wanted]:
+            self._matcher.remove(id)
+            del self.versions[id]
+        if len(self.versions) < len(wanted):
+            for batch in self._table.to_batches(filter=holds, batch_size=_ROWS_PER_GROUP):
+                self._add(row for row in batch.to_pylist() if row["id"] not in self.versions)
+
+    def match(self, event: Event) -> list[Version]:
+        """Those loaded whose filters the event matches."""
+        return [self.versions[id] for id in self._matcher.match(event)] if self.versions else []
+
+    def _add(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            version = Version(
+                row["id"],
+                row["registration_id"],
+                row["client"],
+                row["endpoint_id"],
+                self._compiled.specs(row["language"], row["filter"]),
+                row["since"],
+                row["until"],
+                zone=row["zone"] if row["is_system"] else None,
+                group=row["group_id"],
+            )
+            self.versions[version.id] = version
+            self._matcher.add(version.id, version.specs)
+
+
+class _InMemoryFile:
+    """The file of the versions that no index has, written piece by piece."""
+
+    def __init__(self, root: Path) -> None:
+        """Raises OSError."""
+        root.mkdir(parents=True, exist_ok=True)
+        self.versions = 0
+        self._rows: list[dict[str, Any]] = []
+        self._writer = pq.ParquetWriter(root / _IN_MEMORY, _IN_MEMORY_SCHEMA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._flush()
+        self._writer.close()
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._rows.append(row)
+        self.versions += 1
+        if len(self._rows) >= _ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=_IN_MEMORY_SCHEMA))
+            self._rows.clear()
 
 
 class _Making:
     """What one build gathers beside its shards."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_memory: _InMemoryFile) -> None:
         self.versions = 0
         self.names: dict[int, str] = {}
-        self.in_memory: list[dict[str, Any]] = []
+        self._in_memory = in_memory
         self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
 
     def shards(self, rows: Iterable[dict[str, Any]]) -> Iterator[Columns]:
@@ -125,9 +191,7 @@ class _Making:
             self.versions += 1
             self.names[row["client_id"]] = row["client"]
             if not self._gather(gathering, row):
-                self.in_memory.append(row)
-                if len(self.in_memory) > limits.INDEX_REFUSED_MAX:
-                    raise NotIndexable("Too many filters of the stream cannot be indexed.")
+                self._in_memory.add(row)
             if len(gathering) >= limits.INDEX_SHARD_ENTRIES_MAX:
                 yield gathering.drain()
         yield gathering.drain()

@@ -2,7 +2,7 @@
 what the job has built for it (matchers.py).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -21,7 +21,7 @@ from registrations.match.base.versions import COLUMNS
 from registrations.match.matching import Matching
 from registrations.match.versions import Owed, Rules, Suspension, hold, holding, living
 from sparkjobs.kin import kin_of
-from sparkjobs.matchers import read_in_memory, read_names, root_of
+from sparkjobs.matchers import InMemory, read_names, root_of
 from sparkjobs.reading import read_rows
 from sparkjobs.tables import CLIENTS, SUSPENSIONS
 
@@ -84,17 +84,25 @@ class Matcher:
             (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
         ]
         self._names = read_names(root)
-        self._memory = Matching(kin=kin).new()
-        self._versions = {version.id: version for version in read_in_memory(root)}
-        for version in self._versions.values():
-            self._memory.add(version.id, version.specs)
+        self._memory = InMemory(root, Matching(kin=kin).new())
         self._suspensions = suspensions_of(where.inputs, of.stream_id)
         self._groups: Callable[[], dict[str, frozenset[str]]] = lambda: _groups(
             where.inputs, of.zone_id
         )
 
+    def load(self, first: int, last: int) -> None:
+        """Get ready for events of these sequences: `due` is exact for them and for no others.
+        Raises OSError.
+        """
+        self._memory.load(first, last)
+
+    @property
+    def loaded(self) -> Iterable[int]:
+        """The versions in memory, by id: those that no index has."""
+        return self._memory.versions.keys()
+
     def due(self, event: Event, sequence: int, appended_us: int) -> list[Due]:
-        """In no order. Raises IndexDamaged."""
+        """In no order; `load` was called for the sequence. Raises IndexDamaged."""
         found = self._due(event, sequence)
         declared_us = self._kin.declared_us(event)
         if declared_us is None or appended_us >= declared_us + _DECLARED_US:
@@ -122,9 +130,7 @@ class Matcher:
         self, event: Event, sequence: int, groups_of: Callable[[str], frozenset[str]]
     ) -> dict[int, list[int]]:
         owed, rules = Owed({}, {}), Rules({}, self._suspensions, groups_of)
-        if self._versions:
-            found = [self._versions[number] for number in self._memory.match(event)]
-            holding(found, event, sequence, rules, owed)
+        holding(self._memory.match(event), event, sequence, rules, owed)
         for engine, columns in self._shards:
             places = engine.match(event, places=True).tolist()
             if event.destinations or event.audience:

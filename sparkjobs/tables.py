@@ -47,8 +47,8 @@ SEGMENTS = _columns(
     tier=TEXT,  # live, archived, dropped
     opened_at_us=INT,
     sealed_at_us=INT,
-    left_at_us=INT,
-    left_why=TEXT,
+    removed_at_us=INT,
+    removal_reason=TEXT,
     archived=BOOL,  # it is said to be in the archive (and may be live as well)
     # where its rows are for this job: `export` (events/<id>.parquet of the inputs), `archive`, or
     # `none`: it was dropped, is empty, is not asked for, or is in an archive that this hub has not
@@ -137,12 +137,12 @@ DELIVERIES = _columns(
     stream_id=INT,
     group_id=INT,
     registrations=NUMBERS,  # ascending
-    state=TEXT,  # pending, delivered, dead, cancelled
+    state=TEXT,  # pending, delivered, dead, cancelled, dropped, expired
     attempts=INT,
     created_at_us=INT,
     finished_at_us=INT,
-    gap_first=INT,  # not null: word that events before this place were dropped unmatched
-    gap_why=TEXT,
+    gap_first=INT,  # not null: word that events from there to this place were dropped ...
+    gap_why=TEXT,  # ... unmatched, or as too much waited (`backlog`)
 )
 
 # One try of one delivery.

@@ -68,6 +68,13 @@ def sink(hub: LiveHub, _receiver: Sink) -> Sink:
 
 
 @pytest.fixture
+def without_workers(hub: LiveHub) -> None:
+    """What is asked for waits until `hub.start_callbacks()`, or for the test itself to do it."""
+    for process in hub.workers:
+        process.stop()
+
+
+@pytest.fixture
 def zone(hub: LiveHub) -> LiveZone:
     """A zone of its own, so that tests do not meet."""
     return hub.new_zone()

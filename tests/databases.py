@@ -47,11 +47,16 @@ def migrated_database(prefix: str) -> Iterator[str]:
 def migrated_template() -> str:
     """The name of what migrated databases are copies of."""
     url = _kept.enter_context(new_database("template"))
+    migrate(url)
+    return str(conninfo_to_dict(url)["dbname"])
+
+
+def migrate(url: str, *words: str) -> None:
+    """`manage.py migrate WORDS` on a database."""
     env = {**os.environ, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
-    command = [sys.executable, str(MANAGE), "migrate", "--no-input", "-v", "0"]
+    command = [sys.executable, str(MANAGE), "migrate", *words, "--no-input", "-v", "0"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return str(conninfo_to_dict(url)["dbname"])
 
 
 def drop_template() -> None:

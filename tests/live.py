@@ -102,6 +102,12 @@ class LiveHub:
         """What `manage.py WORDS` printed, on the hub's database."""
         return _manage(self.env, *words)
 
+    def refuse(self, *words: str) -> str:
+        """What `manage.py WORDS` said, which must fail."""
+        done = _run_manage(self.env, *words)
+        assert done.returncode == 1, done.stdout + done.stderr
+        return done.stderr
+
     def new_zone(self) -> "LiveZone":
         """A zone of its own for a test, with a key that may do everything in it."""
         return LiveZone(self, f"zone-{next(self._numbers)}")
@@ -154,6 +160,10 @@ class LiveZone:
         assert answer.status == 201, answer
         text: str = answer.json["token"]
         return text
+
+    def operator_token(self, **body: Any) -> str:
+        """A connection token that the operator minted for this zone."""
+        return str(self._made("POST", "/v1/connection-tokens", body).json["token"])
 
     def client(self, *grants: str, key: str = "", name: str = "tester", web: int = 0) -> HubClient:
         """A client of the hub, `async with zone.client() as client:`, by default with the admin's
@@ -233,8 +243,7 @@ def live_hub(folder: Path) -> Iterator[LiveHub]:
         processes = Processes.of(env, folder)
         try:
             _manage(env, "boot", "-v", "0")
-            operator = ("--username", OPERATOR, "--email", "o@example.org")
-            _manage(env, "createsuperuser", "--skip-checks", "--no-input", *operator)
+            make_operator(env)
             for process in processes.web:
                 process.start(wait=False)
             for process in processes.web:
@@ -242,6 +251,12 @@ def live_hub(folder: Path) -> Iterator[LiveHub]:
             yield LiveHub(env, processes)
         finally:
             processes.stop()
+
+
+def make_operator(env: dict[str, str]) -> None:
+    """With the password that is in the environment."""
+    operator = ("--username", OPERATOR, "--email", "o@example.org")
+    _manage(env, "createsuperuser", "--skip-checks", "--no-input", *operator)
 
 
 def _environment(database_url: str, folder: Path, password: str) -> dict[str, str]:
@@ -262,7 +277,11 @@ def _environment(database_url: str, folder: Path, password: str) -> dict[str, st
 
 
 def _manage(env: dict[str, str], *words: str) -> str:
-    command = [sys.executable, MANAGE, *words]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = _run_manage(env, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def _run_manage(env: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, MANAGE, *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)

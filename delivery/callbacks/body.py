@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from eventhub import limits
+from eventhub.clock import Clock
 from eventhub.event import cloudevents
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
@@ -53,6 +54,10 @@ class Body(Protocol):
     def size(self) -> int:
         """Bytes held."""
 
+    @property
+    def expires_at_us(self) -> int:
+        """When the event's time is over; 0: never."""
+
     def content(self, registrations: Sequence[int]) -> Content:
         """The whole of it."""
 
@@ -62,6 +67,7 @@ class NativeBody(NamedTuple):
 
     before: bytes
     after: bytes
+    expires_at_us: int = 0
 
     @property
     def size(self) -> int:
@@ -77,6 +83,7 @@ class CloudBody(NamedTuple):
 
     headers: str
     body: bytes
+    expires_at_us: int = 0
 
     @property
     def size(self) -> int:
@@ -102,16 +109,17 @@ def event_body(format: Format, whole: Whole, report: Report | None = None) -> Bo
     """The body of one event, or of the event that a report derives from it."""
     place, sequence = whole.place, whole.sequence
     event = decode(whole.payload)
+    expires_at_us = event.expires_at_us
     if report is not None:
         event = report.derive(event)
     if format != "native":
-        return _cloud_body(format, event, place, sequence)
+        return _cloud_body(format, event, place, sequence)._replace(expires_at_us=expires_at_us)
     at = time_text(whole.appended_at_us)
     head = (
         f'{{"stream":{orjson.dumps(place.stream).decode()},"segment":"{place.segment}",'
         f'"sequence":{sequence},"appended_at":"{at}","registrations":['
     )
-    return NativeBody(head.encode(), b'],"event":%b}' % event_json(event))
+    return NativeBody(head.encode(), b'],"event":%b}' % event_json(event), expires_at_us)
 
 
 def gap_body(format: Format, place: Place, gap: Gap) -> Body:
@@ -142,25 +150,48 @@ def _tickets(registrations: Sequence[int]) -> str:
 
 
 class EventCache:
-    """The bodies used last, bounded by their bytes."""
+    """The bodies used lately: those of one event are asked for soon after each other. Bounded by
+    the memory that they take, and by the seconds since their last use, or every busy worker would
+    fill it with events that nobody asks for again.
+    """
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, unused_s_max: float, clock: Clock) -> None:
         self._bytes_max = bytes_max
+        self._unused_s_max = unused_s_max
+        self._clock = clock
         self._bytes = 0
-        self._found: OrderedDict[EventKey, Body] = OrderedDict()
+        self._found: OrderedDict[EventKey, tuple[Body, float]] = OrderedDict()  # oldest use first
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._found)
 
     def get(self, key: EventKey) -> Body | None:
-        body = self._found.get(key)
-        if body is not None:
-            self._found.move_to_end(key)
-        return body
+        found = self._found.pop(key, None)
+        if found is None:
+            return None
+        self._found[key] = found[0], self._clock.monotonic_s()
+        return found[0]
 
     def put(self, key: EventKey, body: Body) -> None:
+        now_s = self._clock.monotonic_s()
         old = self._found.pop(key, None)
         if old is not None:
-            self._bytes -= old.size
-        self._found[key] = body
-        self._bytes += body.size
-        while self._bytes > self._bytes_max and len(self._found) > 1:
-            _, dropped = self._found.popitem(last=False)
-            self._bytes -= dropped.size
+            self._bytes -= _held(old[0])
+        self._found[key] = body, now_s
+        self._bytes += _held(body)
+        self._drop(now_s - self._unused_s_max)
+
+    def _drop(self, before_s: float) -> None:
+        """What was last used before then, and more while there are too many bytes; one is kept."""
+        while len(self._found) > 1:
+            oldest, (body, used_s) = next(iter(self._found.items()))
+            if used_s >= before_s and self._bytes <= self._bytes_max:
+                return
+            del self._found[oldest]
+            self._bytes -= _held(body)
+
+
+def _held(body: Body) -> int:
+    """What a body takes in the cache: a small one is mostly objects."""
+    return body.size + limits.CALLBACK_EVENT_CACHED_BYTES

@@ -5,7 +5,7 @@ takes an open connection in autocommit mode and raises what psycopg raises when 
 away; a claim that was made and not heard of ends by itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -40,6 +40,16 @@ class Endpoint(NamedTuple):
     format: Format
 
 
+class Failing(NamedTuple):
+    """How an endpoint fails. `backs_off`: with one request at a time, when its pause is over.
+    `spares`: tries do not count meanwhile.
+    """
+
+    failures: int  # in a row
+    backs_off: bool
+    spares: bool
+
+
 class Found(NamedTuple):
     """What a scan saw from one place to another; `last` is where the next begins, None at the
     end.
@@ -48,10 +58,13 @@ class Found(NamedTuple):
     due: dict[Any, Endpoint]  # by endpoint id, or by lane
     deleted: frozenset[int]  # endpoints whose deliveries are to be cancelled
     last: Any
+    failing: Mapping[int, Failing | None] = {}  # of all endpoints that were seen
 
 
 class Claimed(NamedTuple):
-    """A delivery in this worker's hands. `attempts` were made before."""
+    """A delivery in this worker's hands. `attempts` were made before, of which `spared` do not
+    count. `probe`: the one request to an endpoint that backs off; `spares`: it does not count.
+    """
 
     group_id: int
     endpoint_id: int
@@ -61,12 +74,15 @@ class Claimed(NamedTuple):
     stream_id: int
     registrations: list[int]
     attempts: int
+    spared: int
     payload: bytes | None  # the event's stored bytes, if the delivery has outlived its group
     created_at_us: int
     gap_first: int | None  # no event is owed, but word that those from here to `sequence` are gone
     gap_why: str | None
     shape: list[int] | None = None  # versions whose reports say what is told; None: the event
     token: str = ""
+    probe: bool = False
+    spares: bool = False
 
     @property
     def lane(self) -> Lane:
@@ -84,10 +100,11 @@ async def open_connection(url: str, name: str) -> Connection:
 async def scan_parallel(connection: Connection, after: int) -> Found:
     """The endpoints with deliveries due, from the one behind `after` on."""
     bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX}
-    rows = await _rows(connection, "scan_parallel", bounds)
-    due = {row[0]: Endpoint(row[0], *row[3:]) for row in rows if row[1]}
+    rows = await _rows(connection, "scan_parallel", {**bounds, **_pauses()})
+    due = {row[0]: Endpoint(row[0], *row[6:]) for row in rows if row[1]}
     deleted = frozenset(row[0] for row in rows if row[2])
-    return Found(due, deleted, rows[-1][0] if _was_cut(rows) else None)
+    failing = {row[0]: _failing(*row[3:6]) for row in rows}
+    return Found(due, deleted, rows[-1][0] if _was_cut(rows) else None, failing)
 
 
 async def scan_ordered(connection: Connection, after: Lane) -> Found:
@@ -98,54 +115,97 @@ async def scan_ordered(connection: Connection, after: Lane) -> Found:
         "run": after.run,
         "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
     }
-    rows = await _rows(connection, "scan_ordered", bounds)
-    due = {Lane(*row[:3]): Endpoint(row[0], *row[5:]) for row in rows if row[3]}
+    rows = await _rows(connection, "scan_ordered", {**bounds, **_pauses()})
+    due = {Lane(*row[:3]): Endpoint(row[0], *row[8:]) for row in rows if row[3]}
     deleted = frozenset(row[0] for row in rows if row[4])
-    return Found(due, deleted, Lane(*rows[-1][:3]) if _was_cut(rows) else None)
+    failing = {row[0]: _failing(*row[5:8]) for row in rows}
+    return Found(due, deleted, Lane(*rows[-1][:3]) if _was_cut(rows) else None, failing)
+
+
+def _failing(failures: int | None, backs_off: bool, spares: bool) -> Failing | None:
+    return None if failures is None else Failing(failures, backs_off, backs_off and spares)
+
+
+def _pauses() -> dict[str, float]:
+    return {
+        "probe_s": limits.CALLBACK_PROBE_S,
+        "alone_s": limits.CALLBACK_SPARED_ALONE_S,
+        "spared_s": limits.CALLBACK_SPARED_S,
+        **retry_pauses(),
+    }
+
+
+def retry_pauses() -> dict[str, float]:
+    """The bounds of what a delivery waits for its next try, as the statements take them."""
+    return {
+        "retry_s_base": limits.CALLBACK_RETRY_S_BASE,
+        "retry_s_max": limits.CALLBACK_RETRY_S_MAX,
+    }
 
 
 def _was_cut(rows: Sequence[Any]) -> bool:
     return len(rows) >= limits.CALLBACK_SCAN_ENDPOINTS_MAX
 
 
-async def claim_parallel(connection: Connection, wanted: Mapping[int, int]) -> list[Claimed]:
-    """At most so many deliveries of each endpoint as its id is mapped to."""
-    token = str(uuid4())
+async def claim_parallel(
+    connection: Connection,
+    wanted: Mapping[int, int],
+    *,
+    token: str = "",
+    probes: Collection[int] = (),
+) -> list[Claimed]:
+    """At most so many deliveries of each endpoint as its id is mapped to; of those that back off
+    only if they are among `probes`. The token is to be new.
+    """
+    token = token or str(uuid4())
     values = {
         "endpoints": int8_array([*wanted]),
         "counts": int8_array([*wanted.values()]),
+        "probes": int8_array([*probes]),
         "token": token,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
     rows = await _rows(connection, "claim_parallel", values)
-    return [Claimed._make((*row, token)) for row in rows]
+    return [Claimed._make((*row, token, False, False)) for row in rows]
 
 
-async def claim_ordered(connection: Connection, lanes: Sequence[Lane]) -> list[list[Claimed]]:
-    """The oldest deliveries of those lanes that could be taken, each lane's in order.
+async def claim_ordered(
+    connection: Connection,
+    lanes: Sequence[Lane],
+    *,
+    token: str = "",
+    probes: Collection[int] = (),
+) -> list[list[Claimed]]:
+    """The oldest deliveries of those lanes that could be taken, each lane's in order; token and
+    probes as above.
 
     Two statements: the second sees the deliveries as they are now that the lanes are held.
     """
-    token = str(uuid4())
+    token = token or str(uuid4())
     terms = {"token": token, "claim_s": limits.CALLBACK_CLAIM_S}
-    taken = await _rows(connection, "take_lanes", {**_lanes(lanes), **terms})
+    asked = {**_lanes(lanes), **terms, "probes": int8_array([*probes])}
+    taken = await _rows(connection, "take_lanes", asked)
     if not taken:
         return []
     held = [Lane(*row) for row in taken]
-    most = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX}
+    most = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX, **retry_pauses()}
     rows = await _rows(connection, "claim_lanes", {**_lanes(held), **terms, **most})
     found: dict[Lane, list[Claimed]] = {lane: [] for lane in held}
-    for row in rows:
-        claimed = Claimed._make((*row, token))
-        found[claimed.lane].append(claimed)
+    behind: list[Claimed] = []
+    for *row, place in sorted(rows, key=_place):
+        claimed = Claimed._make((*row, token, False, False))
+        taken_before = found[claimed.lane]
+        (taken_before if place == len(taken_before) + 1 else behind).append(claimed)
+    if behind:
+        await give_back(connection, behind)
     empty = [lane for lane, claims in found.items() if not claims]
     if empty:
         await leave_lanes(connection, [(lane, token) for lane in empty])
-    return [sorted(claims, key=_by_sequence) for claims in found.values() if claims]
+    return [claims for claims in found.values() if claims]
 
 
-def _by_sequence(claimed: Claimed) -> int:
-    return claimed.sequence
+def _place(row: tuple[Any, ...]) -> int:
+    return int(row[-1])
 
 
 async def leave_lanes(connection: Connection, held: Sequence[tuple[Lane, str]]) -> None:
@@ -165,7 +225,11 @@ async def give_back(connection: Connection, claims: Sequence[Claimed]) -> None:
 
 async def cancel(connection: Connection, endpoint_id: int) -> int:
     """Cancel pending deliveries of a deleted endpoint, a bounded number of them; how many."""
-    bounds = {"endpoint": endpoint_id, "deliveries_max": limits.CALLBACK_CANCEL_DELIVERIES_MAX}
+    bounds = {
+        "endpoint": endpoint_id,
+        "deliveries_max": limits.CALLBACK_CANCEL_DELIVERIES_MAX,
+        "claim_s": limits.CALLBACK_CLAIM_S,
+    }
     done = [
         (await connection.execute(SQL[name], bounds)).rowcount
         for name in ("cancel", "cancel_ordered")
@@ -191,6 +255,18 @@ async def load_events(
     }
     rows = await _rows(connection, "events", values)
     return {(row[0], row[1]): (row[2], row[3]) for row in rows}
+
+
+async def kept_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
+    """The bytes that a delivery got of its event, if it has some by now."""
+    values = {
+        "endpoint": claimed.endpoint_id,
+        "segment": claimed.segment_id,
+        "sequence": claimed.sequence,
+        "run": claimed.run,
+    }
+    rows = await _rows(connection, "kept_bytes", values)
+    return rows[0][0] if rows else None
 
 
 async def why_lost(connection: Connection, segment: int) -> str:

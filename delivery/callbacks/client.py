@@ -37,7 +37,13 @@ class _Dropped(ConnectionError):
 
 
 class Connection(asyncio.Protocol):
-    """One connection, with one request on it at a time."""
+    """One connection, with one request on it at a time.
+
+    Its parser refers to it. Once it is lost it has none: garbage in cycles is collected rarely in a
+    process of many objects.
+    """
+
+    _parser: httptools.HttpResponseParser
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -47,7 +53,6 @@ class Connection(asyncio.Protocol):
         self.idle_since_s = 0.0
 
     def _begin(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
         self._reason = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._header_bytes = 0  # parsed, also of trailers
@@ -66,6 +71,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             raise ConnectionError("the connection was closed at once")
         self._begin()
+        self._parser = httptools.HttpResponseParser(self)
         self.kept = False
         self._waiter = asyncio.get_running_loop().create_future()
         self._transport.write(request)
@@ -90,6 +96,7 @@ class Connection(asyncio.Protocol):
             self._fail(_Dropped("the connection was closed without an answer"))
         else:
             self._fail(ConnectionError("the connection was closed in the middle of the answer"))
+        self.__dict__.pop("_parser", None)
 
     def data_received(self, data: bytes) -> None:
         if self._waiter is None:

@@ -14,6 +14,7 @@ from delivery.callbacks.body import Body, EventCache, Gap, Place, Whole, event_b
 from delivery.callbacks.claims import Claimed, Endpoint
 from delivery.callbacks.post import Target, target_of
 from eventhub import limits
+from eventhub.clock import Clock
 from eventhub.errors import EventHubError, Gone, SegmentMismatch
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.log import ReadsArchive
@@ -36,10 +37,14 @@ class _Event(NamedTuple):
 class Loader:
     """The caches of one drain. Without an archive its events are gone."""
 
-    def __init__(self, secret_key: str, archive: ReadsArchive | None = None) -> None:
+    def __init__(self, secret_key: str, clock: Clock, archive: ReadsArchive | None = None) -> None:
         self._secret_key = secret_key
         self._archive = archive
-        self._events = EventCache(limits.CALLBACK_EVENT_BYTES_CACHED_MAX)
+        self._events = EventCache(
+            limits.CALLBACK_EVENT_BYTES_CACHED_MAX,
+            limits.CALLBACK_EVENT_CACHED_S_MAX,
+            clock,
+        )
         self._places: dict[int, Place] = {}
         self._reports: dict[int, Report] = {}  # by version; a version never changes
         self._targets: dict[int, tuple[Endpoint, Target]] = {}
@@ -146,6 +151,9 @@ class Loader:
             [stored] = found
             return _Event(stored.appended_at_us, stored.payload)
         except (Gone, SegmentMismatch) as error:
+            kept = await claims.kept_bytes(connection, claimed)
+            if kept is not None:  # before the event went, and after the claim
+                return _Event(claimed.created_at_us, kept)
             why = await claims.why_lost(connection, claimed.segment_id)
             resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
             return Gap(sequence, sequence, resume, why)

@@ -13,13 +13,17 @@ from typing import NamedTuple
 import psycopg
 
 from delivery.callbacks import claims
+from delivery.callbacks.backoffs import note, return_probes
 from delivery.callbacks.claims import Claimed, Lane
+from delivery.callbacks.health import Health
 from delivery.callbacks.results import Result, write_results
 from eventhub import limits, metrics
 from eventhub.eventlog.database import AWAY, Connection, answered_within
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
+from registrations.endpoints import health
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 Disable = Callable[[Connection, int, str], Awaitable[object]]
 
 
@@ -29,22 +33,28 @@ class _Batch(NamedTuple):
     results: list[Result]
     returned: list[Claimed]
     lanes: list[tuple[Lane, str]]
+    probes: list[int]  # endpoints
 
     @property
     def empty(self) -> bool:
-        return not (self.results or self.returned or self.lanes)
+        return not any(self)
 
 
 class Outbox:
-    """Collects and writes. `left` is called when lanes were left, so that they are claimed again.
+    """Collects and writes. `left` is called when lanes were left, so that they are claimed again,
+    and `again` when there is more to claim: an endpoint answers again, or may be probed at once.
 
     One loop uses it; `run` writes, everything else only collects.
     """
 
-    def __init__(self, disable: Disable, left: Callable[[], None]) -> None:
+    def __init__(
+        self, disable: Disable, health: Health, left: Callable[[], None], again: Callable[[], None]
+    ) -> None:
         self._disable = disable
+        self._health = health
         self._left = left
-        self._batch = _Batch([], [], [])
+        self._again = again
+        self._batch = _Batch([], [], [], [])
         self._some = asyncio.Event()
         self._many = asyncio.Event()
 
@@ -63,6 +73,13 @@ class Outbox:
     def give_back(self, claimed: Claimed) -> None:
         """A claimed delivery that was not tried, or whose try was broken off."""
         self._batch.returned.append(claimed)
+        if claimed.probe:
+            self._batch.probes.append(claimed.endpoint_id)
+        self._some.set()
+
+    def return_probe(self, endpoint_id: int) -> None:
+        """The one request to an endpoint that backs off was not made."""
+        self._batch.probes.append(endpoint_id)
         self._some.set()
 
     def leave(self, lane: Lane, token: str) -> None:
@@ -89,7 +106,7 @@ class Outbox:
         """Write all that is there. What could not be written is there again."""
         self._some.clear()
         self._many.clear()
-        batch, self._batch = self._batch, _Batch([], [], [])
+        batch, self._batch = self._batch, _Batch([], [], [], [])
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                 await self._write(connection, batch)
@@ -101,12 +118,18 @@ class Outbox:
         while batch.results:
             part = batch.results[: limits.CALLBACK_FLUSH_RESULTS_MAX]
             await _write_part(connection, part)
+            if await note(connection, part, self._health):
+                self._again()
             del batch.results[: len(part)]
             for endpoint_id in {r.claimed.endpoint_id for r in part if r.decision.gone}:
                 await self._disable(connection, endpoint_id, "gone")
         if batch.returned:
             await claims.give_back(connection, batch.returned)
             batch.returned.clear()
+        if batch.probes:
+            await return_probes(connection, batch.probes)
+            batch.probes.clear()
+            self._again()
         if batch.lanes:
             await claims.leave_lanes(connection, batch.lanes)
             batch.lanes.clear()
@@ -120,6 +143,7 @@ class Outbox:
             batch.results + since.results,
             batch.returned + since.returned,
             batch.lanes + since.lanes,
+            batch.probes + since.probes,
         )
         self._some.set()
 
@@ -139,6 +163,27 @@ async def _write_part(connection: Connection, part: list[Result]) -> None:
             return
         log.error("callback_result_refused", reason=str(error), at=part[0].claimed[:5])
         return
-    metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written)
-    for outcome, count in Counter(each.attempt.outcome for each in part).items():
-        metrics.CALLBACK_ATTEMPTS.labels(outcome).inc(count)
+    await _note_health(connection, part)
+    metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written.results)
+    metrics.CALLBACK_DEAD.inc(written.dead)
+    for outcome, count in Counter(each.outcome for each in part).items():
+        if outcome is None:
+            metrics.CALLBACK_EXPIRED.inc(count)
+        else:
+            metrics.CALLBACK_ATTEMPTS.labels(outcome).inc(count)
+
+
+async def _note_health(connection: Connection, part: list[Result]) -> None:
+    """What the attempts say of their endpoints; without it the results count all the same."""
+    now_s = time.monotonic()
+    notes = health.noted(
+        health.Tried(each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s))
+        for each, tried in ((result, result.attempt) for result in part)
+        if tried is not None
+    )
+    try:
+        await health.write(connection, notes)
+    except AWAY:
+        raise
+    except psycopg.Error as error:
+        seldom.warning("endpoint_health_not_written", reason=type(error).__name__)

@@ -27,17 +27,35 @@ class Attempt(NamedTuple):
     request: str  # the headers, without the signature
     response: str  # the answer's headers and the beginning of its body, or the error
 
+    def age_us(self, now_s: float) -> int:
+        """How long ago it was answered, or given up."""
+        return int((now_s - self.began_s) * 1e6) - self.duration_ms * 1_000
+
+
+_NOTHING = Attempt("", None, 0.0, 0, "", "", "")  # its outcome is not written
+
 
 class Result(NamedTuple):
-    """What became of a claimed delivery."""
+    """What became of a claimed delivery; no attempt if nothing was sent."""
 
     claimed: Claimed
     decision: Decision
-    attempt: Attempt
+    attempt: Attempt | None
+
+    @property
+    def outcome(self) -> str | None:
+        return None if self.attempt is None else self.attempt.outcome
 
 
-async def write_results(connection: Connection, results: Sequence[Result], now_s: float) -> int:
-    """Write results and attempts; how many claims still held. The others are as if never tried.
+class Written(NamedTuple):
+    """How many results were written, and how many of them end a delivery that was given up."""
+
+    results: int = 0
+    dead: int = 0
+
+
+async def write_results(connection: Connection, results: Sequence[Result], now_s: float) -> Written:
+    """Write results and attempts where the claim still holds. The others are as if never tried.
 
     `now_s` is of the same clock as the attempts' `began_s`. Without a partition for the attempts'
     day the results are written all the same.
@@ -51,10 +69,10 @@ async def write_results(connection: Connection, results: Sequence[Result], now_s
 
 async def _write(
     connection: Connection, results: Sequence[Result], now_s: float, *, keep_attempts: bool
-) -> int:
+) -> Written:
     tokens: dict[str, int] = {}
     places = [tokens.setdefault(each.claimed.token, len(tokens) + 1) for each in results]
-    tries = [each.attempt for each in results]
+    tries = [each.attempt or _NOTHING for each in results]
     decisions = [each.decision for each in results]
     values = {
         **where([each.claimed for each in results]),
@@ -63,7 +81,9 @@ async def _write(
         "states": text_array([decision.state for decision in decisions]),
         "delays_us": int8_array([int(decision.delay_s * 1e6) for decision in decisions]),
         "ages_us": int8_array([int((now_s - each.began_s) * 1e6) for each in tries]),
-        "outcomes": text_array([each.outcome for each in tries]),
+        "spared": int8_array([int(decision.spared) for decision in decisions]),
+        "asked_s": int8_array([decision.asked_s for decision in decisions]),
+        "outcomes": text_array([each.outcome for each in results]),
         "statuses": int8_array([each.status for each in tries]),
         "durations_ms": int8_array([each.duration_ms for each in tries]),
         "urls": text_array([each.url for each in tries]),
@@ -73,4 +93,4 @@ async def _write(
     }
     cursor = await connection.execute(SQL["write_results"], values)
     row = await cursor.fetchone()
-    return int(row[0]) if row else 0
+    return Written(*row) if row else Written()

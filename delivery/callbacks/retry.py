@@ -1,5 +1,9 @@
-"""What follows from one try of a delivery, as data: delivered, again later, or dead. Plain."""
+"""What follows from one try of a delivery, as data: delivered, again later, or dead. Plain.
 
+A delivery whose event has expired is not tried, and ends as `expired`.
+"""
+
+import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -8,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from eventhub import limits
 
-State = Literal["delivered", "pending", "dead"]
+State = Literal["delivered", "pending", "dead", "expired"]
 _SECONDS = re.compile(r"[0-9]+")
 
 
@@ -26,27 +30,39 @@ class Tried(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """`pending`: try again in `delay_s`. `gone`: besides, disable the endpoint (410)."""
+    """`pending`: try again in `delay_s`. `gone`: besides, disable the endpoint (410).
+    `asked_s`: what Retry-After asked for. `spared`: the try does not count.
+    """
 
     state: State
     delay_s: float = 0.0
     gone: bool = False
+    asked_s: int | None = None
+    spared: bool = False
 
 
-def decide(tried: Tried, number: int, random: Random) -> Decision:
-    """What becomes of a delivery after its try `number` (1, 2, 3, …).
+def decide(
+    tried: Tried, number: int, random: Random, *, probe: bool = False, spares: bool = False
+) -> Decision:
+    """Return the outcome of a delivery after its try `number` (1, 2, 3, …; of those that count).
 
     Full jitter: a pause from 0 to a bound that doubles, so that a crowd of retries spreads out. A
-    Retry-After makes the pause longer, never shorter, within the same longest pause.
+    Retry-After makes the pause longer, never shorter, within the same longest pause. `probe`: the
+    endpoint backs off as a whole, whose pause is the delivery's; `spares`: and it does not count.
     """
     if tried.outcome == "delivered":
         return Decision("delivered")
     gone = tried.status == 410
-    if number >= limits.CALLBACK_TRIES_MAX:
-        return Decision("dead", gone=gone)
-    bound_s = min(limits.CALLBACK_RETRY_S_MAX, limits.CALLBACK_RETRY_S_BASE * 2 ** (number - 1))
     asked_s = min(limits.CALLBACK_RETRY_S_MAX, tried.retry_after_s or 0.0)
-    return Decision("pending", max(random.uniform(0.0, bound_s), asked_s), gone)
+    asked = math.ceil(asked_s) or None
+    if spares:
+        return Decision("pending", asked_s, gone, asked, spared=True)
+    if probe and number < limits.CALLBACK_TRIES_MAX:
+        return Decision("pending", asked_s, gone, asked)
+    if number >= limits.CALLBACK_TRIES_MAX:
+        return Decision("dead", gone=gone, asked_s=asked)
+    bound_s = min(limits.CALLBACK_RETRY_S_MAX, limits.CALLBACK_RETRY_S_BASE * 2 ** (number - 1))
+    return Decision("pending", max(random.uniform(0.0, bound_s), asked_s), gone, asked)
 
 
 def read_retry_after(text: str, now_us: int) -> float | None:

@@ -2,17 +2,21 @@
 
 Plain; a free choice of clock makes it a table to test. One loop uses it, so nothing is locked.
 
-An endpoint begins with a few slots, and each good answer doubles them. A time-out or a refused
-connection leaves it one, and so does a request that is kept longer than CALLBACK_SLOW_S: what hangs
-is noticed before it times out. Those that are new and those in trouble have a share each, so that
-what is known to hang takes nothing from what was never tried, and both together leave the healthy
-their part. A new one that hangs is in trouble from then on, and its slots are free for other new
-ones, up to the bound of both. No client holds more than its share, however good its endpoints were:
-those of one receiver hang together.
+An endpoint begins with a few slots; each delivery that it takes doubles them, and each that it
+refuses halves them. A time-out or a refused connection leaves it one, and so does a request that is
+kept longer than CALLBACK_SLOW_S: what hangs is noticed before it times out. Those that are new and
+those in trouble have a share each, so that what is known to hang takes nothing from what was never
+tried. A new one that hangs is in trouble from then on, and its slots are free for other new ones,
+up to the bound of both.
+
+Endpoints of one receiver hang together, however good they were. So no client holds more than twice
+what is free, which leaves a part to clients that hold nothing; and requests that hang take no slot,
+up to a bound of their own, so that whatever hung is over for the others after CALLBACK_SLOW_S.
 """
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Literal
 
 from eventhub import limits
@@ -46,7 +50,11 @@ class Slots:
 
     @property
     def free(self) -> int:
-        return limits.CALLBACK_SLOTS_MAX - self.held
+        return self._free(self._hanging())
+
+    def _free(self, hanging: Mapping[int, int]) -> int:
+        spared = min(sum(hanging.values()), limits.CALLBACK_HANGING_MAX)
+        return limits.CALLBACK_SLOTS_MAX - (self.held - spared)
 
     def grant(self, clients: Mapping[int, int]) -> dict[int, int]:
         """How many deliveries may be claimed for each endpoint; those with none are left out.
@@ -56,9 +64,11 @@ class Slots:
         their share only of what the others do not need. One that is not proven gets one in a round.
         """
         now_s = self._clock.monotonic_s()
-        free = min(self.free, limits.CALLBACK_CLAIM_DELIVERIES_MAX)
+        hanging = self._hanging()
+        unused = self._free(hanging)
+        free = min(unused, limits.CALLBACK_CLAIM_DELIVERIES_MAX)
         left = self._left(now_s)
-        own = self._held_by_client()
+        own = self._held_by_client(hanging)
         room = {each: self._room(each, now_s) for each in clients}
         standings = {each: self._standing(each, now_s) for each in room}
         granted: dict[int, int] = {}
@@ -67,11 +77,12 @@ class Slots:
             for each, wanted in list(room.items()):
                 standing = standings[each]
                 most = share if standing == "proven" else 1
-                client_left = limits.CALLBACK_SLOTS_PER_CLIENT_MAX - own[clients[each]]
-                count = max(0, min(wanted, most, free, left[standing], client_left))
+                count = max(0, min(wanted, most, free, left[standing],
+                                   _share(unused, own[clients[each]])))  # fmt: skip
                 granted[each] = granted.get(each, 0) + count
                 own[clients[each]] += count
                 free -= count
+                unused -= count
                 left[standing] -= count
                 room[each] -= count
                 if not count or not room[each]:
@@ -109,7 +120,8 @@ class Slots:
         endpoint = self._endpoints[endpoint_id]
         took_s = self._clock.monotonic_s() - endpoint.began_s.pop(request)
         if outcome in ("delivered", "status", "redirect") and took_s < limits.CALLBACK_SLOW_S:
-            endpoint.cap = min(limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX, endpoint.cap * 2)
+            cap = endpoint.cap * 2 if outcome == "delivered" else max(1, endpoint.cap // 2)
+            endpoint.cap = min(limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX, cap)
             endpoint.standing = "proven"
         else:
             endpoint.cap = 1
@@ -125,23 +137,42 @@ class Slots:
         endpoint = self._endpoints.get(endpoint_id)
         return "new" if endpoint is None else _standing(endpoint, now_s)
 
-    def _held_by_client(self) -> Counter[int]:
+    def _hanging(self) -> dict[int, int]:
+        """By endpoint: requests that are kept too long."""
+        slow_s = self._clock.monotonic_s() - limits.CALLBACK_SLOW_S
+        return {
+            endpoint_id: sum(1 for _ in takewhile(slow_s.__gt__, endpoint.began_s.values()))
+            for endpoint_id, endpoint in self._busy.items()
+            if next(iter(endpoint.began_s.values()), slow_s) < slow_s
+        }
+
+    def _held_by_client(self, hanging: Mapping[int, int]) -> Counter[int]:
         held: Counter[int] = Counter()
         for endpoint_id, endpoint in self._busy.items():
-            held[self._clients.get(endpoint_id, 0)] += endpoint.held
+            own = endpoint.held - hanging.get(endpoint_id, 0)
+            held[self._clients.get(endpoint_id, 0)] += own
         return held
 
     def _left(self, now_s: float) -> dict[Standing, int]:
         """What may still be granted to endpoints of each standing."""
         held: Counter[Standing] = Counter()
         for endpoint in self._busy.values():
-            held[_standing(endpoint, now_s)] += endpoint.held
+            if endpoint.standing != "proven":  # what was good and hangs takes nothing from these
+                held[_standing(endpoint, now_s)] += endpoint.held
         unproven = limits.CALLBACK_SLOTS_UNPROVEN_MAX - held["new"] - held["trouble"]
         return {
             "new": min(limits.CALLBACK_SLOTS_NEW_MAX - held["new"], unproven),
             "trouble": min(limits.CALLBACK_SLOTS_TROUBLE_MAX - held["trouble"], unproven),
             "proven": limits.CALLBACK_SLOTS_MAX,
         }
+
+
+def _share(unused: int, own: int) -> int:
+    """What a client may be granted so that it holds no more than its share of what is then free;
+    one that holds nothing, a slot.
+    """
+    per_free = limits.CALLBACK_CLIENT_SLOTS_PER_FREE
+    return max((per_free * unused - own) // (per_free + 1), 0 if own else 1)
 
 
 def _standing(endpoint: _Endpoint, now_s: float) -> Standing:

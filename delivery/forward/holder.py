@@ -5,19 +5,23 @@ Concurrency contract: `run` is one task; everything is of one event loop.
 """
 
 import asyncio
+import math
 from collections.abc import Iterable
 
 import psycopg
 
+from delivery.forward.beside import Beside, renewed_beside
 from delivery.forward.leases import Lease, LeaseLost
 from delivery.forward.stream import Parts, Stream
 from eventhub import limits, metrics
 from eventhub.errors import EventHubError
 from eventhub.eventlog.arrays import adapt
 from eventhub.eventlog.database import AWAY, Connection, answered_within, connect
-from eventhub.logs import get_logger
+from eventhub.eventlog.waiting import set_within
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 
 class Holder:
@@ -30,24 +34,46 @@ class Holder:
         self._url = url
         self._tasks: dict[Lease, asyncio.Task[None]] = {}
         self._renew_at_s = 0.0
+        self._free_at_s = math.inf  # when there may be a stream to take
+        self._asked = asyncio.Event()
+
+    def look(self) -> None:
+        """There is a new stream to be forwarded."""
+        self._renew_at_s = 0.0
+        self._asked.set()
 
     async def run(self) -> None:
-        """Renew and take, several times a second, until cancelled. Its connection is its own, so
-        that no write delays a renewal.
+        """Renew, and take what is free, until cancelled. Its connection is its own, so
+        that no write delays a renewal; nor does a long match, beside which a thread renews.
         """
+        lose, clock = self._lose, self._parts.clock
+        async with renewed_beside(self._leases, self._url, clock, lose) as beside:
+            await self._run_streams(beside)
+
+    async def _run_streams(self, beside: Beside) -> None:
         connection: Connection | None = None
         while True:
+            self._asked.clear()
+            beside.hear()
             try:
                 if connection is None:
                     connection = await connect(self._url, name="eventhub leases")
                     adapt(connection)
                 await self._tick(connection)
             except (psycopg.Error, EventHubError, *AWAY) as error:
-                log.warning("leases_not_renewed", error=type(error).__name__)
+                seldom.warning("leases_not_renewed", error=type(error).__name__)
                 if connection is not None:
                     await connection.close()
                 connection = None
-            await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
+                self._renew_at_s = self._parts.clock.monotonic_s() + limits.HEAD_POLL_INTERVAL_S
+            await set_within(self._asked, self._pause_s())
+
+    def _pause_s(self) -> float:
+        """While there is nothing to forward, only the sign of life is due."""
+        if not self._leases.share.streams:
+            return limits.FORWARD_IDLE_INTERVAL_S
+        next_s = min(self._renew_at_s, self._free_at_s)
+        return max(next_s - self._parts.clock.monotonic_s(), 0.0)
 
     async def stop(self) -> None:
         """Let the statements under way end, and free every stream at once."""
@@ -63,13 +89,21 @@ class Holder:
     async def _tick(self, connection: Connection) -> None:
         now_s = self._parts.clock.monotonic_s()
         if now_s >= self._renew_at_s:
+            self._renew_at_s = now_s + limits.FORWARD_RENEW_INTERVAL_S
             with answered_within(connection, limits.FORWARD_LEASE_S):
                 self._lose(await self._leases.renew(connection))
-            self._renew_at_s = now_s + limits.FORWARD_RENEW_INTERVAL_S
+            free_s = self._leases.share.free_s
+            self._free_at_s = math.inf if free_s is None else now_s + free_s
             await self._share(connection)
+        if now_s < self._free_at_s:
+            return
+        self._free_at_s = math.inf
         with answered_within(connection, limits.FORWARD_LEASE_S):
-            for lease in await self._leases.acquire(connection):
-                self._start(lease)
+            taken = await self._leases.acquire(connection)
+        for lease in taken:
+            self._start(lease)
+        if taken:
+            self._free_at_s = now_s + limits.FORWARD_ACQUIRE_INTERVAL_S  # there may be more
         metrics.LEASES.set(len(self.streams))
 
     async def _share(self, connection: Connection) -> None:

@@ -121,7 +121,10 @@ class Interests:
         """Take newer indexes of streams as they come, until cancelled."""
         while True:
             await self.take_indexes()
-            await asyncio.sleep(limits.INDEX_LOOK_INTERVAL_S)
+            kept = bool(self._kept)
+            await asyncio.sleep(
+                limits.INDEX_LOOK_INTERVAL_S if kept else limits.INDEX_IDLE_INTERVAL_S
+            )
 
     async def take_indexes(self) -> None:
         """Those that came since the last look."""
@@ -198,9 +201,14 @@ class Interests:
                 for lease, kept in self._kept.items():
                     by_stream.setdefault(lease.stream_id, []).append(kept)
                 values = {"barriers": barriers, "streams": list(by_stream)}
+                kept_s = {"kept_s": limits.VERSIONS_KEPT_S / 2}
                 async with reading(self._log.pool) as connection:
+                    cursor = await connection.execute(SQL["may_be_purged"], {**values, **kept_s})
+                    [(is_late,)] = await cursor.fetchall()
                     cursor = await connection.execute(SQL["streams_of_barriers"], values)
                     found = await cursor.fetchall()
+                if is_late:  # this process was stopped for long
+                    self._told(None)
                 for stream_id, changed_at, groups in found:
                     for kept in by_stream[stream_id]:
                         kept.changes.append(_Changes(changed_at, groups or []))

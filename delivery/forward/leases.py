@@ -11,6 +11,7 @@ its share and a tenth, so that a new forwarder gets work within seconds and noth
 """
 
 import math
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -46,10 +47,13 @@ class LeaseLost(Exception):
 
 
 class Share(NamedTuple):
-    """How many streams there are, and how many forwarders that live."""
+    """How many streams there are, and how many forwarders that live. `free_s`: the seconds until
+    the first lease of another forwarder ends, unless it is renewed; None: there is no other lease.
+    """
 
     streams: int
     forwarders: int
+    free_s: float | None = None
 
     @property
     def own(self) -> int:
@@ -64,7 +68,8 @@ class Share(NamedTuple):
 
 
 class Leases:
-    """The leases of one forwarder. One user at a time; the connection is the caller's.
+    """The leases of one forwarder. One user at a time, but for `renew`, which another thread may
+    call as well (beside.py); the connection is the caller's.
 
     Every method raises what psycopg raises; after a failed `renew` the leases run out.
     """
@@ -74,23 +79,43 @@ class Leases:
         self.share = Share(0, 1)
         self._clock = clock
         self._until_s: dict[Lease, float] = {}  # by the monotonic clock, counted from before asking
+        self._changing = threading.Lock()
+        self.some = threading.Event()  # set while any are held
 
     @property
     def held(self) -> list[Lease]:
-        return list(self._until_s)
+        with self._changing:
+            return list(self._until_s)
 
     def alive(self, lease: Lease) -> bool:
         """True while nobody else can have the lease, by this process' own clock."""
         return self._clock.monotonic_s() < self._until_s.get(lease, -math.inf)
 
+    def left_s(self) -> float | None:
+        """Seconds until the first of the leases that are held ends; None while there is none, and
+        then `some` waits for one.
+        """
+        with self._changing:
+            if not self._until_s:
+                self.some.clear()
+                return None
+            return min(self._until_s.values()) - self._clock.monotonic_s()
+
     def renewed(self, lease: Lease, asked_s: float) -> None:
         """A write of the stream went through that was begun at that monotonic time."""
-        if lease in self._until_s:
-            self._until_s[lease] = max(self._until_s[lease], asked_s + limits.FORWARD_LEASE_S)
+        self._prolong([lease], asked_s + limits.FORWARD_LEASE_S)
 
     def forget(self, leases: Iterable[Lease]) -> None:
-        for lease in leases:
-            self._until_s.pop(lease, None)
+        with self._changing:
+            for lease in leases:
+                self._until_s.pop(lease, None)
+
+    def _prolong(self, leases: Iterable[Lease], until_s: float) -> None:
+        """Those that were not forgotten meanwhile."""
+        with self._changing:
+            for lease in leases:
+                if lease in self._until_s:
+                    self._until_s[lease] = max(self._until_s[lease], until_s)
 
     async def acquire(self, connection: Connection) -> dict[Lease, Place]:
         """Take free streams, up to this forwarder's share."""
@@ -106,7 +131,10 @@ class Leases:
         }
         cursor = await connection.execute(SQL["acquire"], values)
         taken = {Lease(*row[:2]): Place(*row[2:]) for row in await cursor.fetchall()}
-        self._until_s.update(dict.fromkeys(taken, until_s))
+        with self._changing:
+            self._until_s.update(dict.fromkeys(taken, until_s))
+            if taken:
+                self.some.set()
         return taken
 
     async def renew(self, connection: Connection) -> list[Lease]:
@@ -115,13 +143,11 @@ class Leases:
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}
         row = await (await connection.execute(SQL["renew"], values)).fetchone()
-        gone, kept, streams, forwarders = row or ([], [], 0, 1)
-        self.share = Share(streams, forwarders)
+        gone, kept, *share = row or ([], [], 0, 1, None)
+        self.share = Share(*share)
         lost = [lease for lease in asked if lease.stream_id in set(gone)]
         renewed = set(kept)
-        for lease in asked:  # one that was forgotten meanwhile is left to run out
-            if lease.stream_id in renewed and lease in self._until_s:
-                self._until_s[lease] = until_s
+        self._prolong([lease for lease in asked if lease.stream_id in renewed], until_s)
         self.forget(lost)
         return lost
 

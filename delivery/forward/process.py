@@ -29,12 +29,13 @@ from eventhub.eventlog.database import AWAY, reading
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.eventlog.waiting import set_within
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 from eventhub.types.book import Book
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 _POSTPONED = (psycopg.Error, EventHubError, *AWAY)
 
@@ -46,6 +47,7 @@ class Where(NamedTuple):
     direct_url: str  # of the database itself, where the other is a pooler's; else ""
     archive: ReadsArchive | None
     data: Path  # the folder that has the match indexes
+    mark_url: str = ""  # where the log's mark is kept
 
 
 async def forward(where: Where, *, woken: Callable[[], None], stop: asyncio.Event) -> None:
@@ -56,7 +58,10 @@ async def forward(where: Where, *, woken: Callable[[], None], stop: asyncio.Even
     """
     async with (
         Log.open(
-            database_url=where.database_url, direct_url=where.direct_url, archive=where.archive
+            database_url=where.database_url,
+            direct_url=where.direct_url,
+            archive=where.archive,
+            mark_url=where.mark_url,
         ) as hub_log,
         writing_pool(where.database_url) as pool,
     ):
@@ -122,7 +127,7 @@ class Forwarder:
         async with asyncio.TaskGroup() as group:
             for name, work in (
                 ("leases", holder.run),
-                ("streams", partial(self._find_streams, parts)),
+                ("streams", partial(self._find_streams, parts, holder)),
                 ("fanouts", partial(self._expand, parts)),
                 ("partitions", partial(self._partitions, parts)),
                 ("lag", partial(_show, holder, parts)),
@@ -143,15 +148,17 @@ class Forwarder:
                     if await make_partitions(connection):
                         return
             except _POSTPONED as error:
-                log.info("partitions_postponed", reason=type(error).__name__)
+                seldom.info("partitions_postponed", reason=type(error).__name__)
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _partitions(self, parts: Parts) -> None:
         while True:
-            await asyncio.sleep(limits.PARTITIONS_INTERVAL_S)
+            idle = not parts.leases.share.streams
+            pause_s = limits.PARTITIONS_IDLE_INTERVAL_S if idle else limits.PARTITIONS_INTERVAL_S
+            await asyncio.sleep(pause_s)
             await self._first_partitions(parts)
 
-    async def _find_streams(self, parts: Parts) -> None:
+    async def _find_streams(self, parts: Parts, holder: Holder) -> None:
         """Rows for streams that got their first callback; looked for after every change, and after
         the first look in what changed since.
         """
@@ -165,6 +172,8 @@ class Forwarder:
                     found = await streams_with_callbacks(connection, known, looked)
                     if found:
                         await add_streams(connection, found)
+                    if found or (known and not parts.leases.share.streams):
+                        holder.look()
                     looked = oldest
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
@@ -185,7 +194,9 @@ class Forwarder:
                 metrics.DELIVERIES.inc(written)
                 self._woken()
                 continue
-            await set_within(self._fanned, limits.FANOUT_LOOK_INTERVAL_S)
+            idle = not parts.leases.share.streams
+            pause_s = limits.FORWARD_STREAMS_LOOK_S if idle else limits.FANOUT_LOOK_INTERVAL_S
+            await set_within(self._fanned, pause_s)
 
 
 async def _show(holder: Holder, parts: Parts) -> None:
@@ -200,4 +211,5 @@ async def _show(holder: Holder, parts: Parts) -> None:
             parts.clock.now_us(),
         )
         parts.interests.tell_work()
-        await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+        idle = not parts.leases.share.streams
+        await asyncio.sleep(limits.FORWARD_IDLE_INTERVAL_S if idle else limits.HEAD_POLL_INTERVAL_S)

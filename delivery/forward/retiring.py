@@ -72,6 +72,7 @@ async def retire_deliveries_group(
         "group_id": group,
         "newest": newest,
         "rows_max": limits.DELIVERIES_PER_STATEMENT_MAX,
+        "claim_s": limits.CALLBACK_CLAIM_S,
     }
     while (await connection.execute(SQL["move_pending"], values)).rowcount:
         pass
@@ -211,3 +212,4 @@ async def retiring(url: str, archive_url: str) -> None:
         row = await (await connection.execute(SQL["lead_retirement"])).fetchone()
         if row and row[0]:
             await retire(connection, shelf)
+            await connection.execute(SQL["retired"])

@@ -23,9 +23,10 @@ from eventhub.eventlog.database import AWAY, Connection, reading
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.waiting import set_within
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 
 class Parts(NamedTuple):
@@ -74,7 +75,7 @@ class Stream:
             await self._follow_or_skip()
         except (EventHubError, psycopg.Error, *AWAY) as error:
             code = getattr(error, "code", type(error).__name__)
-            log.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
+            seldom.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
             self._where.clear()  # a segment may have moved to another group
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 

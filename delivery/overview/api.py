@@ -1,9 +1,9 @@
 """Door to the overview of a zone: what the console's first page shows."""
 
-from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delivery.health import watch
 from delivery.overview import selectors
 from delivery.overview.serializers import OverviewSerializer, overview_json
 from eventhub import errors
@@ -22,5 +22,4 @@ class ZoneOverview(ManagementView):
         actor.require_zone_manager()
         at = time_text(SystemClock().now_us())
         found = selectors.overview(zone_id=actor.zone_id)
-        redis = selectors.check_redis(settings.ENV.redis_url)
-        return Response(overview_json(found, at=at, redis=redis))
+        return Response(overview_json(found, at=at, health=watch.last_report()))

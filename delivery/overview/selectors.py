@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-import redis
 from django.db import transaction
 
 from eventhub import limits
@@ -38,35 +37,26 @@ class Overview(NamedTuple):
     dead: int | None
     enabled: int
     disabled: int
+    failing: int
     endpoints: int
     registrations: int
     forwarders: int
+    workers: int
 
 
 def overview(*, zone_id: int) -> Overview:
     streams = _rows("streams", zone_id)
     [(events,)] = _rows("events", zone_id)
-    [(enabled, disabled, endpoints)] = _rows("endpoints", zone_id)
+    [(enabled, disabled, failing, endpoints)] = _rows("endpoints", zone_id)
     [(registrations,)] = _rows("registrations", zone_id)
-    [(forwarders,)] = _rows("forwarders", zone_id)
+    [(forwarders, workers)] = _rows("processes", zone_id)
     pending, due = _in_time("pending", zone_id) or (None, None)
     [dead] = _in_time("dead", zone_id) or [None]
     return Overview(
         [StreamState(*row) for row in streams],
-        events, pending, due, dead, enabled, disabled, endpoints, registrations, forwarders,
+        events, pending, due, dead, enabled, disabled, failing, endpoints, registrations,
+        forwarders, workers,
     )  # fmt: skip
-
-
-def check_redis(url: str) -> str:
-    """What `/readyz` says of Redis, from a view."""
-    if not url:
-        return "not configured"
-    try:
-        with redis.from_url(url, socket_timeout=1, socket_connect_timeout=1) as client:
-            client.ping()
-    except (redis.RedisError, OSError):
-        return "away"
-    return "ok"
 
 
 def _rows(name: str, zone_id: int) -> list[tuple[Any, ...]]:
@@ -74,7 +64,7 @@ def _rows(name: str, zone_id: int) -> list[tuple[Any, ...]]:
         "zone": zone_id,
         "streams_max": limits.OVERVIEW_STREAMS_MAX,
         "count_max": limits.OVERVIEW_COUNT_MAX,
-        "seen_s": limits.FORWARD_LEASE_S,
+        "silent_s": limits.HEALTH_SILENT_S_MAX,
     }
     return raw_connection().execute(SQL[name], values).fetchall()
 

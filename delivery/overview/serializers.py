@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from delivery.overview.selectors import Overview
 from eventhub import limits
+from eventhub.doors.health import OVERALL, STATUSES, Report
 
 _MOST = f"{limits.OVERVIEW_COUNT_MAX} means that many or more"
 
@@ -31,16 +32,38 @@ class BacklogSerializer(serializers.Serializer):
 class EndpointCountsSerializer(serializers.Serializer):
     enabled = serializers.IntegerField()
     disabled = serializers.IntegerField()
+    failing = serializers.IntegerField(
+        help_text="Enabled, and no callback was answered with 2xx since one failed."
+    )
     total = serializers.IntegerField(help_text=_MOST)
 
 
 class ProcessCountsSerializer(serializers.Serializer):
-    forwarders = serializers.IntegerField(help_text="Alive, of the whole hub.")
+    """Alive, of the whole hub."""
+
+    forwarders = serializers.IntegerField()
+    workers = serializers.IntegerField()
 
 
-class ChecksSerializer(serializers.Serializer):
-    database = serializers.CharField(help_text="`ok`.")
-    redis = serializers.CharField(help_text="`ok`, `away` or `not configured`.")
+class ComponentSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    status = serializers.ChoiceField(
+        choices=STATUSES,
+        help_text="`off`: not configured. `starting`: not seen yet since the hub started."
+        " `unknown`: could not be looked at lately.",
+    )
+    reason = serializers.CharField(allow_null=True, help_text="null while it works.")
+    since = serializers.DateTimeField(
+        allow_null=True, help_text="When it was seen last, or since when something waits."
+    )
+
+
+class HealthSerializer(serializers.Serializer):
+    """What `/readyz` says, with reasons."""
+
+    status = serializers.ChoiceField(choices=OVERALL)
+    as_of = serializers.DateTimeField(allow_null=True, help_text="When it was looked at last.")
+    components = ComponentSerializer(many=True)
 
 
 class OverviewSerializer(serializers.Serializer):
@@ -53,10 +76,12 @@ class OverviewSerializer(serializers.Serializer):
     endpoints = EndpointCountsSerializer()
     registrations = serializers.IntegerField(help_text=_MOST)
     processes = ProcessCountsSerializer()
-    checks = ChecksSerializer()
+    health = HealthSerializer(
+        allow_null=True, help_text="Of the whole hub; null where no web process serves."
+    )
 
 
-def overview_json(found: Overview, *, at: str, redis: str) -> dict[str, Any]:
+def overview_json(found: Overview, *, at: str, health: Report | None) -> dict[str, Any]:
     return {
         "at": at,
         "streams": [{**stream._asdict(), "lag": stream.lag} for stream in found.streams],
@@ -65,9 +90,10 @@ def overview_json(found: Overview, *, at: str, redis: str) -> dict[str, Any]:
         "endpoints": {
             "enabled": found.enabled,
             "disabled": found.disabled,
+            "failing": found.failing,
             "total": found.endpoints,
         },
         "registrations": found.registrations,
-        "processes": {"forwarders": found.forwarders},
-        "checks": {"database": "ok", "redis": redis},
+        "processes": {"forwarders": found.forwarders, "workers": found.workers},
+        "health": health and health.json(),
     }

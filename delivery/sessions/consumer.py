@@ -5,21 +5,21 @@ socket. Django module.
 import asyncio
 from contextlib import ExitStack
 from typing import Any
-from urllib.parse import parse_qs
 
+from channels.consumer import get_handler_name
+from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.sessions.frames import SUBPROTOCOLS, Frame, frames_for
 from delivery.sessions.keeper import Keeper
 from delivery.sessions.listening import Sources
 from delivery.sessions.pump import Outlet, Pump
+from delivery.sessions.query import token_of
 from eventhub import limits
-from eventhub.access.keys import is_key
 from eventhub.access.principal import Principal
-from eventhub.doors.http import Receive, Scope, Send, problem_answer, read_head
+from eventhub.doors.http import Message, Receive, Scope, Send, problem_answer, read_head
 from eventhub.errors import (
     EventHubError,
-    InvalidCredentials,
     InvalidField,
     NotFound,
     Unauthenticated,
@@ -42,6 +42,16 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._pumping: asyncio.Task[None] | None = None
         self._second = 0
         self._messages = 0
+
+    async def dispatch(self, message: Message) -> None:
+        """Call the handler. Channels closes Django's old connections before, in a thread, for each
+        message; nothing here uses one, and thousands of sockets waited for that thread.
+        """
+        await getattr(self, get_handler_name(message))(message)
+
+    async def websocket_disconnect(self, message: Message) -> None:
+        await self.disconnect(message["code"])
+        raise StopConsumer
 
     async def connect(self) -> None:
         subprotocol = chosen_subprotocol(self.scope)
@@ -117,6 +127,7 @@ class SocketDoor:
     def __init__(self, sources: Sources, keeper: Keeper) -> None:
         self._gate = sources.gate
         self._keeper = keeper
+        self._catch_up = sources.catch_up
         self._consumer = SessionConsumer.as_asgi(sources=sources, keeper=keeper)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,6 +138,7 @@ class SocketDoor:
             chosen_subprotocol(scope)
             place = ExitStack()
             place.enter_context(self._keeper.place(principal))
+            await self._catch_up.arrival(principal.party)
         except EventHubError as error:
             await receive()  # the connect message
             await _refuse(error, send)
@@ -139,14 +151,9 @@ class SocketDoor:
         """By header, or for browsers by `?token=`, which takes connection tokens only: keys stay
         out of URLs.
         """
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        credential = (
-            query["token"][-1] if "token" in query else read_head(scope["headers"]).credential
-        )
-        if "token" in query and is_key(credential):
-            raise InvalidCredentials(
-                "An API key does not belong in a URL; mint a connection token."
-            )
+        headers = scope["headers"]
+        token = token_of(scope.get("query_string", b""), headers, "token")
+        credential = read_head(headers).credential if token is None else token
         return credential, await self._gate.authorise(credential)
 
 

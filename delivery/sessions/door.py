@@ -98,7 +98,8 @@ class ListenDoor:
         sources = self._sources
         listening = await Listening.open(sources, principal, asked.wish)
         try:
-            ends = await ends_of(sources.log, listening.info)
+            async with sources.catch_up.opens.place(principal.party):
+                ends = await ends_of(sources.log, listening.info)
         except BaseException:
             await listening.close()
             raise

@@ -1,10 +1,10 @@
 """The registrations that one listen names: which of them an event matches, exact to the sequence.
 
 Plain but for asking the catalogue through the log's pool. A few registrations of one client: every
-change of one of them loads them anew, but for the filters that are known.
+change of one of them reads all of them again; what the matcher has of them stays there.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from eventhub.access.principal import Principal
@@ -22,7 +22,6 @@ from registrations.errors import UnknownRegistration
 from registrations.feed import Change, Feed
 from registrations.lang.evaluate import Kin, only_itself
 from registrations.lang.report import Report, stored_report, together
-from registrations.match.alternatives import FilterMatcher
 from registrations.match.matching import AUTO, Matching
 from registrations.match.versions import Suspension, Version
 from registrations.match.work import Work
@@ -46,6 +45,7 @@ class Interest:
         self._reporting: dict[int, list[Version]] = {}  # those with a report, by registration
         self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
         self._matcher = Matching(AUTO, self._kin).new()
+        self._matched: set[int] = set()  # versions that are in it
         self._work = Work(AUTO)
         self._stale = True
         self._loading = False
@@ -114,6 +114,26 @@ class Interest:
     def _heard_policy(self) -> None:
         self._stale = True
 
+    def _start_again(self, strategy: str) -> None:
+        """With an empty matcher of another strategy."""
+        self._tell_work()
+        self._matcher, self._work = Matching(strategy, self._kin).new(), Work(strategy)
+        self._matched = set()
+
+    def _follow(self, wanted: Mapping[int, Version]) -> Iterator[None]:
+        """Have in the matcher what is wanted, one version at a step. A version never changes but by
+        its end, so what is there stays; where this is broken off, the next one goes on.
+        """
+        living = {id for id, version in wanted.items() if not version.suspended}
+        for id in self._matched - living:
+            self._matcher.remove(id)
+            self._matched.discard(id)
+            yield
+        for id in living - self._matched:
+            self._matcher.add(id, wanted[id].specs)
+            self._matched.add(id)
+            yield
+
     def _tell_work(self) -> None:
         self._work.tell(_LISTENS, self._matcher.counters)
 
@@ -138,23 +158,15 @@ class Interest:
             suspensions = await suspensions_of(connection, groups, self._stream_id, after)
             strategy = await strategy_of(connection, self._stream_id)
         versions = await compiled(written, self._versions)
-        matcher = Matching(strategy, self._kin).new()
-        await in_turns(_fill(matcher, versions))
-        self._tell_work()
-        self._suspensions, self._work = suspensions, Work(strategy)
-        self._versions, self._matcher = {version.id: version for version in versions}, matcher
+        if strategy != self._work.strategy:
+            self._start_again(strategy)
+        wanted = {version.id: version for version in versions}
+        await in_turns(self._follow(wanted))
+        self._suspensions, self._versions = suspensions, wanted
         self._reporting = {}
         for version in versions:
             if version.report is not None:
                 self._reporting.setdefault(version.registration, []).append(version)
-
-
-def _fill(matcher: FilterMatcher, versions: Sequence[Version]) -> Iterator[None]:
-    """One at each step."""
-    for version in versions:
-        if not version.suspended:
-            matcher.add(version.id, version.specs)
-        yield
 
 
 async def require_own(

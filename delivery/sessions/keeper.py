@@ -16,6 +16,7 @@ from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
 from eventhub.errors import Overloaded, TooManyRequests
+from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -71,6 +72,7 @@ class Keeper:
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._kept: dict[int, Kept] = {}
+        self._some = asyncio.Event()
         self._by_client: Counter[int] = Counter()
         self._coming: Counter[int] = Counter()  # by client: places taken, and not kept yet
 
@@ -103,6 +105,7 @@ class Keeper:
     def add(self, reader: Reader, socket: Socket) -> None:
         self._kept[id(reader)] = Kept(reader, socket, asyncio.get_running_loop().time())
         self._by_client[reader.principal.client_id] += 1
+        self._some.set()
         metrics.SOCKETS.inc()
 
     def remove(self, reader: Reader) -> None:
@@ -113,14 +116,21 @@ class Keeper:
     async def run(self) -> None:
         """Look after the sockets until cancelled."""
         while True:
-            await asyncio.sleep(limits.KEEPER_INTERVAL_S)
-            fresh = self._gate.fresh()
-            now_s = asyncio.get_running_loop().time()
-            for kept in list(self._kept.values()):
-                self._look(kept, now_s)
-                if fresh == kept.reader.waiting:
-                    kept.reader.waker.set()
+            if not self._kept:
+                self._some.clear()
+                await set_within(self._some, limits.KEEPER_IDLE_INTERVAL_S)
+            if self._kept:
+                await asyncio.sleep(limits.KEEPER_INTERVAL_S)
+                self._look_at_all()
             metrics.SENT.flush()
+
+    def _look_at_all(self) -> None:
+        fresh = self._gate.fresh()
+        now_s = asyncio.get_running_loop().time()
+        for kept in list(self._kept.values()):
+            self._look(kept, now_s)
+            if fresh == kept.reader.waiting:
+                kept.reader.waker.set()
 
     def _look(self, kept: Kept, now_s: float) -> None:
         reader = kept.reader

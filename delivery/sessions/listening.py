@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any, Literal, NamedTuple
 
 from delivery.listens.record import Record
+from delivery.sessions.catchup import CatchUp, Held, Pages, Ticket, bytes_of
 from delivery.sessions.filtering import filter_of
 from delivery.sessions.frames import Form, T
 from delivery.sessions.interest import Interest, require_own
@@ -28,18 +29,16 @@ from eventhub.clock import Clock
 from eventhub.errors import Gone
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Follower, Log
-from eventhub.eventlog.read import Page, Start
+from eventhub.eventlog.read import Start
 from eventhub.eventlog.state import KeyState, StatePage, read_state
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.fair import HUB
 from eventhub.types.book import Book, ZoneKin
 from registrations.closure.listens import interest_text
 from registrations.closure.live import Closures
 from registrations.feed import Feed
 
-_FIRST_PAGE = Page(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
-_PAGE = Page(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _NEVER_LIVE = 1 << 63  # above every sequence
-_STORED_BYTES = 400  # about what an event of a page costs in memory beside its stored bytes
 
 
 class Sources(NamedTuple):
@@ -52,12 +51,7 @@ class Sources(NamedTuple):
     book: Book
     closures: Closures
     record: Record
-
-
-class Held:
-    """What all listens of the process hold of the pages they have read."""
-
-    bytes = 0
+    catch_up: CatchUp
 
 
 class Listening:
@@ -79,12 +73,14 @@ class Listening:
         self._keys: list[KeyState] = []  # of a page of state
         self._at = 0  # how far the page was looked at
         self._held = 0  # bytes of the page that are counted in Held
-        self._ahead: asyncio.Task[list[Stored]] | None = None
+        self._pages: Pages
         self._state: StatePage | None = None  # the next page of the snapshot that is being told
         self._news: list[dict[str, Any]] = []  # messages that come before what follows
         self._text = ""  # what its filter lets through, in predicate form
         self._trail = Trail()
         self._waker: asyncio.Event | None = None
+        self._party = HUB  # the client that it works for
+        self._ticket: Ticket
 
     @classmethod
     async def open(
@@ -106,6 +102,9 @@ class Listening:
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
         made._kin = kin
+        made._party = principal.party
+        made._ticket = Ticket(sources.catch_up.turns, made._party)
+        made._pages = Pages(sources.catch_up.reads, made._party)
         metrics.LISTENS.inc()
         try:
             await made._begin(principal)
@@ -150,6 +149,8 @@ class Listening:
 
     async def close(self) -> None:
         """Let go of everything; call `unwatch` before if it was watched."""
+        self._pages.close()
+        self._ticket.drop()
         self._trail.end(self.why)
         self._drop_page()
         metrics.LISTENS.dec()
@@ -164,7 +165,7 @@ class Listening:
         return message
 
     @property
-    def is_dear(self) -> bool:
+    def is_expensive(self) -> bool:
         """Whether a turn may take long, though little is told."""
         return self._interest is not None or self.listen.filter.cost > 0
 
@@ -183,6 +184,27 @@ class Listening:
         if self._waker is not None:
             self._follower.ring.wakers.discard(self._waker)
 
+    def due(self) -> bool:
+        """True if `fill` and `tell` may go on now. If not, the waker is set when they may: it is
+        this listen's turn among those that catch up, or its page is there.
+        """
+        if not self._news and self._at == len(self._page) and self._state is None:
+            if self._follower.ready(0) is None:
+                self._pages.begin(self._follower)
+            if not self._pages.there(self._waker):
+                return False
+        return not self._behind() or self._ticket.due(self._waker)
+
+    async def its_turn(self) -> None:
+        """Wait until it is this listen's turn, if it catches up."""
+        if self._behind():
+            await self._ticket.wait()
+
+    def _behind(self) -> bool:
+        """True if there is more than one turn's worth to tell."""
+        following = self._follower.ring.next - self.cursor.sequence
+        return following > limits.FRAMES_PER_TURN_MAX or self._held > 0 or bool(self._keys)
+
     async def fill(self) -> bool:
         """Have something at hand to be told; False when there is nothing yet.
 
@@ -200,16 +222,17 @@ class Listening:
             return True
 
     async def _fill_events(self) -> bool:
-        page = self._follower.ready(limits.FRAMES_PER_TURN_MAX) if self._ahead is None else None
+        pages, follower = self._pages, self._follower
+        page = None if pages.under_way else follower.ready(limits.FRAMES_PER_TURN_MAX)
         read = page is None
         if page is None:
-            page = await self._read()
+            page = await pages.take(follower)
         if not page:
             return False
         if self._interest is not None:
             await self._interest.catch_up(self.cursor.sequence)
         await self._learn(page)
-        self._follower.took(page[-1])
+        follower.took(page[-1])
         self._put(page, read=read)
         return True
 
@@ -220,15 +243,6 @@ class Listening:
         through = None if self._interest is None else self._sources.feed.told
         await self._kin.learn([stored.event for stored in page], through=through)
 
-    async def _read(self) -> list[Stored]:
-        if self._ahead is None:
-            begins = self.cursor == self._follower.position.cursor
-            return await self._follower.catch_up(_FIRST_PAGE if begins else _PAGE)
-        try:
-            return await self._ahead
-        finally:
-            self._ahead = None
-
     def _put(self, page: list[Stored], *, read: bool) -> None:
         """A page to be told. One that was read is held while all that are held stay within bounds;
         what of it is not told at once is read again otherwise.
@@ -236,7 +250,7 @@ class Listening:
         self._drop_page()
         self._page = page
         if read:
-            self._held = sum(len(stored.payload) + _STORED_BYTES for stored in page)
+            self._held = bytes_of(page)
             Held.bytes += self._held
 
     def _drop_page(self) -> None:
@@ -244,7 +258,8 @@ class Listening:
         self._page, self._keys, self._at, self._held = [], [], 0, 0
 
     async def _fill_state(self, wanted: StatePage) -> bool:
-        async with reading(self._sources.log.pool) as connection:
+        reads = self._sources.catch_up.reads
+        async with reads.place(self._party), reading(self._sources.log.pool) as connection:
             keys = await read_state(connection, self.info.id, wanted)
         if keys:
             await self._learn(state.stored for state in keys)
@@ -325,20 +340,20 @@ class Listening:
             self._drop_page()
         elif self._held and Held.bytes > limits.LISTEN_PAGES_BYTES_TOTAL_MAX:
             self._drop_page()
-            self._ahead = None
+            self._pages.forget()
             self._follower.cursor = self.cursor
             return
         behind = len(page) > limits.FRAMES_PER_TURN_MAX and self._follower.ready(0) is None
-        if behind and self._ahead is None and 2 * at >= len(page) and page:
-            self._ahead = asyncio.create_task(self._follower.catch_up(_PAGE))
-            self._ahead.add_done_callback(_seen)  # nobody may be there any more
+        if behind and 2 * at >= len(page) and page:
+            self._pages.begin(self._follower)
 
     async def _follow(self, start: Start) -> None:
         """Go on from a start."""
         following = AsyncExitStack()
         follower = self._sources.log.follow(self.info, start)
         old = self._following
-        self._follower = await following.enter_async_context(follower)
+        async with self._sources.catch_up.opens.place(self._party):
+            self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:
             self._follower.ring.wakers.add(self._waker)
@@ -377,12 +392,6 @@ class Listening:
         """The messages alone that come before what follows."""
         news, self._news = self._news, []
         return [form.message(message) for message in news]
-
-
-def _seen(task: asyncio.Task[list[Stored]]) -> None:
-    """Its error was looked at."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _resume(error: Gone) -> Cursor | None:

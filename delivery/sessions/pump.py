@@ -160,7 +160,7 @@ class Pump(Reader):
             try:
                 if await self._serve(listening):
                     busy = True
-                    if listening.is_dear:
+                    if listening.is_expensive:
                         await asyncio.sleep(0)  # others' turn: the next one may take as long
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
@@ -176,7 +176,7 @@ class Pump(Reader):
 
     async def _serve(self, listening: Listening) -> bool:
         """Send what one listen is owed, in one write; the next turn looks at the grants first."""
-        if listening.listen.full:
+        if listening.listen.full or not listening.due():
             return False
         if not await listening.fill():
             return False

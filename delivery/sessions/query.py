@@ -9,7 +9,7 @@ from delivery.sessions.errors import NotAcceptable
 from delivery.sessions.wish import Chosen, StateWish, Wish, chosen
 from eventhub import errors, limits
 from eventhub.access.keys import is_key
-from eventhub.doors.http import Headers, read_head
+from eventhub.doors.http import Headers, read_head, require_one_credential
 from eventhub.event.inbound import parse_mask, refuse_json
 from eventhub.eventlog.starts import parse_start
 from registrations.filters import FILTER_FIELDS
@@ -84,17 +84,28 @@ def credential_of(query_string: bytes, headers: Headers) -> str:
     """By header, or for an EventSource by `?access_token=`, which takes connection tokens only:
     keys stay out of URLs. Raises Unauthenticated, InvalidCredentials.
     """
-    found = parse_qsl(query_string.decode("latin-1")) if b"access_token" in query_string else ()
-    for name, value in found:
-        if name == "access_token":
-            if is_key(value):
-                raise errors.InvalidCredentials(
-                    "An API key does not belong in a URL; mint a connection token."
-                )
-            if len(value) > limits.TOKEN_BYTES_MAX:
-                raise errors.Unauthenticated("The token is too long to be one of this hub.")
-            return value
-    return read_head(headers).credential
+    found = token_of(query_string, headers, "access_token")
+    return read_head(headers).credential if found is None else found
+
+
+def token_of(query_string: bytes, headers: Headers, parameter: str) -> str | None:
+    """The connection token in the URL; None if there is none. Raises InvalidCredentials for an API
+    key, Unauthenticated for one that is too long, InvalidField if it is not the only credential.
+    """
+    if parameter.encode() not in query_string:
+        return None
+    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    found = [value for name, value in pairs if name == parameter]
+    if not found:
+        return None
+    require_one_credential(headers, others=len(found))
+    if is_key(found[0]):
+        raise errors.InvalidCredentials(
+            "An API key does not belong in a URL; mint a connection token."
+        )
+    if len(found[0]) > limits.TOKEN_BYTES_MAX:
+        raise errors.Unauthenticated("The token is too long to be one of this hub.")
+    return found[0]
 
 
 def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:

@@ -1,8 +1,8 @@
 """GET /v1/streams/{stream}/segments/{segment}/raw: a sealed segment as it is stored, in constant
 memory (EMC-32): the archive's file, or the stored bytes from bounded reads. Plain.
 
-A file is whole, so it is for who manages the zone, and with it the groups of its clients. Who
-manages the stream alone gets stored bytes, without the events that the client may not see.
+It takes what reading the stream takes: `listen`, and of its events those that the client may see.
+A file is whole, whoever its events are for, so only operators get it.
 """
 
 import uuid
@@ -19,6 +19,7 @@ from delivery.sessions.query import PROTOBUF, accepted
 from delivery.sessions.told import Single
 from eventhub import limits
 from eventhub.access.audience import is_shown
+from eventhub.access.grants import SYSTEM
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Headers, Stream, peer_of, read_head, utf8_path
 from eventhub.doors.table import Call
@@ -92,7 +93,7 @@ class RawDoor:
 
     def _kinds(self, run: Run, principal: Principal) -> tuple[bytes, ...]:
         there = run.archive is not None and self._archive is not None
-        return RAW_KINDS if there and principal.manages_zone else (PROTOBUF,)
+        return RAW_KINDS if there and principal.is_operator else (PROTOBUF,)
 
     async def _events(
         self, reader: Single, stream: StreamInfo, run: Run
@@ -121,16 +122,12 @@ async def _guarded(
     async with aclosing(chunks):
         async for chunk in chunks:
             await _confirm(reader, stream)
-            if not reader.principal.manages_zone:
-                raise Forbidden("The key does not manage the zone any more.")
             yield _sending(reader, chunk)
             reader.sending = False
 
 
 def _is_shown(stored: Stored, principal: Principal) -> bool:
-    if principal.manages_zone or not is_restricted(stored):
-        return True
-    return is_shown(stored.event, principal)
+    return not is_restricted(stored) or is_shown(stored.event, principal)
 
 
 def _page_events(cursor: Cursor, last: int) -> int:
@@ -150,6 +147,6 @@ async def _confirm(reader: Single, stream: StreamInfo) -> None:
 
 def _require(principal: Principal, stream: str) -> None:
     """Of `system`, a segment holds what other zones' managers are told."""
-    principal.require("manage", stream)
-    if stream == "system":
+    if stream == SYSTEM:
         raise Forbidden("The segments of `system` hold every zone's events; listen to it instead.")
+    principal.require_listen(stream)

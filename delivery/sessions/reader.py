@@ -55,9 +55,7 @@ class Reader(ABC):
 
         Raises Unauthenticated when its credential is no longer valid.
         """
-        if not self._gate.fresh():
-            await asyncio.sleep(0)  # what woke us may have woken the gate too: its turn first
-        if not self._gate.fresh():
+        if not await self._gate.confirmed():
             self.waiting = True
             return False
         try:

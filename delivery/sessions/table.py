@@ -175,9 +175,9 @@ LISTEN_DOORS: tuple[Door, ...] = (
         path="/v1/streams/{stream}/segments/{segment}/raw",
         summary="A sealed segment as it is stored",
         description=(
-            "Everything in it, whoever it is for, so it takes the grant `manage`. The Parquet file"
-            " of an archived segment; else, or by `Accept`, its events as length-delimited"
-            " ServerFrame messages."
+            "Its events that the client may see, as length-delimited ServerFrame messages; takes"
+            " the grant `listen`. An operator's token gets the Parquet file of an archived segment,"
+            " unless `Accept` asks for messages."
         ),
         answers={
             "200": {

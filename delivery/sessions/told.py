@@ -43,6 +43,7 @@ async def told(
             reader.waker.clear()
             reader.idle = not await _filled(reader, listening)
             if not reader.idle:
+                await listening.its_turn()
                 yield listening.tell(form, turn)
                 continue
             yield []

@@ -8,7 +8,8 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan
        set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)
 
 -- name: scan_parallel
--- From one endpoint with pending deliveries to the next, one look into the index each. `due`: some may be posted now.
+-- From one endpoint with pending deliveries to the next, one look into the index each: whether some may be posted now, and
+-- how the endpoint fails, if it does (backoffs).
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
@@ -21,42 +22,60 @@ WITH RECURSIVE hop AS (
          ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS next
      WHERE hop.number < %(endpoints_max)s
 )
-SELECT hop.endpoint_id, hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL,
-       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id, e.format
+SELECT hop.endpoint_id,
+       hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL
+       AND (b.endpoint_id IS NULL OR is_over(b.until, greatest(b.pause_s, %(probe_s)s))
+            OR e.changed_at > b.recorded_at AND e.changed_at <= now()),
+       e.deleted_at IS NOT NULL, b.failures, b.pause_s > 0,
+       b.since > now() - make_interval(secs => CASE WHEN b.alone THEN %(alone_s)s ELSE %(spared_s)s END),
+       e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
+           LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
  ORDER BY hop.endpoint_id
 
 -- name: scan_ordered
--- The same from lane to lane: the oldest pending delivery of each, and whether the lane is free and may go so far.
+-- The same from lane to lane: the oldest pending delivery of each, and whether the lane is free and may go so far. Who holds
+-- the lane holds its deliveries: what an earlier claim of one says does not count.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, 1 AS number FROM deliveries
+    (SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, asked_s, 1 AS number FROM deliveries
       WHERE state = 'pending' AND ordered
         AND (endpoint_id, stream_id, run) > (%(endpoint)s, %(stream)s, %(run)s)
       ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.run, next.sequence, next.next_attempt_at, hop.number + 1
+    SELECT next.endpoint_id, next.stream_id, next.run, next.sequence, next.next_attempt_at, next.attempts, next.asked_s,
+           hop.number + 1
       FROM hop, LATERAL (
-        SELECT endpoint_id, stream_id, run, sequence, next_attempt_at FROM deliveries
+        SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, asked_s FROM deliveries
          WHERE state = 'pending' AND ordered
            AND (endpoint_id, stream_id, run) > (hop.endpoint_id, hop.stream_id, hop.run)
          ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
      WHERE hop.number < %(lanes_max)s
 )
 SELECT hop.endpoint_id, hop.stream_id, hop.run,
-       hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL
+       is_due(hop.next_attempt_at, NULL, hop.attempts, hop.asked_s, %(retry_s_base)s, %(retry_s_max)s)
+       AND e.enabled AND e.deleted_at IS NULL
+       AND (b.endpoint_id IS NULL OR is_over(b.until, greatest(b.pause_s, %(probe_s)s))
+            OR e.changed_at > b.recorded_at AND e.changed_at <= now())
        AND NOT EXISTS (SELECT FROM lanes l
                         WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id AND l.run = hop.run
                           AND l.expires_at > now())
        AND NOT EXISTS (SELECT FROM fanouts f
                         WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence),
-       e.deleted_at IS NOT NULL, e.url, e.secret, e.client_id, e.format
+       e.deleted_at IS NOT NULL, b.failures, b.pause_s > 0,
+       b.since > now() - make_interval(secs => CASE WHEN b.alone THEN %(alone_s)s ELSE %(spared_s)s END),
+       e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
+           LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
  ORDER BY hop.endpoint_id, hop.stream_id, hop.run
 
 -- name: claim_parallel
 -- So many due deliveries of each endpoint, those that nobody else is claiming. A claim that ends is due again by itself.
+-- Nothing of an endpoint that backs off, unless this worker is to probe it.
 WITH due AS MATERIALIZED (
-    SELECT found.* FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS wanted (endpoint_id, count),
+    SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
+                          WHERE u.endpoint_id = ANY (%(probes)s)
+                             OR NOT EXISTS (SELECT FROM backoffs b
+                                             WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS wanted,
         LATERAL (SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
                   WHERE endpoint_id = wanted.endpoint_id AND state = 'pending' AND NOT ordered
                     AND next_attempt_at <= now()
@@ -67,14 +86,17 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
   FROM due
  WHERE d.group_id = due.group_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence AND d.run = due.run
-RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
+RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.spared,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why, d.shape
 
 -- name: take_lanes
--- The lanes that are free at this moment; another worker may have been faster.
+-- The lanes that are free at this moment; another worker may have been faster. None of an endpoint that backs off, unless
+-- this worker is to probe it.
 INSERT INTO lanes AS l (endpoint_id, stream_id, run, token, expires_at)
 SELECT endpoint_id, stream_id, run, %(token)s, now() + make_interval(secs => %(claim_s)s)
   FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[]) AS wanted (endpoint_id, stream_id, run)
+ WHERE endpoint_id = ANY (%(probes)s)
+    OR NOT EXISTS (SELECT FROM backoffs b WHERE b.endpoint_id = wanted.endpoint_id AND b.pause_s > 0)
  ORDER BY 1, 2, 3
     ON CONFLICT (endpoint_id, stream_id, run)
     DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at WHERE l.expires_at <= now()
@@ -82,16 +104,17 @@ RETURNING endpoint_id, stream_id, run
 
 -- name: claim_lanes
 -- The oldest deliveries of lanes that were taken in a statement BEFORE this one: of each lane those that come before the
--- first that is not due, and none behind an event whose deliveries are still being written (a row of fanouts).
+-- first that is not due, and none behind an event whose deliveries are still being written (a row of fanouts). Each has its
+-- place in its lane: where one is missing, it was moved to another partition or dropped since the statement began, and what
+-- comes behind it is not to be posted yet.
 WITH oldest AS (
-    SELECT found.*, bool_and(found.due) OVER (
-               PARTITION BY found.endpoint_id, found.stream_id, found.run ORDER BY found.sequence) AS reached
+    SELECT found.*, bool_and(found.due) OVER lane AS reached, row_number() OVER lane AS place
       FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[])
            AS wanted (endpoint_id, stream_id, run)
       JOIN lanes l ON l.endpoint_id = wanted.endpoint_id AND l.stream_id = wanted.stream_id AND l.run = wanted.run
                   AND l.token = %(token)s,
            LATERAL (SELECT group_id, endpoint_id, stream_id, segment_id, sequence, run,
-                           next_attempt_at <= now() AS due
+                           is_due(next_attempt_at, NULL, attempts, asked_s, %(retry_s_base)s, %(retry_s_max)s) AS due
                       FROM deliveries
                      WHERE endpoint_id = wanted.endpoint_id AND stream_id = wanted.stream_id AND run = wanted.run
                        AND state = 'pending' AND ordered
@@ -99,14 +122,15 @@ WITH oldest AS (
                                                   WHERE f.stream_id = wanted.stream_id AND wanted.run = 0),
                                               sequence)
                      ORDER BY sequence LIMIT %(deliveries_max)s) AS found
+    WINDOW lane AS (PARTITION BY found.endpoint_id, found.stream_id, found.run ORDER BY found.sequence)
 )
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
   FROM oldest AS o
  WHERE o.reached
    AND d.group_id = o.group_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.run = o.run AND d.state = 'pending'
-RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why, d.shape
+RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.spared,
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why, d.shape, o.place
 
 -- name: events
 -- Stored bytes, asked for by segment and sequence; the group is that of the segment, which may have moved.
@@ -122,23 +146,31 @@ SELECT g.id, g.uuid::text, s.name FROM segments g JOIN streams s ON s.id = g.str
 -- What versions of registrations have told of an event. A version is never changed and never deleted.
 SELECT id, report::text FROM registration_versions WHERE id = ANY (%(versions)s) AND report IS NOT NULL
 
+-- name: kept_bytes
+-- A delivery's own bytes of its event, which it may have got after it was claimed, and in whatever partition it lies since.
+SELECT payload FROM deliveries
+ WHERE endpoint_id = %(endpoint)s AND segment_id = %(segment)s AND sequence = %(sequence)s AND run = %(run)s
+   AND payload IS NOT NULL
+
 -- name: why_lost
 -- Why an event is not held any more.
-SELECT left_why FROM segments WHERE id = %(segment)s
+SELECT removal_reason FROM segments WHERE id = %(segment)s
 
 -- name: write_results
--- What became of deliveries, written only where the claim still holds, and their attempts with them.
+-- What became of deliveries, written only where the claim still holds, and their attempts with them. Without an outcome
+-- nothing was sent. `spared`: the try does not count.
 WITH result AS (
     SELECT r.*, (%(tokens)s::text[])[r.token_at]::uuid AS token
       FROM unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
                   %(runs)s::bigint[], %(token_places)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
-                  %(ages_us)s::bigint[], %(outcomes)s::text[], %(statuses)s::bigint[], %(durations_ms)s::bigint[],
-                  %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
-           AS r (group_id, endpoint_id, segment_id, sequence, run, token_at, state, delay_us, age_us, outcome, status,
-                 duration_ms, url, request, response)
+                  %(spared)s::bigint[], %(asked_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
+                  %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
+           AS r (group_id, endpoint_id, segment_id, sequence, run, token_at, state, delay_us, spared, asked_s, age_us,
+                 outcome, status, duration_ms, url, request, response)
 ), written AS (
     UPDATE deliveries AS d
-       SET state = r.state, attempts = d.attempts + 1, claim = NULL,
+       SET state = r.state, attempts = d.attempts + CASE WHEN r.outcome IS NULL THEN 0 ELSE 1 END,
+           spared = d.spared + r.spared, asked_s = r.asked_s, claim = NULL,
            next_attempt_at = now() + r.delay_us * interval '1 microsecond',
            finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END
       FROM result r
@@ -150,9 +182,18 @@ WITH result AS (
                           url, request, response)
     SELECT now() - age_us * interval '1 microsecond', group_id, endpoint_id, segment_id, sequence, run, attempts,
            outcome, status, duration_ms, url, request, response
-      FROM written WHERE %(keep_attempts)s
+      FROM written WHERE outcome IS NOT NULL AND %(keep_attempts)s
+), lost AS (
+    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since)
+    SELECT endpoint_id, 'dead', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now()
+      FROM written WHERE state = 'dead'
+     GROUP BY endpoint_id
+     ORDER BY endpoint_id
+        ON CONFLICT (endpoint_id, kind) DO UPDATE
+       SET deliveries = l.deliveries + excluded.deliveries, first = least(l.first, excluded.first),
+           last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since)
 )
-SELECT count(*) FROM written
+SELECT count(*), count(*) FILTER (WHERE state = 'dead') FROM written
 
 -- name: give_back
 -- Claimed and not tried: due again at once.
@@ -165,7 +206,7 @@ UPDATE deliveries AS d SET claim = NULL, next_attempt_at = now()
 
 -- name: leave_lanes
 -- The lanes are free again; the rows stay for whoever comes next, and are swept when nobody came for long.
-UPDATE lanes AS l SET expires_at = '-infinity'
+UPDATE lanes AS l SET expires_at = 'epoch'
   FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[], %(tokens)s::text[])
        AS r (endpoint_id, stream_id, run, token)
  WHERE l.endpoint_id = r.endpoint_id AND l.stream_id = r.stream_id AND l.run = r.run AND l.token = r.token::uuid
@@ -175,7 +216,7 @@ UPDATE lanes AS l SET expires_at = '-infinity'
 WITH doomed AS MATERIALIZED (
     SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered
-       AND (claim IS NULL OR next_attempt_at <= now())
+       AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 )
 UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
@@ -188,7 +229,7 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
 WITH doomed AS MATERIALIZED (
     SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
-       AND (claim IS NULL OR next_attempt_at <= now())
+       AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 )
 UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
@@ -197,7 +238,10 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
    AND d.sequence = doomed.sequence AND d.run = doomed.run
 
 -- name: forget_lanes
--- Lanes that nobody has held for a while.
+-- Lanes that nobody has held for a while, and back-offs of endpoints that are gone.
+WITH gone AS (
+    DELETE FROM backoffs b USING endpoints e WHERE e.id = b.endpoint_id AND e.deleted_at IS NOT NULL
+)
 DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(kept_s)s)
    AND NOT EXISTS (SELECT FROM deliveries d
                     WHERE d.endpoint_id = lanes.endpoint_id AND d.stream_id = lanes.stream_id AND d.run = lanes.run

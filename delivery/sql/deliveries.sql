@@ -20,6 +20,37 @@ SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uui
  ORDER BY d.group_id DESC, d.segment_id DESC, d.sequence DESC, d.run DESC
  LIMIT %(count)s
 
+-- name: of_zone
+-- A page of a zone's deliveries that ended without being delivered, of the newest segments first, after a place, whatever
+-- their endpoints: of a client, a stream, and the streams that the actor may listen to. It looks at so many at most, so
+-- that what is left out costs nobody; the last it looked at is given too (not `shown`) if there may be more behind it.
+SELECT l.endpoint_id, l.group_id, l.segment_id, l.sequence, l.run, s.name, g.uuid::text, l.registrations, l.state,
+       l.attempts, (extract(epoch FROM l.next_attempt_at) * 1000000)::bigint,
+       (extract(epoch FROM l.created_at) * 1000000)::bigint,
+       (extract(epoch FROM l.finished_at) * 1000000)::bigint, l.gap_first, l.gap_why,
+       w.shown, l.number = %(looks_max)s
+  FROM (SELECT d.*, row_number() OVER (ORDER BY d.group_id DESC, d.segment_id DESC, d.sequence DESC, d.endpoint_id DESC,
+                                                d.run DESC) AS number
+          FROM (SELECT * FROM deliveries
+                 WHERE zone_id = %(zone_id)s AND state = %(state)s AND state NOT IN ('pending', 'delivered')
+                   AND (%(group)s::integer IS NULL
+                        OR (group_id <= %(group)s
+                            AND (group_id, segment_id, sequence, endpoint_id, run)
+                                < (%(group)s, %(segment)s, %(sequence)s, %(endpoint)s, %(run)s)))
+                 ORDER BY group_id DESC, segment_id DESC, sequence DESC, endpoint_id DESC, run DESC
+                 LIMIT %(looks_max)s) AS d) AS l
+  JOIN endpoints e ON e.id = l.endpoint_id
+  JOIN segments g ON g.id = l.segment_id
+  JOIN streams s ON s.id = l.stream_id,
+       LATERAL (SELECT (%(client_id)s::bigint IS NULL OR e.client_id = %(client_id)s)
+                   AND (%(stream)s::bigint IS NULL OR l.stream_id = %(stream)s)
+                   AND CASE WHEN s.name = 'system' THEN %(system)s
+                            ELSE %(patterns)s::text[] IS NULL OR s.name LIKE ANY (%(patterns)s::text[]) END
+                    AS shown) AS w
+ WHERE w.shown OR l.number = %(looks_max)s
+ ORDER BY l.number
+ LIMIT %(count)s
+
 -- name: of_event
 -- A page of one event's deliveries by endpoint, then by run.
 SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,

@@ -12,15 +12,17 @@ SELECT stream_id FROM forwarding
 
 -- name: acquire
 -- Streams that nobody holds, with their places, as far as they are this forwarder's part: all streams by all forwarders
--- that live, less those it has. Rows that another forwarder is just taking are left to it.
+-- that live, less those it has. Rows that another forwarder is just taking are left to it. A lease that ends later than any
+-- can, or a forwarder seen in the future, is from before the clock stepped back, and counts no more.
 WITH part AS (
     SELECT ceil((SELECT count(*) FROM forwarding)::numeric
                 / (1 + (SELECT count(*) FROM forwarders
-                         WHERE seen_at > clock_timestamp() - make_interval(secs => %(lease_s)s) AND id <> %(owner)s)))
+                         WHERE NOT is_over(seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s)
+                           AND id <> %(owner)s)))
            AS streams
 ), free AS (
     SELECT stream_id FROM forwarding
-     WHERE expires_at <= clock_timestamp() AND stream_id <> ALL (%(held)s)
+     WHERE is_over(expires_at, %(lease_s)s) AND stream_id <> ALL (%(held)s)
      ORDER BY expires_at
      LIMIT (SELECT greatest(least(streams - cardinality(%(held)s::bigint[]), %(streams_max)s), 0)::bigint FROM part)
        FOR UPDATE SKIP LOCKED
@@ -32,7 +34,8 @@ UPDATE forwarding f
 RETURNING f.stream_id, f.epoch, f.segment::text, f.sequence, f.endpoint_id
 
 -- name: renew
--- Every lease that is still held, in one statement, and the sign of life; what comes back is lost, and what is renewed.
+-- Every lease that is still held, in one statement, and the sign of life; what comes back is lost, what is renewed, and when
+-- the first lease of others ends.
 -- A row that a write is holding just now is left to the write, which renews it too.
 WITH asked AS (
     SELECT stream_id, epoch FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
@@ -56,7 +59,11 @@ SELECT COALESCE((SELECT array_agg(a.stream_id) FROM asked a
        COALESCE((SELECT array_agg(stream_id) FROM kept), '{}'),
        (SELECT count(*) FROM forwarding),
        (SELECT count(*) FROM forwarders
-         WHERE seen_at > clock_timestamp() - make_interval(secs => %(lease_s)s) AND id <> %(owner)s) + 1
+         WHERE NOT is_over(seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s) AND id <> %(owner)s) + 1,
+       (SELECT CASE WHEN bool_or(is_over(f.expires_at, %(lease_s)s)) THEN 0
+                    ELSE extract(epoch FROM min(f.expires_at) - clock_timestamp()) END::float8
+          FROM forwarding f
+         WHERE NOT EXISTS (SELECT FROM asked a WHERE a.stream_id = f.stream_id AND a.epoch = f.epoch))
 
 -- name: release
 UPDATE forwarding f SET expires_at = clock_timestamp()
@@ -64,7 +71,7 @@ UPDATE forwarding f SET expires_at = clock_timestamp()
  WHERE f.stream_id = v.stream_id AND f.epoch = v.epoch
 
 -- name: leave
-DELETE FROM forwarders WHERE id = %(owner)s OR seen_at < now() - interval '1 hour'
+DELETE FROM forwarders WHERE id = %(owner)s OR is_over(seen_at + interval '1 hour', 3600)
 
 -- name: place
 -- Where a stream stands, for who holds it.
@@ -88,15 +95,15 @@ WITH held AS MATERIALIZED (
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), written AS (
-    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations, shape)
-    SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id,
-           COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
+    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, shape)
+    SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id, e.zone_id, COALESCE(e.ordered, false),
            flat.registrations[v.begins:v.ends], NULLIF(v.shape, '')::bigint[]
       FROM held h,
            (SELECT %(flat)s::bigint[] AS registrations) AS flat,
            unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
                   %(begins)s::bigint[], %(ends)s::bigint[], %(shapes)s::text[])
                AS v (group_id, endpoint_id, segment_id, sequence, begins, ends, shape)
+           LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
     RETURNING 1
 )
 UPDATE forwarding f
@@ -114,7 +121,7 @@ WITH held AS MATERIALIZED (
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), lost AS (
-    SELECT COALESCE(string_agg(DISTINCT left_why, ', '), 'dropped') AS why FROM segments
+    SELECT COALESCE(string_agg(DISTINCT removal_reason, ', '), 'dropped') AS why FROM segments
      WHERE stream_id = %(stream_id)s AND tier = 'dropped' AND first <= %(sequence)s AND last >= %(first)s
 ), owed AS (
     SELECT v.endpoint_id, array_agg(DISTINCT v.registration_id ORDER BY v.registration_id) AS registrations
@@ -133,10 +140,10 @@ WITH held AS MATERIALIZED (
                                xu.sequences[array_position(xu.streams, h.stream_id)] >= %(sequence)s))
      GROUP BY v.endpoint_id
 ), written AS (
-    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations,
+    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations,
                             gap_first, gap_why)
     SELECT CASE WHEN to_regclass('deliveries_g' || s.group_id) IS NULL THEN l.current_group ELSE s.group_id END,
-           o.endpoint_id, s.id, %(sequence)s, h.stream_id, e.ordered, o.registrations, %(first)s, lost.why
+           o.endpoint_id, s.id, %(sequence)s, h.stream_id, e.zone_id, e.ordered, o.registrations, %(first)s, lost.why
       FROM held h, lost, log_state l, segments s, owed o
       JOIN endpoints e ON e.id = o.endpoint_id AND e.deleted_at IS NULL
      WHERE s.uuid = %(segment)s
@@ -201,9 +208,8 @@ WITH picked AS (
      WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto = p.total
     RETURNING f.stream_id
 )
-INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, ordered, registrations, shape)
-SELECT p.group_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id,
-       COALESCE((SELECT e.ordered FROM endpoints e WHERE e.id = v.endpoint_id), false),
+INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, shape)
+SELECT p.group_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id, e.zone_id, COALESCE(e.ordered, false),
        p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped], NULLIF(v.shape, '')::bigint[]
   FROM piece p
   JOIN (SELECT stream_id FROM further UNION ALL SELECT stream_id FROM complete) AS moved
@@ -212,9 +218,15 @@ SELECT p.group_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id,
     SELECT endpoint_id, ends, shape, lag(ends) OVER (ORDER BY n) AS before
       FROM unnest(p.endpoints, p.ends, p.shapes) WITH ORDINALITY AS u (endpoint_id, ends, shape, n)
  ) AS v
+  LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
 
 -- name: strategies
 SELECT id, matching FROM streams WHERE id = ANY (%s::bigint[])
+
+-- name: may_be_purged
+-- Whether versions that ended at one of these barriers may have been deleted (registrations/purge.py).
+SELECT count(*) < cardinality(%(barriers)s::bigint[])
+  FROM barriers WHERE id = ANY (%(barriers)s) AND created_at > now() - make_interval(secs => %(kept_s)s)
 
 -- name: streams_of_barriers
 -- Which of some streams the changes of some barriers concern, with these, and the groups that are suspended or resumed there.

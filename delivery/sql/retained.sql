@@ -14,13 +14,13 @@ WITH picked AS MATERIALIZED (
       FROM deliveries d
       JOIN segments s ON s.id = d.segment_id AND s.tier <> 'live'
       JOIN events e ON e.group_id = %(group_id)s AND e.segment_id = d.segment_id AND e.sequence = d.sequence
-     WHERE d.state = 'pending' AND d.payload IS NULL
+     WHERE d.state = 'pending' AND d.payload IS NULL AND d.gap_first IS NULL
      LIMIT %(rows_max)s
 )
 UPDATE deliveries d SET payload = p.payload
   FROM picked p
  WHERE d.group_id = p.group_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
-   AND d.sequence = p.sequence AND d.run = p.run
+   AND d.sequence = p.sequence AND d.run = p.run AND d.state = 'pending' AND d.gap_first IS NULL
 
 -- name: outlived
 -- Groups with a partition of deliveries and none of events, the oldest first.

@@ -1,8 +1,11 @@
 -- Partitions of deliveries, attempts and listens that are to leave, and what became of them.
 
 -- name: lead_retirement
--- Held until the connection is closed.
+-- Held until the connection is closed, or given up before: the server may take a while to see that it is closed.
 SELECT pg_try_advisory_lock(hashtext('eventhub retirement'))
+
+-- name: retired
+SELECT pg_advisory_unlock(hashtext('eventhub retirement'))
 
 -- name: detached
 -- Left by a process that ended between a detachment and the drop, or within the detachment.
@@ -44,7 +47,7 @@ SELECT max(g.id) FROM groups g
 -- run out ends with it.
 WITH picked AS MATERIALIZED (
     SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
-     WHERE group_id = %(group_id)s AND state = 'pending' AND (claim IS NULL OR next_attempt_at <= now())
+     WHERE group_id = %(group_id)s AND state = 'pending' AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(rows_max)s
        FOR UPDATE SKIP LOCKED
 ), gone AS (
@@ -53,12 +56,14 @@ WITH picked AS MATERIALIZED (
        AND d.sequence = p.sequence AND d.run = p.run
     RETURNING d.*
 )
-INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, run, stream_id, ordered, registrations, shape, state,
-                        attempts, next_attempt_at, payload, gap_first, gap_why, created_at)
-SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.ordered, g.registrations, g.shape, g.state,
-       g.attempts, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_why, g.created_at
+INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, run, stream_id, zone_id, ordered, registrations, shape,
+                        state, attempts, spared, asked_s, next_attempt_at, payload, gap_first, gap_why, created_at)
+SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.zone_id, g.ordered, g.registrations, g.shape,
+       g.state, g.attempts, g.spared, g.asked_s, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_why,
+       g.created_at
   FROM gone g
   LEFT JOIN events e ON e.group_id = %(group_id)s AND e.segment_id = g.segment_id AND e.sequence = g.sequence
+                    AND g.gap_first IS NULL
 
 -- name: pending_left
 SELECT count(*) FROM deliveries WHERE group_id = %s AND state = 'pending'

@@ -6,3 +6,4 @@ from django.apps import AppConfig
 class AccessConfig(AppConfig):
     name = "eventhub.access"
     label = "access"
+    verbose_name = "Access"

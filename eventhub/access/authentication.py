@@ -18,7 +18,7 @@ from eventhub.access.keys_sql import FIND_BY_DIGEST, principal_of
 from eventhub.access.principal import Principal
 from eventhub.errors import CsrfFailed, InvalidCredentials
 
-_SESSION_KEY = re.compile(r"[a-z0-9]{8,64}")
+SESSION_KEY = re.compile(r"[a-z0-9]{8,64}")
 
 
 class KeyUser(NamedTuple):
@@ -63,7 +63,7 @@ class OperatorAuthentication(SessionAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Any, None] | None:
         cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
-        if not _SESSION_KEY.fullmatch(
+        if not SESSION_KEY.fullmatch(
             cookie
         ):  # a quoted cookie may hold NUL, which no database takes
             return None

@@ -9,8 +9,9 @@ within a second in every process. Concurrency contract: one event loop; `run` is
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
-from typing import Any, LiteralString
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, LiteralString, NamedTuple, TypeVar
 
 from eventhub import limits, metrics
 from eventhub.access.keys import is_key
@@ -32,12 +33,29 @@ from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
 from eventhub.eventlog.stored import StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 _SYSTEM = StreamInfo(SYSTEM_STREAM_ID, None, "system")
 _CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
+
+
+T = TypeVar("T")
+
+
+class _Asked(NamedTuple):
+    """A look-up under way."""
+
+    begun_s: float
+    found: "asyncio.Future[Any]"
+
+    def may_be_shared(self, came_s: float) -> bool:
+        """True for a request that came then. What has ended is not waited for: its error would come
+        again and again without a pause.
+        """
+        return not self.found.done() and self.begun_s >= came_s - limits.LOOKUP_SHARED_S_MAX
 
 
 class Gate:
@@ -51,6 +69,7 @@ class Gate:
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
         self._streams: dict[tuple[int, str], StreamInfo] = {}
         self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; names keep their bit
+        self._asked: dict[Any, _Asked] = {}  # look-ups under way, by what is looked up
         self.changes = 0  # rises with every change of a key; sockets then ask again
         self.wakers: set[asyncio.Event] = set()  # set with it
 
@@ -65,7 +84,16 @@ class Gate:
 
     def fresh(self) -> bool:
         """True while cached answers count."""
+        self._log.tail.rely()
         return self.age_s() < limits.AUTHORISATION_FRESH_S_MAX
+
+    async def confirmed(self) -> bool:
+        """The same after a look at `system`, if nobody looked just now."""
+        if not self.fresh():
+            await asyncio.sleep(0)  # what woke the caller may have woken the gate too
+        if not self.fresh():
+            await self._log.tail.looked(limits.AUTHORISATION_FRESH_S_MAX)
+        return self.fresh()
 
     async def authorise(self, credential: str) -> Principal:
         """The principal of an API key or connection token.
@@ -75,7 +103,7 @@ class Gate:
         digest = hashlib.sha256(credential.encode()).digest()
         principal = self._keys.get(digest)
         if principal is None or not self.fresh() or self._over(principal):
-            principal = await self._look_up(credential, digest)
+            principal = await self._once(digest, lambda: self._look_up(credential, digest))
         if self._over(principal):
             raise InvalidCredentials if is_key(credential) else TokenExpired
         return principal
@@ -94,12 +122,17 @@ class Gate:
             return _SYSTEM
         found = self._streams.get((principal.zone_id, name))
         if found is None or not self.fresh():
-            streams = self._streams
-            async with reading(self._log.lookups) as connection:
-                found = await find_stream(connection, principal.zone_id, name)
-            if found is None:
-                raise UnknownStream(stream=name[: limits.NAME_CHARS_MAX])
-            streams[principal.zone_id, name] = found
+            key = (principal.zone_id, name)
+            found = await self._once(key, lambda: self._find_stream(*key))
+        return found
+
+    async def _find_stream(self, zone_id: int, name: str) -> StreamInfo:
+        streams = self._streams
+        async with reading(self._log.lookups) as connection:
+            found = await find_stream(connection, zone_id, name)
+        if found is None:
+            raise UnknownStream(stream=name[: limits.NAME_CHARS_MAX])
+        streams[zone_id, name] = found
         return found
 
     async def mask(self, zone_id: int, names: Iterable[str]) -> int:
@@ -127,7 +160,7 @@ class Gate:
                     async for stored in follower:
                         self._apply(stored.event.type)
             except EventHubError as error:
-                log.warning("system_not_followed", error=error.code)
+                seldom.warning("system_not_followed", error=error.code)
             finally:
                 self._system = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
@@ -144,6 +177,31 @@ class Gate:
         self.changes += 1
         for waker in self.wakers:
             waker.set()
+
+    async def _once(self, key: Any, look: Callable[[], Awaitable[T]]) -> T:
+        """Return what a look-up finds, shared with all that ask for the same meanwhile: hundreds of
+        requests of one client cost one look-up. One that began before this request and finds
+        nothing proves nothing: the row may have come since.
+        """
+        clock = asyncio.get_running_loop().time
+        came_s = clock()
+        while True:
+            asked = self._asked.get(key)
+            if asked is None or not asked.may_be_shared(came_s):
+                asked = self._asked[key] = _Asked(clock(), asyncio.ensure_future(look()))
+                asked.found.add_done_callback(partial(self._forget_asked, key, asked))
+            try:
+                found: T = await asyncio.shield(asked.found)
+                return found
+            except (InvalidCredentials, UnknownStream):
+                if asked.begun_s >= came_s:
+                    raise
+
+    def _forget_asked(self, key: Any, asked: "_Asked", done: "asyncio.Future[Any]") -> None:
+        if self._asked.get(key) is asked:
+            del self._asked[key]
+        if not done.cancelled():
+            done.exception()  # nobody may be there any more
 
     async def _look_up(self, credential: str, digest: bytes) -> Principal:
         claims = None

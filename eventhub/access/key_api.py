@@ -11,6 +11,7 @@ from eventhub.access.api import NAMED, PAGED
 from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.keys import is_public_id
 from eventhub.access.names import valid_name
+from eventhub.access.parsers import LoginJSONParser
 from eventhub.access.principal import Principal
 from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.serializers import (
@@ -156,6 +157,7 @@ class Login(OpenView):
     """An operator's login for browsers."""
 
     conditional = False
+    parser_classes = (LoginJSONParser,)
 
     @documented(
         Operation(
@@ -182,6 +184,7 @@ class Login(OpenView):
         )
     )
     def post(self, request: Request) -> Response:
+        login.count_attempt(request=request._request)
         body = read_body(request, LoginSerializer)
         user = login.log_in(request=request._request, **body)
         return _login_state(request, user.get_username())

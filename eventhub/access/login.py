@@ -1,14 +1,17 @@
 """Operators' logins: checks the password, counts attempts in the database, so that guessing is slow
-without Redis.
+without Redis. While a password is hashed no connection of the database is held.
 """
 
-from django.contrib.auth import authenticate, login
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth import login
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
 from django.db import connection
 from django.http import HttpRequest
 
 from eventhub import limits
 from eventhub.access.grants import Grant
+from eventhub.access.hashing import Hashing
 from eventhub.access.operators_sql import login_digest
 from eventhub.access.tokens import LoginClaims
 from eventhub.errors import InvalidLogin, TooManyRequests
@@ -26,19 +29,44 @@ _COUNT = """
 _FORGET = "DELETE FROM login_attempts WHERE started_at < now() - make_interval(secs => %s)"
 
 
-def log_in(*, request: HttpRequest, username: str, password: str) -> AbstractBaseUser:
-    """Start a session for a staff user; InvalidLogin, or TooManyRequests after too many attempts,
-    also right ones.
+_hashing = Hashing()
+
+
+def count_attempt(*, request: HttpRequest) -> None:
+    """One more request to log in, whatever is in it: call it before the body is read. Raises
+    TooManyRequests after too many from its address.
     """
-    address = request.META.get("REMOTE_ADDR", "")
-    _count_attempt(f"address:{address}", limits.LOGIN_ATTEMPTS_PER_ADDRESS_MAX)
+    _count(f"address:{_address(request)}", limits.LOGIN_ATTEMPTS_PER_ADDRESS_MAX)
+
+
+def log_in(*, request: HttpRequest, username: str, password: str) -> User:
+    """Start a session for a staff user; InvalidLogin, or TooManyRequests after too many attempts,
+    also right ones, and when too many wait.
+    """
+    address = _address(request)
     # not for the username alone: anybody could then lock the operator out
-    _count_attempt(f"user:{username}@{address}", limits.LOGIN_ATTEMPTS_PER_USER_MAX)
-    user = authenticate(request, username=username, password=password)
-    if user is None or not getattr(user, "is_staff", False):
+    _count(f"user:{username}@{address}", limits.LOGIN_ATTEMPTS_PER_USER_MAX)
+    user = User.objects.filter(username=username).first()
+    if not connection.in_atomic_block:
+        connection.close()  # back into the pool: hashing takes long
+    with _hashing.place(address):
+        right = _is_right(user, password)
+    if user is None or not (right and user.is_active and user.is_staff):
         raise InvalidLogin
-    login(request, user)
+    login(request, user, f"{ModelBackend.__module__}.{ModelBackend.__qualname__}")
     return user
+
+
+def _is_right(user: User | None, password: str) -> bool:
+    """Whether a password is the user's; it takes as long if there is no such user."""
+    if user is None:
+        make_password(password)
+        return False
+    return bool(user.check_password(password))
+
+
+def _address(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def claims_of(
@@ -50,7 +78,7 @@ def claims_of(
     return LoginClaims(user.pk, zone_id, digest, grants)
 
 
-def _count_attempt(subject: str, most: int) -> None:
+def _count(subject: str, most: int) -> None:
     window_s = limits.LOGIN_WINDOW_S
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, [window_s])

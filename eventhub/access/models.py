@@ -58,6 +58,7 @@ class ApiKey(models.Model):
 
     class Meta:
         db_table = "api_keys"
+        verbose_name = "API key"
 
     def __str__(self) -> str:
         return self.public_id
@@ -93,6 +94,7 @@ class LoginAttempts(models.Model):
 
     class Meta:
         db_table = "login_attempts"
+        verbose_name = verbose_name_plural = "login attempts"
 
     def __str__(self) -> str:
         return self.subject

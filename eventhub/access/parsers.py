@@ -15,6 +15,7 @@ class StrictJSONParser(BaseParser):
     """DRF's parser for `application/json`."""
 
     media_type = "application/json"
+    bytes_max = limits.MANAGE_BODY_BYTES_MAX
 
     def parse(
         self,
@@ -22,13 +23,19 @@ class StrictJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        body = stream.read(limits.MANAGE_BODY_BYTES_MAX + 1)
-        if len(body) > limits.MANAGE_BODY_BYTES_MAX:
-            raise BodyTooLarge(bytes_max=limits.MANAGE_BODY_BYTES_MAX)
+        body = stream.read(self.bytes_max + 1)
+        if len(body) > self.bytes_max:
+            raise BodyTooLarge(bytes_max=self.bytes_max)
         return self.parsed(body)
 
     def parsed(self, body: bytes) -> Any:
         return parse_object(body)
+
+
+class LoginJSONParser(StrictJSONParser):
+    """The same for whoever is not known yet."""
+
+    bytes_max = limits.LOGIN_BODY_BYTES_MAX
 
 
 class StrictJSONListParser(StrictJSONParser):

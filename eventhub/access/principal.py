@@ -8,6 +8,7 @@ from typing import NamedTuple
 from eventhub.access.grants import Grant, allows, to_listen
 from eventhub.access.tokens import Claims
 from eventhub.errors import Forbidden
+from eventhub.fair import Party
 
 
 class Principal(NamedTuple):
@@ -26,6 +27,11 @@ class Principal(NamedTuple):
     expires_at_us: int | None
     narrowed: tuple[Grant, ...] | None = None  # of a connection token; both must allow
     groups: frozenset[str] = frozenset()
+
+    @property
+    def party(self) -> Party:
+        """Whose share of the process it takes."""
+        return Party(self.zone_id, self.client_id)
 
     @property
     def is_operator(self) -> bool:

@@ -85,13 +85,21 @@ def action_id(text: str | None) -> str:
     return text
 
 
+_SNAPSHOT = (
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
+    f"SET LOCAL idle_in_transaction_session_timeout = '{limits.READING_IDLE_S_MAX}s'"
+)
+
+
 @contextmanager
 def one_snapshot() -> Iterator[None]:
-    """Everything read within is of one moment: the first query's."""
+    """Everything read within is of one moment: the first query's. It may wait longer between two
+    queries than a change may, for an archive or for Redis: it holds no head.
+    """
     if connection.in_atomic_block:
         yield
         return
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(_SNAPSHOT)
         yield

@@ -18,8 +18,14 @@ _BODY_ERRORS = (
     errors.UnknownField,
     errors.BodyTooLarge,
     errors.UnsupportedMediaType,
+    errors.RequestTimeout,
 )
-_ALWAYS = (errors.DatabaseUnavailable, errors.UnknownField)
+_ALWAYS = (
+    errors.BadRequest,
+    errors.HeadersTooLarge,
+    errors.DatabaseUnavailable,
+    errors.UnknownField,
+)
 _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
 
 ZONE = OpenApiParameter(
@@ -78,6 +84,9 @@ def documented(operation: Operation) -> Callable[[Any], Any]:
     raised = [*operation.raises, *_ALWAYS]
     raised += () if operation.open else _CALLER
     raised += () if operation.body is None else _BODY_ERRORS
+    raised += (errors.NotFound,) if ZONE in operation.parameters else ()
+    if not operation.open and (operation.body is not None or 204 in operation.answers):
+        raised.append(errors.CsrfFailed)
     found = {
         status: answer if answer is not None else OpenApiResponse(description="Done.")
         for status, answer in operation.answers.items()

@@ -20,7 +20,11 @@ def list_zones(*, after: str, count: int) -> list[Zone]:
 def find_client(*, zone_id: int, name: str) -> Client:
     found = live_clients(zone_id=zone_id).filter(name=name).first()
     if found is None:
-        raise NotFound("This zone has no such client.", field="client")
+        raise NotFound(
+            "This zone has no such client. Correct the name, or create the client first"
+            " (POST /v1/clients).",
+            field="client",
+        )
     return found
 
 

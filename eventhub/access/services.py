@@ -164,20 +164,22 @@ def ensure_demo(credentials_file: Path) -> DemoAccess:
     """The demo's operator, client, key, streams and channels, in the zone `default`.
 
     What is there stays as it is; the file is rewritten only if it is missing or its key is dead.
+    The operator comes first: to hash a password takes seconds on a busy machine, longer than a
+    transaction may wait. The file comes last: without it all is done again.
     """
+    written = credentials.read_access(credentials_file)
+    access = written or credentials.new_access()
+    _ensure_operator(access, reset=written is None)
     with transaction.atomic():
         zone, _ = Zone.objects.get_or_create(name="default")
         zone = lock_zone(zone_id=zone.pk)
-        written = credentials.read_access(credentials_file)
-        access = written or credentials.new_access()
-        _ensure_operator(access, reset=written is None)
         access = access._replace(key=_ensure_demo_key(zone, access.key))
         for bit, name in enumerate(DEMO_CHANNELS):
             _ensure_channel(zone, name, bit)
         for name in DEMO_STREAMS:
             _ensure_stream(zone, name)
-        if access != written:
-            credentials.write_access(credentials_file, access)
+    if access != written:
+        credentials.write_access(credentials_file, access)
     return access
 
 

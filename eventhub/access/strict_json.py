@@ -9,10 +9,19 @@ from typing import Any, NoReturn
 import orjson
 
 from eventhub import limits
-from eventhub.errors import InvalidField, InvalidUtf8, MalformedJson, NumberOutOfRange, TooDeep
+from eventhub.errors import (
+    BodyTooLarge,
+    InvalidField,
+    InvalidUtf8,
+    MalformedJson,
+    NumberOutOfRange,
+    TooDeep,
+)
 
 # a string may be unterminated: matching to the end keeps the scan linear whatever the text
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 _INTEGER_CHARS_MAX = 20  # -9223372036854775808, 18446744073709551615
 
 
@@ -30,7 +39,7 @@ def parse_json(body: bytes) -> Any:
         text = body.decode()
     except UnicodeDecodeError as error:
         raise InvalidUtf8(offset=error.start) from error
-    _check_depth(text)
+    _check_size(body)
     doubtful: list[_Doubtful] = []
     try:
         value = json.loads(
@@ -48,9 +57,26 @@ def parse_json(body: bytes) -> Any:
     return value
 
 
-def _check_depth(text: str) -> None:
-    if text.count("{") + text.count("[") <= limits.JSON_DEPTH_MAX:
-        return  # too few to nest too deep, wherever they stand
+def _check_size(body: bytes) -> None:
+    """Count and nest before anything is made of it, at the speed of a copy."""
+    opened = body.count(b"{") + body.count(b"[")
+    if opened <= limits.JSON_DEPTH_MAX and body.count(b",") < limits.JSON_VALUES_MAX:
+        return  # too few, wherever they stand
+    bare = _STRING.sub(b"", body)
+    if bare.count(b"{") + bare.count(b"[") + bare.count(b",") > limits.JSON_VALUES_MAX:
+        _refuse_depth(body[: limits.LOGIN_BODY_BYTES_MAX].decode(errors="replace"))
+        message = f"The JSON has more than {limits.JSON_VALUES_MAX:,} values; send fewer."
+        raise BodyTooLarge(message, values_max=limits.JSON_VALUES_MAX)
+    brackets = bare.translate(None, _NO_BRACKETS)
+    for _ in range(limits.JSON_DEPTH_MAX):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return
+    _refuse_depth(body.decode())
+
+
+def _refuse_depth(text: str) -> None:
+    """Raise TooDeep with its place; not for brackets that do not match, which the decoder finds."""
     depth = 0
     for match in _STRING_OR_BRACKET.finditer(text):
         mark = match[0]

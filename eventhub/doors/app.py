@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
+from eventhub.doors.health import Health
 from eventhub.doors.http import (
     Answer,
     Disconnected,
+    Headers,
     Incoming,
     Message,
     Receive,
@@ -20,16 +22,19 @@ from eventhub.doors.http import (
     peer_of,
     problem_answer,
     read_body,
+    require_one_credential,
     send_answer,
     send_stream,
 )
 from eventhub.doors.table import Call, Door
-from eventhub.errors import EventHubError, MethodNotAllowed
+from eventhub.errors import BodyTooLarge, EventHubError, MethodNotAllowed
 from eventhub.eventlog.log import Log
+from eventhub.fair import Admission
 from eventhub.logs import get_logger
 from eventhub.types.book import Book
 
 log = get_logger(__name__)
+_CREDENTIALS = (b"authorization", b"cookie")
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -39,7 +44,8 @@ class House(NamedTuple):
     log: Log
     gate: Gate
     book: Book
-    redis_url: str
+    health: Health
+    emits: Admission  # requests that are parsed and appended at a time
 
 
 class Doors:
@@ -72,8 +78,7 @@ class Doors:
         before.
         """
         try:
-            length = content_length(scope["headers"])
-            body = await read_body(incoming, length, bytes_max=limits.MANAGE_BODY_BYTES_MAX)
+            body = await _body_for_django(scope["headers"], incoming)
         except Disconnected:
             return
         except EventHubError as error:
@@ -82,7 +87,11 @@ class Doors:
         whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_read() -> Message:
-            return whole.pop() if whole else await incoming()
+            if whole:
+                return whole.pop()
+            while (message := await incoming())["type"] != "http.disconnect":
+                pass  # of a body that was too long, so that the answer is not lost
+            return message
 
         await self._inner(scope, receive_read, send)
 
@@ -99,6 +108,25 @@ class Doors:
             await send_stream(send, answer, incoming, peer_of(call.scope))
         except Exception:
             log.exception("stream_failed", door=door.path)
+
+
+async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:
+    """The body; of a caller that shows no credential, what a login needs at most. Of a longer one
+    there comes something that is too long for a login as well: Django then says who may send it,
+    and counts it where logins are counted.
+
+    Raises InvalidField for more than one credential, BodyTooLarge, RequestTimeout, Disconnected.
+    """
+    require_one_credential(headers)
+    length = content_length(headers)
+    if any(name in _CREDENTIALS for name, _ in headers):
+        return await read_body(incoming, length, bytes_max=limits.MANAGE_BODY_BYTES_MAX)
+    if length is not None and length > limits.MANAGE_BODY_BYTES_MAX:
+        raise BodyTooLarge(bytes_max=limits.MANAGE_BODY_BYTES_MAX)
+    try:
+        return await read_body(incoming, length, bytes_max=limits.LOGIN_BODY_BYTES_MAX)
+    except BodyTooLarge:
+        return b" " * (limits.LOGIN_BODY_BYTES_MAX + 1)
 
 
 async def _run(door: Door, call: Call) -> Answer | Stream:

@@ -19,6 +19,7 @@ from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.requests import Request, read_events
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log
+from eventhub.fair import Admission
 from eventhub.types.book import Book
 from eventhub.types.work import Budget
 
@@ -99,7 +100,7 @@ async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn
                 error.index = index
                 raise
             drafts.append(_draft(sender, info.id, event, (index, mask, payload)))
-    return _emitted(stream, await desk.log.append(drafts, info))
+    return _emitted(stream, await desk.log.append(drafts, info, principal.party))
 
 
 def _draft(sender: Sender, stream_id: int, event: EventIn, made: tuple[int, int, bytes]) -> Draft:
@@ -158,8 +159,12 @@ def _emitted(stream: str, appended: list[Appended]) -> Emitted:
     return Emitted(stream, ranges, duplicates)
 
 
-async def emit_door(desk: Desk, scope: Scope, receive: Receive, stream: str) -> Answer:
-    """The door: credentials before the body, so that strangers cannot make the hub read."""
+async def emit_door(
+    desk: Desk, admission: Admission, scope: Scope, receive: Receive, stream: str
+) -> Answer:
+    """The door: credentials before the body, so that strangers cannot make the hub read; then a
+    place in fair order, so that nobody waits for more than a few requests of another client.
+    """
     headers = scope["headers"]
     head = read_head(headers)
     principal = await desk.gate.authorise(head.credential)
@@ -169,8 +174,9 @@ async def emit_door(desk: Desk, scope: Scope, receive: Receive, stream: str) -> 
     # the data of a CloudEvent keep the whole of their media type
     whole = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
     request = Request(body, head.content_type, ce_headers, whole)
-    events = read_events(request, stream, principal.client)
-    emitted = await emit(desk, Sender(principal, key), stream, events)
+    async with admission.place(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_PLACE):
+        events = read_events(request, stream, principal.client)
+        emitted = await emit(desk, Sender(principal, key), stream, events)
     return Answer(200, orjson.dumps(emitted.json()), emitted.headers())
 
 

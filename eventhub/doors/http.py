@@ -13,6 +13,7 @@ from eventhub import limits, metrics
 from eventhub.errors import (
     BodyTooLarge,
     EventHubError,
+    InvalidField,
     InvalidUtf8,
     RequestTimeout,
     Unauthenticated,
@@ -119,7 +120,10 @@ class Head(NamedTuple):
 
 
 def read_head(headers: Headers) -> Head:
-    """Raises Unauthenticated without a bearer credential, UnsupportedMediaType if encoded."""
+    """Raises Unauthenticated without a bearer credential, InvalidField with more than one header
+    for it, UnsupportedMediaType if encoded.
+    """
+    require_one_credential(headers)
     credential = content_type = ""
     for name, value in headers:
         if name == b"authorization":
@@ -135,6 +139,15 @@ def read_head(headers: Headers) -> Head:
     if len(credential) > limits.TOKEN_BYTES_MAX:
         raise Unauthenticated("The credential is too long to be a key or a token of this hub.")
     return Head(credential, content_type, content_length(headers))
+
+
+def require_one_credential(headers: Headers, *, others: int = 0) -> None:
+    """Raises InvalidField when the request has more than one credential: who it is from would
+    depend on which one is read. `others`: those that are not in a header.
+    """
+    if others + sum(name == b"authorization" for name, _ in headers) > 1:
+        message = "The request has more than one credential; send one Authorization header."
+        raise InvalidField(message, field="Authorization")
 
 
 def content_length(headers: Headers) -> int | None:

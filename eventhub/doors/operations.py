@@ -2,18 +2,27 @@
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
 import psutil
-import redis.asyncio as redis
 
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
-from eventhub.doors.http import Answer
-from eventhub.errors import EventHubError
+from eventhub.doors.health import DATABASE_DOWN, SYSTEM_DOWN, Component, Health
+from eventhub.doors.http import Answer, Headers, read_head
+from eventhub.errors import (
+    DatabaseUnavailable,
+    EventHubError,
+    Unauthenticated,
+    UnsupportedMediaType,
+)
 from eventhub.eventlog.database import reading
+from eventhub.eventlog.errors import DatabaseBusy
 from eventhub.eventlog.log import Log
+
+DATABASE_OK = Component("database", "ok")
 
 
 async def metrics_door() -> Answer:
@@ -43,39 +52,41 @@ async def health_door() -> Answer:
     return Answer(200, b'{"status":"ok"}', [])
 
 
-async def ready_door(log: Log, gate: Gate, redis_url: str) -> Answer:
-    """200 when requests can be served: database reached, `system` followed.
+async def ready_door(log: Log, gate: Gate, health: Health, headers: Headers) -> Answer:
+    """200 when this process can serve: database reached, `system` followed; what else does not work
+    is told as `degraded`.
 
-    Redis is reported, not required.
+    Reasons are for callers with a key or token of the hub. Raises InvalidCredentials, TokenExpired.
     """
-    checks = {
-        "database": await _database(log),
-        "system": "ok" if gate.fresh() else "not confirmed within a second",
-        "redis": await _redis(redis_url),
-    }
-    ready = checks["database"] == "ok" and checks["system"] == "ok"
-    body = orjson.dumps({"status": "ready" if ready else "not ready", "checks": checks})
+    now = [
+        await _database(log),
+        Component("system", "ok") if await gate.confirmed() else SYSTEM_DOWN,
+    ]
+    report = health.report().replacing(now)
+    ready = report.overall() != "not ready"
+    known = ready and await _is_known(gate, headers)
+    body = orjson.dumps(report.json() if known else report.public_json())
     return Answer(200 if ready else 503, body, [] if ready else [(b"retry-after", b"1")])
 
 
-async def _database(log: Log) -> str:
+async def _is_known(gate: Gate, headers: Headers) -> bool:
+    """True with a valid credential, False without any."""
+    try:
+        credential = read_head(headers).credential
+    except (Unauthenticated, UnsupportedMediaType):
+        return False
+    with suppress(DatabaseUnavailable):
+        await gate.authorise(credential)
+        return True
+    return False
+
+
+async def _database(log: Log) -> Component:
     try:
         async with reading(log.pool, seconds=limits.READY_CHECK_S_MAX) as connection:
             await connection.execute("SELECT 1")
+    except DatabaseBusy:
+        return DATABASE_OK  # it answered others meanwhile
     except EventHubError:
-        return "away"
-    return "ok"
-
-
-async def _redis(url: str) -> str:
-    if not url:
-        return "not configured"
-    client = redis.from_url(url, socket_timeout=limits.READY_CHECK_S_MAX)
-    try:
-        async with asyncio.timeout(limits.READY_CHECK_S_MAX):
-            await client.ping()
-    except (redis.RedisError, OSError, TimeoutError):
-        return "away; emit and listen go on"
-    finally:
-        await client.aclose()
-    return "ok"
+        return DATABASE_DOWN
+    return DATABASE_OK

@@ -11,13 +11,15 @@ import msgspec
 from eventhub import errors, limits
 from eventhub.access.gate import Gate
 from eventhub.doors.emit import Desk, emit_door
+from eventhub.doors.health import OVERALL, STATUSES, Health
 from eventhub.doors.http import Answer, Receive, Scope, Stream, utf8_path
 from eventhub.doors.operations import health_door, metrics_door, ready_door
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.errors import InvalidXml, MalformedXml
 from eventhub.event.inbound import JSON, NDJSON, EventIn
-from eventhub.eventlog.errors import StorageFull, TransientUnavailable
+from eventhub.eventlog.errors import DatabaseBusy, StorageFull, TransientUnavailable
 from eventhub.eventlog.log import Log
+from eventhub.fair import Admission
 from eventhub.types.book import Book
 from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
@@ -28,7 +30,8 @@ class Call(NamedTuple):
     log: Log
     gate: Gate
     book: Book
-    redis_url: str
+    health: Health
+    emits: Admission
     scope: Scope
     receive: Receive
     parameters: tuple[str, ...]  # of the path, in order
@@ -67,18 +70,22 @@ class Door(NamedTuple):
                 for name in names
             ]
             + list(self.asks),
-            "responses": {**self.answers, **_problem_responses(self.refuses)},
+            "responses": {**self.answers, **_problem_responses((*_ALWAYS, *self.refuses))},
         }
         if self.takes is not None:
             operation["requestBody"] = {"required": True, "content": self.takes}
-        if errors.Unauthenticated in self.refuses:
-            operation["security"] = [{"bearer": []}]
+        known = errors.Unauthenticated in self.refuses
+        operation["security"] = [{"bearer": []}] if known else []
         return operation
+
+
+# Of every request, before its door is known.
+_ALWAYS = (errors.BadRequest, errors.HeadersTooLarge, errors.RequestTimeout, errors.NotFound)
 
 
 def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[str, Any]:
     by_status: dict[str, list[str]] = {}
-    for error in refuses:
+    for error in dict.fromkeys(refuses):
         by_status.setdefault(str(error.status), []).append(error.code)
     return {
         status: {
@@ -101,7 +108,7 @@ def _json_answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 async def _emit(call: Call) -> Answer:
     stream = utf8_path(call.parameters[0])
     desk = Desk(call.log, call.gate, call.book)
-    return await emit_door(desk, call.scope, call.receive, stream)
+    return await emit_door(desk, call.emits, call.scope, call.receive, stream)
 
 
 async def _metrics(call: Call) -> Answer:
@@ -113,7 +120,7 @@ async def _health(call: Call) -> Answer:
 
 
 async def _ready(call: Call) -> Answer:
-    return await ready_door(call.log, call.gate, call.redis_url)
+    return await ready_door(call.log, call.gate, call.health, call.scope["headers"])
 
 
 EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
@@ -145,8 +152,10 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     TypeTooCostly,
     UndeclaredType,
     errors.DatabaseUnavailable,
+    DatabaseBusy,
     errors.OutcomeUnknown,
     errors.Overloaded,
+    errors.TooManyRequests,
     TransientUnavailable,
     StorageFull,
 )
@@ -193,11 +202,16 @@ DOORS: tuple[Door, ...] = (
         method="GET",
         path="/readyz",
         summary="Can requests be served?",
-        description="503 while the database is away or `system` is not followed; names each check.",
+        description=(
+            "503 while the database is away or `system` is not followed; else 200, also when the"
+            " hub is `degraded`: it emits and listens, but some component does not work. Lists each"
+            " component; with a key or token also the reason and since when."
+        ),
         answers={
-            **_json_answer("Ready.", _STATUS),
-            "503": {"description": "Not ready.", "content": {JSON: {"schema": _STATUS}}},
+            **_json_answer("Ready, or degraded.", ref("Readiness")),
+            "503": {"description": "Not ready.", "content": {JSON: {"schema": ref("Readiness")}}},
         },
+        refuses=(errors.InvalidCredentials, errors.TokenExpired),
         run=_ready,
     ),
     Door(
@@ -222,6 +236,7 @@ def component_schemas() -> dict[str, Any]:
     duplicate = {"index": {"type": "integer"}, "segment": text, "sequence": number}
     return {
         **schemas,
+        "Readiness": _readiness_schema(),
         "Emitted": _object(
             {
                 "stream": text,
@@ -246,6 +261,27 @@ def component_schemas() -> dict[str, Any]:
             },
         },
     }
+
+
+def _readiness_schema() -> dict[str, Any]:
+    time = {"type": ["string", "null"], "format": "date-time"}
+    component = {
+        "type": "object",
+        "required": ["name", "status"],
+        "properties": {
+            "name": {"type": "string"},
+            "status": {"type": "string", "enum": list(STATUSES)},
+            "reason": {"type": ["string", "null"]},
+            "since": time,
+        },
+    }
+    return _object(
+        {
+            "status": {"type": "string", "enum": list(OVERALL)},
+            "as_of": time,
+            "components": {"type": "array", "items": component},
+        }
+    )
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

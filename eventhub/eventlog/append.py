@@ -1,9 +1,9 @@
 """The only writer of the log. Sql module.
 
-The append is one statement, the function in sql/append_function.sql: it locks the heads, numbers,
-finds duplicates, rolls segments and inserts. Here its arguments are made and its rows are read;
-`append_in` runs it inside a caller's transaction, the group commit (appender.py) on a connection of
-its own.
+The append is one statement, the function in sql/functions/append.v1.sql: it locks the heads,
+numbers, finds duplicates, rolls segments and inserts. Here its arguments are made and its rows are
+read; `append_in` runs it inside a caller's transaction, the group commit (appender.py) on a
+connection of its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from eventhub import limits
-from eventhub.errors import EventHubError, ProducerWindow, UnknownStream
+from eventhub.errors import DatabaseUnavailable, EventHubError, ProducerWindow, UnknownStream
 from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import adapt, bytea_array, int8_array, text_array
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
@@ -50,10 +50,12 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
     """Append inside the caller's transaction, LAST in it, so that the heads are held briefly.
 
     Call `notify` after the commit. Raises what refuses the drafts (`unknown_stream`,
-    `producer_window`), and Changed for one whose key changed after `expected`.
+    `producer_window`), Changed for one whose key changed after `expected`, and DatabaseUnavailable
+    before the log was proved in this life of the server.
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("append_in needs the caller's open transaction")
+    require_proven(connection.execute(SQL["appendable"]).fetchone())
     for draft in drafts:
         if draft.expected is not None:
             _require_unchanged(connection, draft.stream_id, draft.key, draft.expected)
@@ -64,6 +66,17 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
         raise error
     [outcome] = _batch([drafts], {}, drafts, rows).outcomes
     return outcome if isinstance(outcome, list) else []
+
+
+def require_proven(row: tuple[Any, ...] | None) -> None:
+    """Raises DatabaseUnavailable while nobody has looked, in this life of the server, whether the
+    log holds what it acknowledged (continuity.py). `row`: of the query `appendable`.
+    """
+    if not (row and row[0]):
+        raise DatabaseUnavailable(
+            "The database server has started again, and the hub has not yet checked its log: try"
+            " again in a moment. While no hub runs, `manage.py boot` checks it."
+        )
 
 
 def _require_unchanged(

@@ -1,4 +1,5 @@
-"""The group commit of one process: requests that wait together are appended in one transaction.
+"""The group commit of one process: requests that wait together are appended in one transaction,
+those of different clients in fair order.
 
 Sql module.
 
@@ -7,25 +8,35 @@ transaction is in flight.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter
 from typing import NamedTuple
 
 import psycopg
 
 from eventhub import limits, metrics
-from eventhub.errors import DatabaseUnavailable, EventHubError, OutcomeUnknown, Overloaded
+from eventhub.errors import (
+    DatabaseUnavailable,
+    EventHubError,
+    OutcomeUnknown,
+    Overloaded,
+    TooManyRequests,
+)
 from eventhub.eventlog.append import append_batch
-from eventhub.eventlog.continuity import prove
 from eventhub.eventlog.database import AWAY, Connection, answered_within, broken, connect
 from eventhub.eventlog.drafts import Appended, Batch, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
+from eventhub.fair import HUB, FairQueue, Party
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 
 
+_BYTES_PER_UNIT = 4 * 1024  # of stored bytes: about what a row costs beside them
+
+
 class _Waiting(NamedTuple):
+    party: Party
     request: Request
     size_bytes: int
     answer: "asyncio.Future[list[Appended]]"
@@ -41,18 +52,19 @@ class Appender:
         self._durability = durability
         self._tail = tail
         self._connection: Connection | None = None
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: FairQueue[_Waiting] = FairQueue()
         self._waiting_events = 0
         self._waiting_bytes = 0
+        self._waiting_of: Counter[Party] = Counter()  # events
         self._some = asyncio.Event()
         self._refuse_until_s = 0.0
 
-    async def append(self, request: Request) -> list[Appended]:
+    async def append(self, request: Request, party: Party = HUB) -> list[Appended]:
         """Number and store one request's drafts, all or none; returns after the commit, one item
-        per draft.
+        per draft. `party`: whose they are.
 
         Raises what refuses the request, DatabaseUnavailable (nothing stored), OutcomeUnknown,
-        Overloaded.
+        Overloaded, TooManyRequests.
         """
         loop = asyncio.get_running_loop()
         size_bytes = sum(len(draft.payload) for draft in request)
@@ -63,10 +75,12 @@ class Appender:
             or self._waiting_bytes + size_bytes > limits.APPEND_WAITING_BYTES_MAX
         ):
             raise Overloaded()
-        waiting = _Waiting(request, size_bytes, loop.create_future())
-        self._waiting.append(waiting)
-        self._waiting_events += len(request)
-        self._waiting_bytes += size_bytes
+        if self._waiting_of[party] + len(request) > limits.APPEND_WAITING_EVENTS_PER_CLIENT_MAX:
+            message = "As many events of this client wait as may; send fewer at once."
+            raise TooManyRequests(message, retry_after_s=1)
+        waiting = _Waiting(party, request, size_bytes, loop.create_future())
+        self._waiting.put(party, waiting, len(request) + size_bytes // _BYTES_PER_UNIT)
+        self._count(waiting, 1)
         self._some.set()
         return await waiting.answer
 
@@ -86,27 +100,36 @@ class Appender:
                 await self._connection.close()
 
     def _take(self) -> list[_Waiting]:
-        """What waits, in order, as far as one transaction may grow; always at least one request."""
+        """What waits, in fair order, as far as one transaction may grow; always at least one
+        request.
+        """
         taken: list[_Waiting] = []
         events = size_bytes = 0
         while self._waiting:
-            ahead = self._waiting[0]
+            ahead = self._waiting.peek()
             events += len(ahead.request)
             size_bytes += ahead.size_bytes
             if taken and (
                 events > limits.APPEND_EVENTS_MAX or size_bytes > limits.APPEND_BYTES_MAX
             ):
                 break
-            taken.append(self._waiting.popleft())
-            self._waiting_events -= len(ahead.request)
-            self._waiting_bytes -= ahead.size_bytes
+            taken.append(self._waiting.pop())
+            self._count(ahead, -1)
         return [waiting for waiting in taken if not waiting.answer.done()]
 
     def _take_all(self) -> list[_Waiting]:
-        taken = list(self._waiting)
-        self._waiting.clear()
-        self._waiting_events = self._waiting_bytes = 0
+        taken = [self._waiting.pop() for _ in range(len(self._waiting))]
+        for waiting in taken:
+            self._count(waiting, -1)
         return taken
+
+    def _count(self, waiting: _Waiting, sign: int) -> None:
+        events = sign * len(waiting.request)
+        self._waiting_events += events
+        self._waiting_bytes += sign * waiting.size_bytes
+        self._waiting_of[waiting.party] += events
+        if not self._waiting_of[waiting.party]:
+            del self._waiting_of[waiting.party]
 
     async def _append_or_answer(self, taken: list[_Waiting]) -> None:
         """Append; whatever goes wrong, nobody is left waiting, and the next requests are served."""
@@ -180,7 +203,7 @@ class Appender:
         connection = await connect(self._url, name=name)
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                life = await prove(connection)
+                proof = await self._tail.continuity.prove(connection)
                 if self._durability == "async":
                     await connection.execute("SET synchronous_commit = off")
         except BaseException as error:
@@ -188,7 +211,7 @@ class Appender:
             if isinstance(error, (*AWAY, psycopg.Error)):
                 raise DatabaseUnavailable() from error
             raise
-        self._tail.met(life)
+        self._tail.met(proof.life)
         return connection
 
     def _drop(self, connection: Connection) -> None:
@@ -203,7 +226,7 @@ class Appender:
         """
         metrics.APPENDED.inc(len(batch.rows))
         metrics.APPEND_BATCH.observe(len(batch.rows))
-        self._tail.committed(batch.rows)
+        self._tail.committed(batch.rows, durable=self._durability == "sync")
         for waiting, outcome in zip(taken, batch.outcomes, strict=True):
             _answer(waiting, outcome)
 

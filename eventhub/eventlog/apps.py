@@ -1,6 +1,4 @@
-"""The log's tables are made by Django's migrations and used by plain SQL only: this app has no
-models.
-"""
+"""The log as a Django app; its tables are written by SQL."""
 
 from django.apps import AppConfig
 
@@ -8,3 +6,4 @@ from django.apps import AppConfig
 class EventLogConfig(AppConfig):
     name = "eventhub.eventlog"
     label = "eventlog"
+    verbose_name = "Log"

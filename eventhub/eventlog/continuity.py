@@ -1,47 +1,197 @@
-"""Whether the store still holds what it acknowledged: asked on every new connection that appends or
-fills rings, before either. Sql module.
+"""Whether the store still holds what it acknowledged: proved once for each life of the database
+server, before anything is appended or a ring is filled in it. Sql module.
 
-After a crash recovery, what async streams had been shown may be gone; in another server, or on
-another timeline, what all had. Their numbers would be given again, so they get new segments, by
-which every reader can tell (EMC-15, EMC-16).
+After a crash recovery, what async streams had been shown may be gone; after a restore, what all
+had. Their numbers would be given again, so they get new segments, by which every reader can tell
+(EMC-15, EMC-16). A restore shows in the server's identity and timeline, else in the mark (mark.py),
+which is written after commits, at most once in `MARK_INTERVAL_S`; what was acknowledged in the last
+moment before a copy was put back shows in the cursors of readers alone.
+
+Concurrency contract: one event loop; `run` is one task, and the rest is called by any task.
 """
 
-from typing import Any
+import asyncio
+from typing import Any, NamedTuple
 
 import psycopg
 
+from eventhub import limits
+from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.append import SQL
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.system import Announcement, announce_in
+from eventhub.eventlog.database import AWAY, Connection, connect
+from eventhub.eventlog.drafts import NewRow
+from eventhub.eventlog.mark import Mark, marks_at
+from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, announce_in
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 
+ROLLED_ALL = frozenset({"restored", "unproven"})
 
-async def prove(connection: Connection) -> str:
-    """New segments for the streams that may have lost something, announced as `log.recovered`;
-    nothing when all is well, which is one look at two rows.
 
-    The life of the store: another one after every crash recovery and restore.
+class Proof(NamedTuple):
+    """The life of the store, another one after every start, crash recovery and restore, and what
+    was found when it began; no reason when nothing was missing, or when it was proved before.
     """
-    async with connection.transaction():
-        found = await (await connection.execute(SQL["prove_continuity"])).fetchall()
-        for reason, stream_ids in found:
-            log.warning("log_recovered", reason=reason, streams=len(stream_ids))
-            await announce_in(
-                connection,
-                zone=None,
-                announcement=Announcement(
-                    "log.recovered", {"reason": reason, "streams": len(stream_ids)}
-                ),
-            )
-        row = await (await connection.execute(SQL["life"])).fetchone()
-    return str(row[0]) if row else ""
+
+    life: str
+    reason: str = ""
+    streams: int = 0  # that got new segments
+
+
+class Continuity:
+    """One process's part in it. `marks_url`: where the mark is kept, as `marks_at` takes it."""
+
+    def __init__(self, marks_url: str = "") -> None:
+        self._marks = marks_at(marks_url)
+        self._key = ""
+        self._life = ""
+        self._known: Mark | None = None  # of this life, for when the place of marks has lost it
+        self._newest: NewRow | Stored | None = None
+        self._replaces = False  # this process proved the life: whatever mark is there is older
+        self._dirty = asyncio.Event()
+
+    async def prove(self, connection: Connection) -> Proof:
+        """Make sure that the log may be appended to in this life of the server, and look whether it
+        holds what was acknowledged if nobody has yet: what may be missing gets new segments,
+        announced as `log.recovered`.
+
+        On a connection in autocommit mode. Costs a look at one row when all is well.
+        """
+        life, self._key = await _proven(connection)
+        if life and life == self._life:
+            return Proof(life)
+        if not life:
+            async with connection.transaction():
+                await connection.execute(SQL["lock_head"], (SYSTEM_STREAM_ID,))
+                life, _ = await _proven(connection)  # another process may have been quicker
+                found = None if life else await self._prove_now(connection)
+            if found is not None:
+                proof, mark = found
+                self._enter(proof.life, mark, replaces=True)
+                await self._write()
+                return proof
+        self._enter(life, await self._marks.read(self._key))
+        return Proof(life)
+
+    async def _prove_now(self, connection: Connection) -> tuple[Proof, Mark]:
+        """What was found, and the mark with which the new life begins. The transaction holds the
+        head of `system`. When nothing is missing the mark names the new life before the commit, so
+        that a crash between the two does not look like a restore.
+        """
+        mark = self._latest(await self._marks.read(self._key))
+        values = (mark.life or None, mark.before, mark.segment, mark.sequence)
+        row = await (await connection.execute(SQL["prove_continuity"], values)).fetchone()
+        reason, count, before, life = row or (None, 0, None, "")
+        if reason is not None:
+            log.warning("log_recovered", reason=reason, streams=count)
+        if reason is not None and count:
+            await _announce(connection, reason, count)
+        if reason in ROLLED_ALL:
+            return Proof(life, reason, count), Mark(life)
+        await self._marks.write(self._key, mark._replace(life=life, before=before))
+        return Proof(life, reason or "", count or 0), mark._replace(life=life, before=None)
+
+    def _enter(self, life: str, mark: Mark | None, *, replaces: bool = False) -> None:
+        self._life, self._known, self._newest = life, mark, None
+        self._replaces = replaces
+
+    async def doubt(self, connection: Connection, stream_id: int, cursor: Cursor) -> bool:
+        """Whether a reader's cursor shows that the stream has lost events; then it gets a new
+        segment, announced as `log.recovered`. The cursor was refused.
+        """
+        values = (stream_id, cursor.segment, cursor.sequence)
+        if not await _true(connection, "shows_loss", values):
+            return False
+        async with connection.transaction():
+            await connection.execute(SQL["lock_head"], (SYSTEM_STREAM_ID,))
+            if not await _true(connection, "shows_loss", values):
+                return False  # another reader was quicker
+            await connection.execute(SQL["roll_one"], (stream_id,))
+            await _announce(connection, "reader_ahead", 1)
+        log.warning("log_recovered", reason="reader_ahead", stream=stream_id)
+        return True
+
+    # --- the mark ---
+
+    def committed(self, row: NewRow | Stored) -> None:
+        """Let the mark hold a sync stream's event that is durable, or a later one."""
+        self._newest = row
+        self._dirty.set()
+
+    async def run(self) -> None:
+        """Write the mark while there are commits, until cancelled; a last time then."""
+        try:
+            while True:
+                await self._dirty.wait()
+                await asyncio.sleep(limits.MARK_INTERVAL_S)
+                self._dirty.clear()
+                await self._write()
+        finally:
+            if self._dirty.is_set():
+                await self._write()
+            await self.close()
+
+    async def close(self) -> None:
+        await self._marks.close()
+
+    async def _write(self) -> None:
+        """Mark the newest event that any process knows to be durable in this life. The mark of a
+        life that another process has proved is left alone.
+        """
+        found = None if self._replaces else await self._marks.read(self._key)
+        mark = self._latest(found)
+        if mark.life != self._life:
+            return
+        if await self._marks.write(self._key, mark):
+            self._known, self._replaces = mark, False
+        else:
+            self._dirty.set()
+
+    def _latest(self, found: Mark | None) -> Mark:
+        """The mark that was found, or what this process knows to be later in the same life."""
+        own, row = self._known or Mark(self._life), self._newest
+        if row is not None:
+            own = Mark(self._life, None, row.segment, row.sequence, row.appended_at_us)
+        if found is None or (found.life == own.life and found.appended_at_us < own.appended_at_us):
+            return own
+        return found
+
+
+async def _proven(connection: Connection) -> tuple[str, str]:
+    """The life that the log was proved for, empty if it was not, and the key of its mark."""
+    row = await (await connection.execute(SQL["proven"])).fetchone()
+    return (row[0] or "", row[1]) if row else ("", "")
+
+
+async def _true(connection: Connection, name: str, values: tuple[Any, ...]) -> bool:
+    row = await (await connection.execute(SQL[name], values)).fetchone()
+    return bool(row and row[0])
+
+
+async def _announce(connection: Connection, reason: str, count: int) -> None:
+    attributes = {"reason": reason, "streams": count}
+    recovered = Announcement("log.recovered", attributes)
+    await announce_in(connection, zone=None, announcement=recovered)
+
+
+async def prove_store(url: str, marks_url: str) -> Proof:
+    """The same for a command, before it changes anything. Raises DatabaseUnavailable."""
+    continuity = Continuity(marks_url)
+    connection = await connect(url, name="eventhub continuity")
+    try:
+        return await continuity.prove(connection)
+    except AWAY as error:
+        raise DatabaseUnavailable() from error
+    finally:
+        await connection.close()
+        await continuity.close()
 
 
 def roll_all(connection: psycopg.Connection[Any]) -> int:
-    """New segments for all streams, inside the caller's transaction: after a restore that the
-    server's identifiers do not show. How many there are.
+    """New segments for all streams, inside the caller's transaction: after a restore that nothing
+    shows. How many there are.
     """
     connection.execute(SQL["new_history"])
     row = connection.execute(SQL["roll_all"]).fetchone()

@@ -9,17 +9,22 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from eventhub import limits
 from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog.errors import DatabaseBusy
 
 Connection = psycopg.AsyncConnection[Any]
 
 # What psycopg raises when the server is away, stopping, or the connection broke.
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError, TimeoutError)
+
+
+_answered_s: WeakKeyDictionary[AsyncConnectionPool[Connection], float] = WeakKeyDictionary()
 
 
 async def connect(url: str, *, name: str) -> Connection:
@@ -68,6 +73,33 @@ def broken(connection: Connection) -> bool:
     return bool(poll.poll(0))
 
 
+async def notified(connection: Connection) -> AsyncIterator[str]:
+    """The payloads of NOTIFY, from a connection that is used for nothing else after its LISTEN.
+
+    Waits for the socket; psycopg's own `notifies` looks ten times a second. Raises
+    OperationalError when the connection breaks.
+    """
+    pgconn = connection.pgconn
+    while True:
+        while (notice := pgconn.notifies()) is not None:
+            yield notice.extra.decode()
+        await _readable(pgconn.socket)
+        pgconn.consume_input()
+
+
+async def _readable(socket_fd: int) -> None:
+    """Wait for a socket. It is not watched while it is read, because libpq closes one that broke,
+    and its number may be another socket's at once.
+    """
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(socket_fd, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(socket_fd)
+
+
 @contextmanager
 def answered_within(connection: Connection, seconds: float) -> Iterator[None]:
     """Shut the connection's socket if the server has not answered by then, so that whoever waits
@@ -113,12 +145,19 @@ def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connecti
 async def reading(
     pool: AsyncConnectionPool[Connection], *, seconds: float = limits.READ_TIMEOUT_S_MAX
 ) -> AsyncIterator[Connection]:
-    """A connection for one read; raises DatabaseUnavailable if there is none, it breaks, or the
-    server does not answer in time.
+    """A connection for one read; raises DatabaseUnavailable if there is none in time, it breaks, or
+    the server does not answer in time, DatabaseBusy if others have them all.
     """
+    clock = asyncio.get_running_loop().time
+    came_s = clock()
     try:
-        async with pool.connection() as connection:
+        async with pool.connection(min(seconds, limits.READ_TIMEOUT_S_MAX)) as connection:
             with answered_within(connection, seconds):
                 yield connection
+        _answered_s[pool] = clock()
+    except PoolTimeout as error:
+        # another reader of the same pool was answered while this one waited for its turn
+        busy = _answered_s.get(pool, 0.0) > came_s
+        raise (DatabaseBusy() if busy else DatabaseUnavailable()) from error
     except AWAY as error:
         raise DatabaseUnavailable() from error

@@ -14,9 +14,10 @@ from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
 from eventhub.eventlog.stored import Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 Tell = Callable[[Stored | None], Awaitable[None]]  # None: what happened before is not known
 
@@ -38,6 +39,7 @@ class Following:
         follower = self._follower
         if follower is None or follower.ring.next != self._told + 1:
             return False
+        self._log.tail.rely()
         age_s = asyncio.get_running_loop().time() - follower.ring.confirmed_s
         return age_s < limits.AUTHORISATION_FRESH_S_MAX
 
@@ -56,7 +58,7 @@ class Following:
             try:
                 await self._follow()
             except EventHubError as error:
-                log.warning("system_not_followed", by=self._name, error=error.code)
+                seldom.warning("system_not_followed", by=self._name, error=error.code)
             finally:
                 self._follower = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

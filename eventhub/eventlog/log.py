@@ -10,15 +10,17 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from eventhub import limits, metrics
-from eventhub.errors import Gone
+from eventhub.errors import Gone, SegmentMismatch
 from eventhub.eventlog.appender import Appender
-from eventhub.eventlog.database import reading, reading_pool
+from eventhub.eventlog.continuity import Continuity
+from eventhub.eventlog.database import Connection, reading, reading_pool
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.read import Page, Position, Start, read, resolve
+from eventhub.eventlog.read import Page, Position, Start, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
 from eventhub.eventlog.tail import Tail
 from eventhub.eventlog.transient import Transient
+from eventhub.fair import HUB, Party
 
 Read = Callable[[Cursor, Page], Awaitable[list[Stored]]]
 Admit = Callable[[list[Draft]], Awaitable[None]]  # raises StorageFull
@@ -48,12 +50,20 @@ class Log:
         direct_url: str,
         redis_url: str,
         archive: ReadsArchive | None,
+        mark_url: str,
     ) -> None:
         self.pool = reading_pool(database_url, "read", limits.READERS_PER_PROCESS_MAX)
         # for who-may-what alone: readers that catch up cannot delay it
         self.lookups = reading_pool(database_url, "lookup", limits.LOOKUPS_PER_PROCESS_MAX)
         shares: set[Ring] = set()  # all rings of the process
-        self.tail = Tail(url=database_url, direct_url=direct_url, pool=self.pool, shares=shares)
+        self.continuity = Continuity(mark_url)
+        self.tail = Tail(
+            url=database_url,
+            direct_url=direct_url,
+            pool=self.pool,
+            shares=shares,
+            continuity=self.continuity,
+        )
         self.transient = Transient(redis_url, shares)
         self.admit: Admit = _admit_all  # asked by every append
         self._archive = archive
@@ -71,22 +81,26 @@ class Log:
         direct_url: str = "",
         redis_url: str = "",
         archive: ReadsArchive | None = None,
+        mark_url: str = "",
     ) -> AsyncIterator["Log"]:
         """The log of a database; the database may be away at first.
 
         Without Redis there are no transient streams, without an archive its segments are gone.
+        `mark_url`: where the mark is kept that shows a restore (mark.py).
         """
         log = cls(
             database_url=database_url,
             direct_url=direct_url or database_url,
             redis_url=redis_url,
             archive=archive,
+            mark_url=mark_url,
         )
         await log.pool.open()
         await log.lookups.open()
         runs = [
             log.tail.run(),
             log.transient.run(),
+            log.continuity.run(),
             *(one.run() for one in log._appenders.values()),
         ]
         tasks = [asyncio.create_task(run) for run in runs]
@@ -100,8 +114,11 @@ class Log:
             await log.lookups.close(timeout=2)
             await log.transient.close()
 
-    async def append(self, drafts: list[Draft], stream: StreamInfo | None = None) -> list[Appended]:
+    async def append(
+        self, drafts: list[Draft], stream: StreamInfo | None = None, party: Party = HUB
+    ) -> list[Appended]:
         """Store the drafts of one request, all or none. `stream` is theirs; None: a sync one.
+        `party`: whose they are; by default the hub's own.
 
         Raises what Appender.append and Transient.append raise, and StorageFull.
         """
@@ -109,7 +126,7 @@ class Log:
         if stream is not None and durability == "transient":
             return await self.transient.append(stream, drafts)
         await self.admit(drafts)
-        return await self._appenders[durability].append(drafts)
+        return await self._appenders[durability].append(drafts, party)
 
     @asynccontextmanager
     async def follow(self, stream: StreamInfo | int, start: Start) -> AsyncIterator["Follower"]:
@@ -124,7 +141,10 @@ class Log:
                 yield Follower(ring, position, self.transient.reader(stream_id))
             return
         async with self.tail.rings.watch(stream_id) as ring:
-            async with reading(self.pool) as connection:
+            async with (
+                reading(self.pool) as connection,
+                self._doubted(connection, stream_id, start),
+            ):
                 position = await resolve(connection, stream_id, start)
             yield Follower(ring, position, self.reader(stream_id))
 
@@ -133,13 +153,30 @@ class Log:
 
         async def read_page(cursor: Cursor, page: Page) -> list[Stored]:
             metrics.RING_READS.labels(tier="database").inc()
-            async with reading(self.pool) as connection:
+            async with (
+                reading(self.pool) as connection,
+                self._doubted(connection, stream_id, cursor),
+            ):
                 found = await read(connection, stream_id, cursor, page)
             if isinstance(found, ArchivedSegment):
                 return await self._read_archived(found, cursor, page)
             return found
 
         return read_page
+
+    @asynccontextmanager
+    async def _doubted(
+        self, connection: Connection, stream_id: int, start: Start
+    ) -> AsyncIterator[None]:
+        """A cursor that is refused may be ahead of a log that has lost events."""
+        try:
+            yield
+        except SegmentMismatch as error:
+            if isinstance(start, Cursor) and await self.continuity.doubt(
+                connection, stream_id, start
+            ):
+                raise await mismatch(connection, stream_id) from error
+            raise
 
     async def _read_archived(
         self, segment: ArchivedSegment, cursor: Cursor, page: Page

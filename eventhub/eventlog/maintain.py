@@ -13,7 +13,7 @@ from psycopg import sql
 from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
-from eventhub.eventlog.quota import Room
+from eventhub.eventlog.quota import Room, is_left
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -30,9 +30,8 @@ async def make_groups(connection: Connection, room: Room) -> None:
     if row is None:
         return
     current, newest, count, size_bytes, live_bytes, stored_bytes = row
-    share = live_bytes / stored_bytes if stored_bytes >= limits.GROUP_BYTES_MIN else 1.0
-    hollow = room.pressed and share <= limits.CLEAN_LIVE_SHARE_MAX
-    if newest > current and (size_bytes > room.group_bytes or hollow):
+    left = is_left(live_bytes, stored_bytes, room)
+    if newest > current and (size_bytes > room.group_bytes or left):
         current += 1
         await connection.execute(SQL["move_current_group"], (current,))
         log.info("group_moved", group=current)

@@ -70,22 +70,25 @@ class Room(NamedTuple):
         if not self.quota or not self.over_mark:
             return 0
         over = self.used - int(self.quota * limits.QUOTA_SHARE_GOAL)
-        floor = int(self.quota * limits.DISK_FLOOR_SHARE)
-        return max(min(over, self.used - self.lasting - floor), 0)
+        return max(min(over, self.used - self.lasting - _floor(self.quota)), 0)
 
     @property
     def stuck(self) -> bool:
         """True if dropping cannot bring the data below the mark where it acts."""
-        floor = int((self.quota or 0) * limits.DISK_FLOOR_SHARE)
-        return self.over_mark and self.lasting + floor > (self.quota or 0) * limits.QUOTA_SHARE_ACT
+        least = self.lasting + _floor(self.quota)
+        return self.over_mark and least > (self.quota or 0) * limits.QUOTA_SHARE_ACT
 
     @property
     def over_disk(self) -> int:
         """So many bytes are too many for the disk, down to what it may always hold: something else
         may be filling it.
         """
-        floor = int((self.disk_total or 0) * limits.DISK_FLOOR_SHARE)
-        return max(min(self.disk_short, self.used - floor), 0)
+        return max(min(self.disk_short, self.used - _floor(self.disk_total)), 0)
+
+    @property
+    def floor(self) -> int:
+        """So many bytes events may always hold, of the quota or of the disk, whichever presses."""
+        return _floor(self.quota if self.over_quota >= self.over_disk else self.disk_total)
 
     @property
     def pressed(self) -> bool:
@@ -126,6 +129,10 @@ class Room(NamedTuple):
         return min(max(soon_s, limits.RETAIN_LOOK_INTERVAL_S_MIN), limits.RETAIN_LOOK_INTERVAL_S)
 
 
+def _floor(capacity: int | None) -> int:
+    return int((capacity or 0) * limits.DISK_FLOOR_SHARE)
+
+
 class Group(NamedTuple):
     """A partition with what is partitioned like it."""
 
@@ -134,7 +141,7 @@ class Group(NamedTuple):
     pending: bool  # its detachment was interrupted
     size: int  # bytes on the disk
     live: int  # stored bytes of segments that are still read from it
-    stored: int  # stored bytes of all segments that were written to it and not moved
+    stored: int  # stored bytes of all that was written to it
     unempty: int  # live segments that may hold events
 
     @property
@@ -148,18 +155,47 @@ class Group(NamedTuple):
         """About how many bytes on the disk cleaning it frees."""
         return int(self.size * (1 - self.live_share))
 
+    @property
+    def copied(self) -> int:
+        """About how many bytes on the disk cleaning it takes meanwhile."""
+        return self.size - self.reclaimable
+
 
 def worth_cleaning(group: Group, room: Room) -> bool:
     """True if what must be copied is little against what it frees, and there is room for it."""
+    return is_hollow(group, room) and group.copied <= room.spare
+
+
+def is_hollow(group: Group, room: Room) -> bool:
+    """True if what must be copied is little against what it frees."""
     share_max = limits.CLEAN_LIVE_SHARE_PRESSED_MAX if room.pressed else limits.CLEAN_LIVE_SHARE_MAX
-    return group.live_share <= share_max and group.size - group.reclaimable <= room.spare
+    return group.live_share <= share_max
 
 
-def reclaimable(groups: list[Group], current: int, room: Room) -> int:
-    """About how many bytes are dropped already and only wait for their partitions to go."""
-    return sum(
-        group.reclaimable for group in groups if group.id <= current and worth_cleaning(group, room)
-    )
+def is_left(live: int, stored: int, room: Room) -> bool:
+    """True if the current group is left for the next one before it is full, so that it can be
+    cleaned: space is short, and it is mostly dropped.
+    """
+    large = stored >= limits.GROUP_BYTES_MIN
+    return room.pressed and large and live / stored <= limits.CLEAN_LIVE_SHARE_MAX
+
+
+def wanting(groups: list[Group], current: int, room: Room) -> int:
+    """So many bytes on the disk are to be dropped beside what is dropped already and waits for its
+    partition to be cleaned, also while there is no room for that. If that holds up every cleaning,
+    it is what the cheapest one lacks.
+    """
+    waiting = [
+        group
+        for group in groups
+        if (group.id < current and is_hollow(group, room))
+        or (group.id == current and is_left(group.live, group.stored, room))
+    ]
+    over = max(room.over_quota, room.over_disk)
+    wanted = over - sum(group.reclaimable for group in waiting)
+    if wanted > 0 or not over or any(group.copied <= room.spare for group in waiting):
+        return max(wanted, 0)
+    return min((group.copied - room.spare for group in waiting), default=0)
 
 
 def stored_share(groups: list[Group]) -> float:
@@ -170,14 +206,11 @@ def stored_share(groups: list[Group]) -> float:
 
 def droppable(groups: list[Group], room: Room, wanted: int) -> int:
     """So many stored bytes are to go, that as many come free as are wanted. What events may always
-    hold stays when dropping does not help, whatever waits for its partition to go.
+    hold stays, whatever waits for its partition to go.
     """
     share = stored_share(groups)
-    stored = int(wanted * share) + 1
-    if not room.stuck:
-        return stored
-    floor = (room.quota or 0) * limits.DISK_FLOOR_SHARE
-    return max(min(stored, sum(group.live for group in groups) - int(floor * share)), 0)
+    spared = sum(group.live for group in groups) - int(room.floor * share)
+    return max(min(int(wanted * share) + 1, spared), 0)
 
 
 def next_to_clean(groups: list[Group], current: int, room: Room) -> Group | None:

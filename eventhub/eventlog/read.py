@@ -88,7 +88,7 @@ async def _read_once(
     """A Cursor: the event that should be there and was not."""
     segments = await _covering(connection, stream_id, cursor, page)
     if not segments or not segments[0].known:
-        raise await _mismatch(connection, stream_id)
+        raise await mismatch(connection, stream_id)
     after = cursor.sequence
     found: list[Stored] = []
     left = page
@@ -180,7 +180,8 @@ async def _gone(connection: Connection, stream_id: int, after: int) -> Gone:
     )
 
 
-async def _mismatch(connection: Connection, stream_id: int) -> EventHubError:
+async def mismatch(connection: Connection, stream_id: int) -> EventHubError:
+    """The refusal of a cursor, with the stream's open segment."""
     row = await _one(connection, "position_now", (stream_id,))
     if row is None:
         return LogHole("The stream has no head.", stream_id=stream_id)

@@ -15,6 +15,7 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.quota import Room
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.logs import get_logger
 
@@ -43,6 +44,10 @@ async def _nothing_shed(_connection: Connection, _pressed: bool) -> bool:
     return False
 
 
+async def _unbounded(_connection: Connection, _room: Room) -> None:
+    return None
+
+
 class Rooms(NamedTuple):
     """What other rooms have to say; the composition root fills it in."""
 
@@ -54,6 +59,8 @@ class Rooms(NamedTuple):
     release: Callable[[Connection, int], Awaitable[bool]] = _released
     # drop one partition of what outlived its events; True if there may be more
     shed: Callable[[Connection, bool], Awaitable[bool]] = _nothing_shed
+    # drop what others keep of events beyond their own bounds, and announce it
+    bound: Callable[[Connection, Room], Awaitable[None]] = _unbounded
 
 
 class Trimmed(NamedTuple):

@@ -16,7 +16,13 @@ from eventhub.eventlog.stored import Cursor
 class Rings:
     """Rings by stream. All of `shares`, of whatever kind, share their bytes equally."""
 
-    def __init__(self, shares: set[Ring], head_of: Callable[[int], Awaitable[Cursor]]) -> None:
+    def __init__(
+        self,
+        shares: set[Ring],
+        head_of: Callable[[int], Awaitable[Cursor]],
+        made: Callable[[], None],
+    ) -> None:
+        self._made = made  # called when there is a new one
         self._rings: dict[int, Ring] = {}
         self._watchers: dict[int, int] = {}
         self._left_at_s: dict[int, float] = {}  # of streams that nobody watches any more
@@ -34,6 +40,7 @@ class Rings:
                 self._rings[stream_id] = Ring(head, bytes_max=limits.RING_BYTES_TOTAL_MAX)
                 self._shares.add(self._rings[stream_id])
                 self._share()
+                self._made()
         self._watchers[stream_id] = self._watchers.get(stream_id, 0) + 1
         self._left_at_s.pop(stream_id, None)
         try:

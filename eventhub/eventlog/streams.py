@@ -83,8 +83,8 @@ class SegmentRow(NamedTuple):
     opened_at_us: int
     sealed_at_us: int | None
     archived: bool  # complete in the archive
-    left_at_us: int | None  # when it ceased to be live, and why
-    left_why: str | None
+    removed_at_us: int | None  # when it ceased to be live, and why
+    removal_reason: str | None
 
 
 class Archived(NamedTuple):

@@ -10,8 +10,8 @@ import psycopg
 from eventhub.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
-from eventhub.eventlog import changes
-from eventhub.eventlog.append import append_batch
+from eventhub.eventlog import append, changes
+from eventhub.eventlog.append import append_batch, require_proven
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
 
@@ -49,6 +49,7 @@ async def announce_in(
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("announce_in needs the caller's open transaction")
+    require_proven(await (await connection.execute(append.SQL["appendable"])).fetchone())
     [outcome] = (await append_batch(connection, [[_draft(zone, announcement)]])).outcomes
     if isinstance(outcome, EventHubError):
         raise outcome

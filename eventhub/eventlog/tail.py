@@ -3,12 +3,15 @@
 Sql module.
 
 Three sources, one rule (a ring takes only its next sequence): rows this process appended, NOTIFY
-from others, and a look at the heads every 250 ms, because a NOTIFY may be lost. Concurrency
+from others, and a look at the heads every 250 ms while somebody reads, because a NOTIFY may be
+lost. Concurrency
 contract: one event loop; only the task `_keep_full` reads for the rings, on a connection of its
 own, so that readers that catch up cannot delay it.
 """
 
 import asyncio
+import math
+from collections.abc import Callable
 from typing import Any
 
 from psycopg_pool import AsyncConnectionPool
@@ -16,14 +19,15 @@ from psycopg_pool import AsyncConnectionPool
 from eventhub import limits
 from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.eventlog.append import SQL, heads_text
-from eventhub.eventlog.continuity import prove
-from eventhub.eventlog.database import AWAY, Connection, answered_within, connect, reading
+from eventhub.eventlog.continuity import Continuity
+from eventhub.eventlog.database import AWAY, Connection, answered_within, connect, notified, reading
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 
@@ -40,16 +44,21 @@ class Tail:
         direct_url: str,
         pool: AsyncConnectionPool[Connection],
         shares: set[Ring],
+        continuity: Continuity,
     ) -> None:
+        self.continuity = continuity
         self._url = url
         self._direct_url = direct_url
         self._pool = pool
-        self.rings = Rings(shares, self._head)
+        self.rings = Rings(shares, self._head, self._look_soon)
+        self.stir: Callable[[], None] = _nothing  # called when any process stored something
         self._heard: dict[int, int] = {}  # stream -> head that somebody spoke of
         self._some_heard = asyncio.Event()
         self._dirty: dict[int, int] = {}
         self._some_dirty = asyncio.Event()
         self._look_at_s = 0.0
+        self._looked = asyncio.Event()  # a new one for each look
+        self._relied_s = -math.inf  # when somebody last went by what `system` says
         self._life = ""
 
     async def _head(self, stream_id: int) -> Cursor:
@@ -57,10 +66,12 @@ class Tail:
         async with reading(self._pool) as connection:
             return (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
 
-    def committed(self, rows: list[NewRow]) -> None:
+    def committed(self, rows: list[NewRow], *, durable: bool = False) -> None:
         """Rows that this process has just committed, in order: into their rings, and on to the
-        other processes.
+        other processes. `durable`: they are on the disk.
         """
+        if durable and rows:
+            self.continuity.committed(rows[-1])
         by_stream: dict[int, list[NewRow]] = {}
         for row in rows:
             by_stream.setdefault(row.stream_id, []).append(row)
@@ -92,7 +103,9 @@ class Tail:
             group.create_task(endless("tail tell", self._tell))
 
     async def _keep_full(self) -> None:
-        """Read what was heard of at once, and look at all heads every 250 ms."""
+        """Read what was heard of at once, and look at all heads every 250 ms, or less often while
+        nobody waits for anything.
+        """
         clock = asyncio.get_running_loop().time
         connection: Connection | None = None
         while True:
@@ -100,16 +113,42 @@ class Tail:
             try:
                 if connection is None:
                     connection = await connect(self._url, name="eventhub heads")
-                    self.met(await prove(connection))
+                    self.met((await self.continuity.prove(connection)).life)
                 await self._read_heard(connection)
                 if clock() >= self._look_at_s:
-                    self._look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
+                    self._look_at_s = clock() + self._look_interval_s()
                     await self._look(connection)
             except (*AWAY, EventHubError):
                 await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             await set_within(self._some_heard, self._look_at_s - clock())
+
+    def rely(self) -> None:
+        """Somebody goes by what `system` says: from now on it is kept confirmed, for a while."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._relied_s > limits.HEAD_RELIED_S:
+            self._look_soon()
+        self._relied_s = now_s
+
+    async def looked(self, seconds: float) -> None:
+        """Wait for the next look at the heads to end, so long at most."""
+        await set_within(self._looked, seconds)
+
+    def _look_soon(self) -> None:
+        """A reader came: from now on a lost NOTIFY matters."""
+        self._look_at_s = 0.0
+        self._some_heard.set()
+
+    def _look_interval_s(self) -> float:
+        """NOTIFY brings everything, so where nobody waits looks only keep `system` confirmed, and
+        where nobody goes by that, they are seldom.
+        """
+        if any(stream_id != SYSTEM_STREAM_ID for stream_id, _ in self.rings.all()):
+            return limits.HEAD_POLL_INTERVAL_S
+        relied_s = asyncio.get_running_loop().time() - self._relied_s
+        is_relied = relied_s <= limits.HEAD_RELIED_S
+        return limits.HEAD_IDLE_INTERVAL_S if is_relied else limits.HEAD_REST_INTERVAL_S
 
     async def _read_heard(self, connection: Connection) -> None:
         heard, self._heard = self._heard, {}
@@ -130,6 +169,8 @@ class Tail:
             await self._fill(connection, stream_id, head.sequence)
             if ring is not None and ring.next > head.sequence:
                 ring.confirmed_s = began_s
+        self._looked.set()
+        self._looked = asyncio.Event()
 
     async def _fill(self, connection: Connection, stream_id: int, head: int) -> None:
         """Read until the ring has reached a head. Rows that came by another way meanwhile are
@@ -154,6 +195,8 @@ class Tail:
             if not rows:
                 return
             ring.push(rows)
+            if stream_id == SYSTEM_STREAM_ID:  # which management changes, too
+                self.continuity.committed(rows[-1])
 
     async def _listen(self) -> None:
         """NOTIFY from the other processes, on a connection of its own."""
@@ -162,14 +205,15 @@ class Tail:
                 connection = await connect(self._direct_url, name="eventhub listen")
                 try:
                     await connection.execute("LISTEN eventhub_heads")
-                    async for notice in connection.notifies():
-                        self._hear_all(notice.payload)
+                    async for payload in notified(connection):
+                        self._hear_all(payload)
                 finally:
                     await connection.close()
             except (*AWAY, EventHubError):
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def _hear_all(self, payload: str) -> None:
+        self.stir()
         for pair in payload.split():
             stream_id, _, head = pair.partition(":")
             self._hear(int(stream_id), int(head))
@@ -198,6 +242,10 @@ class Tail:
                 await _drop(connection)
                 connection = None  # whoever misses this notice looks at the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)
+
+
+def _nothing() -> None:
+    """Where nobody asks."""
 
 
 async def _drop(connection: Connection | None) -> None:

@@ -7,6 +7,7 @@ contract: one event loop; `run` is one task.
 """
 
 import asyncio
+import re
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,6 +45,11 @@ _READ = _BEGIN + (_LUA / "read.lua").read_text()
 _CHANNEL = "eventhub:transient:"
 _NO_REDIS = "This hub is run without Redis (REDIS_URL)."
 _AWAY = (redis.RedisError, OSError, TimeoutError)
+# Why Redis refuses to write; within a script the word stands somewhere in the error's text.
+_REFUSED = re.compile(
+    r"\b(OOM|LOADING|MISCONF|READONLY|NOREPLICAS|MASTERDOWN|BUSY|NOPERM|NOAUTH|CLUSTERDOWN|MOVED"
+    r"|ASK|TRYAGAIN)\b"
+)
 
 
 class _Waiting(NamedTuple):
@@ -57,9 +63,10 @@ class Transient:
 
     def __init__(self, url: str, shares: set[Ring]) -> None:
         self._redis = _client(url) if url else None
-        self.rings = Rings(shares, self._head)
+        self.rings = Rings(shares, self._head, self._look_soon)
         self._heard: set[int] = set()
         self._some_heard = asyncio.Event()
+        self._look_at_s = 0.0
         self._waiting: deque[_Waiting] = deque()
         self._some_waiting = asyncio.Event()
 
@@ -108,8 +115,9 @@ class Transient:
                 taken = [self._waiting.popleft() for _ in range(count)]
                 if not self._waiting:
                     self._some_waiting.clear()
-                for waiting, found in zip(taken, await _evaluated(client, taken), strict=True):
-                    _answer(waiting.answer, found)
+                found = await _evaluated(client, taken)
+                for waiting, each in zip(taken, found, strict=True):
+                    _answer(waiting.answer, each)
         finally:
             while self._waiting:
                 _answer(self._waiting.popleft().answer, TransientUnavailable())
@@ -173,20 +181,25 @@ class Transient:
     async def _keep_full(self) -> None:
         """Read what was heard of at once, and look at all watched rings every 250 ms."""
         clock = asyncio.get_running_loop().time
-        look_at_s = clock()
         while True:
             self._some_heard.clear()
             heard, self._heard = self._heard, set()
-            if clock() >= look_at_s:
-                look_at_s = clock() + limits.HEAD_POLL_INTERVAL_S
-                heard |= {stream_id for stream_id, _ in self.rings.all()}
+            if clock() >= self._look_at_s:
+                watched = {stream_id for stream_id, _ in self.rings.all()}
+                pause_s = limits.HEAD_POLL_INTERVAL_S if watched else limits.HEAD_REST_INTERVAL_S
+                self._look_at_s = clock() + pause_s
+                heard |= watched
             try:
                 for stream_id in heard:
                     await self._fill(stream_id)
             except TransientUnavailable:
                 self._distrust()
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            await set_within(self._some_heard, look_at_s - clock())
+            await set_within(self._some_heard, self._look_at_s - clock())
+
+    def _look_soon(self) -> None:
+        self._look_at_s = 0.0
+        self._some_heard.set()
 
     async def _fill(self, stream_id: int) -> None:
         while (ring := self.rings.get(stream_id)) is not None:
@@ -275,18 +288,33 @@ def _client(url: str) -> "redis.asyncio.Redis":
     )
 
 
+class _NotSent(Exception):
+    """There was no connection to send anything on."""
+
+
 async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_Waiting]) -> list[Any]:
-    """The script's answers, or errors in their places."""
+    """The script's answers, or errors in their places, whatever they are."""
     try:
-        async with (
-            asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX),
-            client.pipeline(transaction=False) as pipe,
-        ):
-            for stream_id, values, _ in taken:
-                pipe.eval(_APPEND, 4, *_keys(stream_id), str(uuid.uuid4()), *values)
-            return await pipe.execute(raise_on_error=False)
-    except _AWAY as error:
+        async with asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX):
+            await _connected(client)
+            async with client.pipeline(transaction=False) as pipe:
+                for stream_id, values, _ in taken:
+                    pipe.eval(_APPEND, 4, *_keys(stream_id), str(uuid.uuid4()), *values)
+                return await pipe.execute(raise_on_error=False)
+    except Exception as error:
         return [error] * len(taken)
+
+
+async def _connected(client: "redis.asyncio.Redis") -> None:
+    """Have a connection that is open and has its greetings behind it: the next command takes it.
+    Raises _NotSent.
+    """
+    pool = client.connection_pool
+    try:
+        connection = await pool.get_connection()  # type: ignore[no-untyped-call]
+        await pool.release(connection)
+    except Exception as error:
+        raise _NotSent from error
 
 
 def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
@@ -295,7 +323,7 @@ def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
     if isinstance(found, EventHubError):
         answer.set_exception(found)
     elif isinstance(found, BaseException):
-        unavailable = TransientUnavailable() if _never_sent(found) else OutcomeUnknown()
+        unavailable = TransientUnavailable() if _stored_nothing(found) else OutcomeUnknown()
         unavailable.__cause__ = found
         answer.set_exception(unavailable)
     else:
@@ -337,9 +365,13 @@ def _require_held(cursor: Cursor, head: Cursor, first: int) -> None:
         )
 
 
-def _never_sent(error: BaseException) -> bool:
-    """True if there was no connection, or Redis refused before it began: nothing has happened."""
-    refused = (redis.exceptions.OutOfMemoryError, redis.exceptions.BusyLoadingError)
-    return isinstance(error, refused) or isinstance(
+def _stored_nothing(error: BaseException) -> bool:
+    """True if there was no connection, or Redis refused the script or the first thing that it would
+    write. After that it refuses nothing for these reasons: a script is not left in its middle.
+    """
+    if isinstance(error, redis.ResponseError | redis.exceptions.BusyLoadingError):
+        code = getattr(error, "status_code", None) or ""
+        return _REFUSED.search(f"{code} {error}") is not None
+    return isinstance(error, _NotSent) or isinstance(
         error.__cause__, ConnectionRefusedError | FileNotFoundError
     )

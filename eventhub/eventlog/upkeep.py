@@ -1,10 +1,11 @@
 """Keeps the log within its room, in every web process: partitions ahead of need, retention, the
 quota, the disk, and the cleaning of what was dropped. Sql module.
 
-Four tasks: `_watch` looks at the disk, `_measure` at the tables, `_keep` decides and drops,
-`_clean` copies and gives the space back. Of all processes one keeps and one cleans: each holds a
-lock of its own session, which the server ends when it falls silent, so a process that is stopped
-leads for seconds only. Every process knows for itself when emits are to be refused: `refusal`.
+Five tasks: `_watch` looks at the disk, `_measure` at the tables, `_keep` decides and drops,
+`_clean` copies and gives the space back, `_bound` has other rooms keep their bounds. Of all
+processes one keeps, one cleans, one bounds: each holds a lock of its own session, which the server
+ends when it falls silent, so a process that is stopped leads for seconds only. Every process knows
+for itself when emits are to be refused: `refusal`.
 """
 
 import asyncio
@@ -20,20 +21,21 @@ from eventhub.clock import Clock
 from eventhub.errors import EventHubError
 from eventhub.eventlog import retention
 from eventhub.eventlog.clean import Fence, clean, forget_groups, held_bytes, horizon, read_groups
-from eventhub.eventlog.continuity import prove
+from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.database import AWAY, Connection
 from eventhub.eventlog.disk import Disk, Episode
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.maintain import expire_producers, forget_tokens, make_groups
-from eventhub.eventlog.quota import Held, Room, droppable, reclaimable
+from eventhub.eventlog.quota import Held, Room, droppable, wanting
 from eventhub.eventlog.retention import SQL, Rooms, append_in_turn
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.eventlog.waiting import set_within
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 _LEAD: LiteralString = "SELECT pg_try_advisory_lock(hashtext(%s))"
 _REFUSED = (
@@ -51,7 +53,13 @@ class Upkeep:
     """Of one process. `rooms`: what other rooms have to say; `disk`: None when nobody watches."""
 
     def __init__(
-        self, url: str, rooms: Rooms, clock: Clock, *, quota_bytes: int | None, disk: Disk | None
+        self,
+        url: str,
+        rooms: Rooms,
+        clock: Clock,
+        *,
+        quota_bytes: int | None,
+        disk: Disk | None,
     ) -> None:
         self.room = Room(0)
         self._held = Held()
@@ -62,8 +70,11 @@ class Upkeep:
         self._clock = clock
         self._quota_bytes = quota_bytes
         self._disk = disk
+        self.continuity = Continuity()  # of the process's log, if it has one
         self._quota_at_s = float("-inf")  # when the quota last made something go
         self._sweep_at_s = 0.0
+        self._stirred = asyncio.Event()
+        self._busy_until_s = clock.monotonic_s() + limits.RETAIN_IDLE_AFTER_S
 
     def refusal(self) -> EventHubError | None:
         """Why nothing can be stored now; None: it can (EMC-24)."""
@@ -90,6 +101,17 @@ class Upkeep:
             if not await set_within(self._measured, limits.QUOTA_MEASURE_S_MAX):
                 raise StorageFull(_REFUSED, retry_after_s=limits.STORAGE_FULL_RETRY_S)
 
+    def stir(self) -> None:
+        """Something was stored, by whatever process: look often from now on, for a while."""
+        if self._idle():
+            self._stirred.set()
+        self._busy_until_s = self._clock.monotonic_s() + limits.RETAIN_IDLE_AFTER_S
+
+    def _idle(self) -> bool:
+        """Nothing was stored for a while, and there is room enough."""
+        room_enough = self.room.look_again_s >= limits.RETAIN_LOOK_INTERVAL_S
+        return room_enough and self._clock.monotonic_s() >= self._busy_until_s
+
     async def run(self) -> None:
         """Until cancelled, through every absence of the database."""
         fence = Fence()
@@ -97,6 +119,7 @@ class Upkeep:
             group.create_task(endless("disk", self._watch))
             group.create_task(endless("measure", partial(self._lead, "measure", self._measure)))
             group.create_task(endless("keep", partial(self._lead, "keep", self._keep)))
+            group.create_task(endless("bound", partial(self._lead, "bound", self._bound)))
             group.create_task(
                 endless("clean", partial(self._lead, "clean", partial(self._clean, fence)))
             )
@@ -106,7 +129,9 @@ class Upkeep:
             self._disk.look(self._clock.now_us())
             if self._disk.space is not None:
                 metrics.DISK_FREE_BYTES.set(self._disk.space.free)
-            await asyncio.sleep(limits.DISK_LOOK_INTERVAL_S)
+            idle = self._idle() and not self._disk.full
+            pause_s = limits.DISK_IDLE_INTERVAL_S if idle else limits.DISK_LOOK_INTERVAL_S
+            await asyncio.sleep(pause_s)
         await asyncio.Event().wait()
 
     async def _lead(self, name: str, turn: Callable[[Connection, bool], Awaitable[bool]]) -> None:
@@ -115,20 +140,22 @@ class Upkeep:
         """
         try:
             async with _session(self._url, f"eventhub {name}") as connection:
+                await self.continuity.prove(connection)  # it appends to `system`
                 leads = False
                 while True:
                     leads = leads or await _try_lock(connection, f"eventhub {name}")
                     if not await turn(connection, leads):
-                        await asyncio.sleep(self._pause_s())
+                        self._stirred.clear()
+                        await set_within(self._stirred, self._pause_s())
         except (EventHubError, psycopg.Error, *AWAY) as error:
-            log.info("keeping_postponed", task=name, reason=_reason(error))
+            seldom.info("keeping_postponed", task=name, reason=_reason(error))
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
 
     def _pause_s(self) -> float:
         if self._unmeasured > self.room.unmeasured_bytes // 2:
             return limits.RETAIN_LOOK_INTERVAL_S_MIN
         full = self._disk is not None and self._disk.full
-        pause_s = self.room.look_again_s
+        pause_s = limits.RETAIN_IDLE_INTERVAL_S if self._idle() else self.room.look_again_s
         return min(pause_s, limits.RETAIN_BUSY_INTERVAL_S) if full else pause_s
 
     # --- keeping ---
@@ -172,7 +199,8 @@ class Upkeep:
         return False
 
     async def _make_room(self, connection: Connection, now_us: int) -> None:
-        """Drop the oldest segments, as far as what is dropped already is not enough.
+        """Drop the oldest segments, as far as what is dropped already and not cleaned yet is not
+        enough.
 
         Measured here, after the groups were read: a partition that has gone since the last
         measuring is in neither, and must not be counted as held.
@@ -180,8 +208,7 @@ class Upkeep:
         groups = await read_groups(connection)
         held = await held_bytes(connection)
         room = self.room._replace(used=sum(held), lasting=held.lasting)
-        waiting = reclaimable(groups, (await horizon(connection)).current, room)
-        wanted = max(room.over_quota, room.over_disk) - waiting
+        wanted = wanting(groups, (await horizon(connection)).current, room)
         stored_bytes = droppable(groups, room, wanted) if wanted > 0 else 0
         if not stored_bytes:
             return
@@ -234,6 +261,11 @@ class Upkeep:
             await forget_groups(connection)
         return went
 
+    async def _bound(self, connection: Connection, leads: bool) -> bool:
+        if leads:
+            await self._rooms.bound(connection, self.room)
+        return False
+
 
 async def _announce(connection: Connection, episode: Episode) -> None:
     bounds = episode._asdict()
@@ -255,9 +287,7 @@ async def _try_lock(connection: Connection, name: str) -> bool:
 
 @asynccontextmanager
 async def _session(url: str, name: str) -> AsyncIterator[Connection]:
-    """A connection of its own whose server ends it when it falls silent. Continuity is proved,
-    because it appends to `system`.
-    """
+    """A connection of its own whose server ends it when it falls silent."""
     settings = {
         "statement_timeout": f"{int(limits.DETACH_TIMEOUT_S_MAX)}s",
         "lock_timeout": f"{limits.CLEAN_LOCK_TIMEOUT_MS}ms",
@@ -272,7 +302,6 @@ async def _session(url: str, name: str) -> AsyncIterator[Connection]:
         connect_timeout=limits.CONNECT_TIMEOUT_S,
         options=" ".join(f"-c {key}={value}" for key, value in settings.items()),
     ) as connection:
-        await prove(connection)
         yield connection
 
 

@@ -105,7 +105,7 @@ class Runs(ManagementView):
         actor.require_operator()
         body = read_body(request, AskSerializer)
         name = request.user.get_username()
-        run = services.ask_run(actor=actor, job=job, params=body["params"], asked_by=name)
+        run = services.ask_run(actor=actor, job=job, params=body["params"], requested_by=name)
         return Response(run_json(run), 202)
 
 

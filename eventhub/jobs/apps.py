@@ -1,4 +1,4 @@
-"""Jobs as a Django app; it has no models, its table is plain SQL."""
+"""Jobs as a Django app; its table is written by SQL."""
 
 from django.apps import AppConfig
 
@@ -6,3 +6,4 @@ from django.apps import AppConfig
 class JobsConfig(AppConfig):
     name = "eventhub.jobs"
     label = "jobs"
+    verbose_name = "Jobs"

@@ -47,6 +47,21 @@ class NoJava(EventHubError):
     code = "no_java"
 
 
+class JavaSlow(EventHubError):
+    """Java did not say its version in time, so this machine is overloaded; a run of the timetable
+    is repeated, ask again for any other one when there is less load.
+    """
+
+    code = "java_slow"
+    status = 503
+
+
+class SparkConfUnreadable(EventHubError):
+    """EVENTHUB_SPARK_CONF names a file that cannot be read; mend its path or its permissions."""
+
+    code = "spark_conf"
+
+
 class SparkFailed(EventHubError):
     """Spark did not end well; the run's log says why."""
 

@@ -12,7 +12,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from eventhub import limits
-from eventhub.jobs.errors import NoJava
+from eventhub.jobs.errors import JavaSlow, NoJava
 
 VERSIONS = (17, 21)
 _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
@@ -45,7 +45,9 @@ class Java(NamedTuple):
 
 
 def find_java(java_home: str) -> Java:
-    """`java_home`: what JAVA_HOME says, "" for nothing. Raises NoJava."""
+    """`java_home`: what JAVA_HOME says, "" for nothing. Raises NoJava, and JavaSlow if one is there
+    that did not answer in time.
+    """
     if java_home:
         return _asked(Path(java_home), f"JAVA_HOME is {java_home}")
     found = shutil.which("java")
@@ -87,7 +89,12 @@ def _asked(home: Path, what: str) -> Java:
         raise NoJava(f"{what}, and there is no bin/java in it; Spark needs Java {_WANTED}.")
     try:
         version, major = _version(program, program.stat().st_mtime_ns)
-    except (OSError, subprocess.TimeoutExpired, LookupError) as error:
+    except subprocess.TimeoutExpired as error:
+        raise JavaSlow(
+            f"{what}, and it did not say its version within {error.timeout:g} s, so this machine is"
+            " overloaded. Ask again when there is less load."
+        ) from error
+    except (OSError, LookupError) as error:
         message = f"{what}, and it does not say its version; Spark needs Java {_WANTED}."
         raise NoJava(message) from error
     if major not in VERSIONS:

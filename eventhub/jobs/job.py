@@ -8,9 +8,10 @@ from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.database import blocking
 from eventhub.jobs import rows
 from eventhub.jobs.rows import Run
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 
 class RunJob:
@@ -27,20 +28,23 @@ class RunJob:
             if not ours:
                 return
             try:
-                with blocking(database_url, name="jobs") as connection:
-                    gone = rows.interrupt_lapsed(connection)
-                    waiting = rows.waiting(connection)
-                for lapsed in gone:
-                    _count(lapsed)
-                for run in waiting:
-                    if not self._child.is_stopped:
-                        self._perform(database_url, run)
+                self._perform_all(database_url)
             except DatabaseUnavailable as error:
-                log.info("jobs_postponed", reason=error.code)
+                seldom.info("jobs_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the run's process, if there is one; the run is noted as interrupted."""
         self._child.stop()
+
+    def _perform_all(self, database_url: str) -> None:
+        """Also what is asked for meanwhile: a word of it came while this process was at work."""
+        tried: set[int] = set()
+        while found := set(_waiting(database_url)) - tried:
+            for run in sorted(found):
+                if self._child.is_stopped:
+                    return
+                self._perform(database_url, run)
+            tried |= found
 
     def _perform(self, database_url: str, run: int) -> None:
         """A process that dies without a word leaves a lease, which runs out."""
@@ -54,18 +58,27 @@ class RunJob:
             _count(found)
 
 
+def _waiting(database_url: str) -> list[int]:
+    """The runs that may begin, after those whose runner has gone were ended."""
+    with blocking(database_url, name="jobs") as connection:
+        gone = rows.interrupt_lapsed(connection)
+        waiting = rows.waiting(connection)
+    for lapsed in gone:
+        _count(lapsed)
+    return waiting
+
+
 def ask_by_timetable(database_url: str, job: str) -> None:
-    """One more run of the whole hub, unless one waits already."""
-    try:
-        with blocking(database_url, name="jobs") as connection:
-            rows.ask_by_timetable(connection, job)
-    except DatabaseUnavailable as error:
-        log.info("job_not_asked", job=job, reason=error.code)
+    """Ask for a run of the whole hub, unless one of the timetable waits already. Raises
+    DatabaseUnavailable.
+    """
+    with blocking(database_url, name="jobs") as connection:
+        rows.ask_by_timetable(connection, job)
 
 
 def _count(run: Run) -> None:
     outcome = run.verdict if run.verdict == "problems" else run.state
     metrics.JOB_RUNS.labels(job=run.job, outcome=outcome).inc()
-    if run.state == "completed" and run.ended_at_us and run.begun_at_us:
-        seconds = (run.ended_at_us - run.begun_at_us) / 1e6
+    if run.state == "completed" and run.ended_at_us and run.started_at_us:
+        seconds = (run.ended_at_us - run.started_at_us) / 1e6
         metrics.JOB_RUN_S.labels(job=run.job).observe(seconds)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eventhub import limits
-from eventhub.jobs.errors import SparkFailed
+from eventhub.jobs.errors import SparkConfUnreadable
 from eventhub.jobs.folders import Folder
 from eventhub.jobs.java import find_java, home_of
 
@@ -62,7 +62,7 @@ class Launch(NamedTuple):
 
 def launch(spark: Spark, folder: Folder, name: str, launcher: Path) -> Launch:
     """The driver of a run whose order is written. `launcher`: a folder for the launcher of Java.
-    Raises NoJava, SparkFailed, OSError.
+    Raises NoJava, JavaSlow, SparkConfUnreadable, OSError.
     """
     home = home_of(find_java(spark.java_home), launcher)
     given = _given(spark.conf) if spark.conf else {}
@@ -147,12 +147,13 @@ def _fixed(spark: Spark, folder: Folder, name: str) -> dict[str, str]:
 
 def _given(path: str) -> dict[str, str]:
     """Of a file as Spark takes it: a name and a value a line, with `=`, `:` or blanks between.
-    Raises SparkFailed.
+    Raises SparkConfUnreadable.
     """
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise SparkFailed(f"EVENTHUB_SPARK_CONF is {path}, and it cannot be read.") from error
+        message = f"EVENTHUB_SPARK_CONF is {path}, and it cannot be read."
+        raise SparkConfUnreadable(message) from error
     lines = (line.strip() for line in text.splitlines())
     pairs = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line[:1] not in "#!")
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}

@@ -13,6 +13,7 @@ import psycopg
 from eventhub import limits
 from eventhub.eventlog import append, queries
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, drafts_of
+from eventhub.jobs.repeat import longest_pause_s, pause_before_repeat_s
 
 SQL = queries.load("runs.sql", Path(__file__).parent / "sql")
 
@@ -27,10 +28,13 @@ class Run(NamedTuple):
     id: int
     job: str
     state: State  # `interrupted`: its runner has gone, or was told to end
-    asked_by: str
-    asked_at_us: int
-    begun_at_us: int | None
+    requested_by: str
+    requested_at_us: int
+    started_at_us: int | None
     ended_at_us: int | None
+    attempt: int  # more than 1: a repeat of one of the timetable that did not end well ...
+    repeats: int | None  # ... the first of them
+    not_before_us: int | None  # when a repeat may begin
     phase: str  # what it is at, in words
     rows_done: int  # exported so far, of the phase
     stages_done: int  # of Spark, as far as it knows them by now
@@ -81,7 +85,7 @@ class Asked(NamedTuple):
 
     job: str
     params: dict[str, Any]
-    asked_by: str
+    requested_by: str
 
 
 def ask(connection: Connection, asked: Asked) -> int:
@@ -103,10 +107,14 @@ def ask_running(connection: Connection, asked: Asked) -> int | None:
 
 
 def ask_by_timetable(connection: Connection, job: str) -> int | None:
-    """A run of the whole hub that waits for a worker, told of; None if one waits already."""
+    """A run of the whole hub that waits for a worker, told of; None if one of the
+    timetable waits already.
+    """
     asked = Asked(job, {}, TIMETABLE)
     with connection.transaction():
-        if count_waiting(connection, job)[1]:
+        values = {"job": job, "requested_by": TIMETABLE}
+        [(is_waiting,)] = connection.execute(SQL["has_waiting"], values).fetchall()
+        if is_waiting:
             return None
         run = ask(connection, asked)
         told = _append(connection, asked_of(run, asked))
@@ -120,15 +128,21 @@ def asked_of(run: int, asked: Asked) -> tuple[str | None, Announcement]:
     return asked.params.get("zone"), Announcement("job.asked", attributes)
 
 
-def count_waiting(connection: Connection, job: str) -> tuple[int, int]:
-    """Runs that wait: of all jobs, and of this one."""
-    [row] = connection.execute(SQL["count_waiting"], {"job": job}).fetchall()
-    return row[0], row[1]
+def count_waiting(connection: Connection) -> int:
+    """Runs that wait, of all jobs."""
+    return _id(connection.execute(SQL["count_waiting"]))
 
 
 def waiting(connection: Connection) -> list[int]:
     """The runs that may begin now."""
-    return [id for (id,) in connection.execute(SQL["waiting"]).fetchall()]
+    found = connection.execute(SQL["waiting"], {"pause_s_max": longest_pause_s()})
+    return [id for (id,) in found.fetchall()]
+
+
+def waiting_repeats(connection: Connection) -> list[Run]:
+    """Repeats of runs of the timetable that wait for their time, one of a job."""
+    ids = [id for (id,) in connection.execute(SQL["waiting_repeats"]).fetchall()]
+    return [run for id in ids for run in _runs(connection, {"id": id})]
 
 
 def begin(connection: Connection, run: int) -> bool:
@@ -157,17 +171,34 @@ def publish(connection: Connection, run: int) -> bool:
 
 
 def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = False) -> bool:
-    """Note the end of a run that is running, and tell of it in one transaction. False if it is not
-    running any more; `lapsed`: or if its runner is still there.
+    """Note the end of a run that is running, ask for its repeat if one is due (repeat.py), and
+    announce both, in one transaction. False if it is not running any more; `lapsed`: or if its
+    runner is still there.
     """
     values = {**ending._asdict(), "id": run.id, "lapsed": lapsed}
     values["figures"] = json.dumps(ending.figures)
     with connection.transaction():
         if connection.execute(SQL["end"], values).fetchone() is None:
             return False
-        told = _append(connection, ended_of(run, ending))
+        announced = [ended_of(run, ending)]
+        repeat = _ask_again(connection, run, ending)
+        if repeat is not None:
+            announced.append(asked_of(repeat, Asked(run.job, run.params, run.requested_by)))
+        told = _append(connection, *announced)
     append.notify(connection, told)
     return True
+
+
+def _ask_again(connection: Connection, run: Run, ending: Ending) -> int | None:
+    """The run's repeat, which waits for its time; None if there is none."""
+    if run.requested_by != TIMETABLE:
+        return None
+    pause_s = pause_before_repeat_s(ending.reason, run.attempt)
+    if pause_s is None:
+        return None
+    values = {"id": run.id, "pause_s": pause_s, "within_s": limits.JOB_REPEAT_WITHIN_S}
+    row = connection.execute(SQL["ask_again"], values).fetchone()
+    return None if row is None else int(row[0])
 
 
 def ended_of(run: Run, ending: Ending) -> tuple[str | None, Announcement]:
@@ -184,6 +215,7 @@ def ended_of(run: Run, ending: Ending) -> tuple[str | None, Announcement]:
 
 def interrupt_lapsed(connection: Connection) -> list[Run]:
     """Note runs whose runners have gone without a word; those that were noted by this call."""
+    connection.execute(SQL["bound_leases"], {"lease_s": limits.JOB_LEASE_S})
     found = [find(connection, id) for (id,) in connection.execute(SQL["lapsed"]).fetchall()]
     return [run for run in found if run is not None and end(connection, run, GONE, lapsed=True)]
 
@@ -255,8 +287,8 @@ def _id(cursor: psycopg.Cursor[Any]) -> int:
     return int(id)
 
 
-def _append(connection: Connection, told: tuple[str | None, Announcement]) -> dict[int, int]:
-    """Last in the transaction; the head to be told of after it."""
-    zone, announcement = told
-    [place] = append.append_in(connection, drafts_of(zone, [announcement]))
-    return {SYSTEM_STREAM_ID: place.sequence}
+def _append(connection: Connection, *announced: tuple[str | None, Announcement]) -> dict[int, int]:
+    """Last in the transaction; the head to be announced after it."""
+    drafts = [draft for zone, one in announced for draft in drafts_of(zone, [one])]
+    places = append.append_in(connection, drafts)
+    return {SYSTEM_STREAM_ID: places[-1].sequence}

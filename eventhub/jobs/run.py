@@ -23,12 +23,12 @@ from eventhub.jobs import rows
 from eventhub.jobs.beat import Beat
 from eventhub.jobs.context import Context
 from eventhub.jobs.driver import Said, drive
-from eventhub.jobs.errors import BadResult, ResultTooLarge
+from eventhub.jobs.errors import BadResult, JavaSlow, ResultTooLarge
 from eventhub.jobs.folders import ROOT, clear_leftovers, folder_of
 from eventhub.jobs.hooks import Hooks, hooks_of
 from eventhub.jobs.inputs.export import Export, export_inputs
 from eventhub.jobs.kinds import kind_of
-from eventhub.jobs.launch import Spark, launch
+from eventhub.jobs.launch import Launch, Spark, launch
 from eventhub.jobs.rows import Ending, Heard, Run
 from eventhub.jobs.stopping import Stop, Stopped
 from eventhub.logs import get_logger
@@ -208,8 +208,17 @@ class _Work:
         self._told("starting Spark")
         java = self._hub.data / ROOT / "java"
         name = f"eventhub {order.job} {order.run}"
-        started = launch(self._hub.spark, self.folder, name, java)
-        drive(started, self.folder.log, self._watch.stop, self._heard_of)
+        drive(self._launched(name, java), self.folder.log, self._watch.stop, self._heard_of)
+
+    def _launched(self, name: str, java: Path) -> Launch:
+        """Raises what `launch` raises; JavaSlow after some tries."""
+        for number in range(1, limits.JOB_JAVA_TRIES):
+            try:
+                return launch(self._hub.spark, self.folder, name, java)
+            except JavaSlow:
+                log.warning("java_slow", run=self._run.id, number=number)
+                self._told("waiting for Java: the machine is overloaded")
+        return launch(self._hub.spark, self.folder, name, java)
 
     def _heard_of(self, said: Said) -> None:
         self._say(Heard(said.phase, **said.counts, engine=self._engine))

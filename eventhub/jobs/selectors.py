@@ -12,7 +12,7 @@ from eventhub.clock import Clock
 from eventhub.errors import NotFound
 from eventhub.event.json_codec import time_text
 from eventhub.jobs import rows
-from eventhub.jobs.errors import NoJava, ResultGone, UnknownRun
+from eventhub.jobs.errors import JavaSlow, NoJava, ResultGone, UnknownRun
 from eventhub.jobs.folders import Folder, folder_of
 from eventhub.jobs.java import find_java
 from eventhub.jobs.kinds import KINDS, kind_of
@@ -35,6 +35,7 @@ def list_jobs(*, actor: Actor, clock: Clock) -> dict[str, Any]:
     newest = rows.newest(raw_connection())
     running = {run.job: run for run in newest if not run.over}
     last = {run.job: run for run in newest if run.over}
+    repeats = {run.job: run for run in rows.waiting_repeats(raw_connection())}
     return {
         "jobs": [
             {
@@ -44,6 +45,7 @@ def list_jobs(*, actor: Actor, clock: Clock) -> dict[str, Any]:
                 "next_at": kind.timetable and time_text(kind.timetable.next_us(clock.now_us())),
                 "running": run_json(running[kind.name]) if kind.name in running else None,
                 "last": run_json(last[kind.name]) if kind.name in last else None,
+                "repeat": run_json(repeats[kind.name]) if kind.name in repeats else None,
             }
             for kind in KINDS.values()
         ],
@@ -114,6 +116,6 @@ def _spark() -> dict[str, Any]:
     env = settings.ENV
     try:
         java = find_java(env.java_home)
-    except NoJava as error:
+    except (NoJava, JavaSlow) as error:
         return {"master": env.spark_master, "java": None, "problem": error.message}
     return {"master": env.spark_master, "java": java.version, "problem": ""}

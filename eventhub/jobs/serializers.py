@@ -9,6 +9,8 @@ from eventhub.event.json_codec import time_text
 from eventhub.jobs.params import shown
 from eventhub.jobs.rows import Run, State
 
+_TIMES = ("requested_at", "not_before", "started_at", "ended_at")
+
 
 class RunSerializer(serializers.Serializer):
     """A run of a job: asked for, under way, or over."""
@@ -19,11 +21,20 @@ class RunSerializer(serializers.Serializer):
         choices=get_args(State),
         help_text="`waiting` for a worker; `interrupted`: its process has gone or was told to end.",
     )
-    asked_by = serializers.CharField(
+    requested_by = serializers.CharField(
         help_text="`timetable`, `command`, or the name of an operator."
     )
-    asked_at = serializers.DateTimeField()
-    begun_at = serializers.DateTimeField(allow_null=True)
+    requested_at = serializers.DateTimeField()
+    attempt = serializers.IntegerField(
+        help_text="1; more for a repeat of a run of the timetable that did not end well."
+    )
+    repeats = serializers.IntegerField(
+        allow_null=True, help_text="The first run of these attempts; null: this is the first."
+    )
+    not_before = serializers.DateTimeField(
+        allow_null=True, help_text="A repeat begins at this time or later; null: at once."
+    )
+    started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
     phase = serializers.CharField(help_text="What it is at; empty if it is not under way.")
     rows_done = serializers.IntegerField(help_text="While inputs are written: of this table.")
@@ -80,6 +91,9 @@ class JobSerializer(serializers.Serializer):
     next_at = serializers.DateTimeField(allow_null=True)
     running = RunSerializer(allow_null=True, help_text="The run that is under way.")
     last = RunSerializer(allow_null=True, help_text="The last run that is over.")
+    repeat = RunSerializer(
+        allow_null=True, help_text="The repeat of a failed run of the timetable, if one waits."
+    )
 
 
 class SparkSerializer(serializers.Serializer):
@@ -122,6 +136,6 @@ class NothingSerializer(StrictSerializer):
 
 def run_json(run: Run) -> dict[str, Any]:
     fields = run._asdict()
-    times = {name: fields.pop(f"{name}_us") for name in ("asked_at", "begun_at", "ended_at")}
+    times = {name: fields.pop(f"{name}_us") for name in _TIMES}
     told = {name: None if at is None else time_text(at) for name, at in times.items()}
     return {**fields, **told, "params": shown(run.params)}

@@ -13,21 +13,23 @@ from eventhub.jobs.params import checked
 from eventhub.jobs.rows import Asked, Run
 from eventhub.jobs.selectors import find_run
 from eventhub.jobs.stopping import CANCELLED
+from eventhub.soon import RUN_JOBS, soon
 
 
-def ask_run(*, actor: Actor, job: str, params: dict[str, Any], asked_by: str) -> Run:
+def ask_run(*, actor: Actor, job: str, params: dict[str, Any], requested_by: str) -> Run:
     """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, and what the
     parameters are refused with.
     """
     actor.require_operator()
-    asked = Asked(job, checked(job, params), asked_by)
+    asked = Asked(job, checked(job, params), requested_by)
     connection = raw_connection()
     with transaction.atomic():
-        if rows.count_waiting(connection, job)[0] >= limits.JOB_RUNS_WAITING_MAX:
+        if rows.count_waiting(connection) >= limits.JOB_RUNS_WAITING_MAX:
             raise TooManyRuns(limit=limits.JOB_RUNS_WAITING_MAX)
         run = rows.ask(connection, asked)
         zone, announcement = rows.asked_of(run, asked)
         announce_all(zone=zone, announcements=[announcement])
+    soon(RUN_JOBS)
     return find_run(actor=actor, job=job, run=run)
 
 

@@ -1,4 +1,4 @@
-"""The streams' management API as a Django app; it has no models, the log's tables are plain SQL."""
+"""The streams' management API as a Django app; its tables are the log's."""
 
 from django.apps import AppConfig
 

@@ -133,8 +133,8 @@ class SegmentSerializer(CurrentSegmentSerializer):
     opened_at = serializers.DateTimeField()
     sealed_at = serializers.DateTimeField(allow_null=True)
     archived = serializers.BooleanField(help_text="Complete in the archive; it may be live too.")
-    left_at = serializers.DateTimeField(allow_null=True, help_text="When it ceased to be live.")
-    left_why = serializers.CharField(
+    removed_at = serializers.DateTimeField(allow_null=True, help_text="When it ceased to be live.")
+    removal_reason = serializers.CharField(
         allow_null=True,
         help_text="`age`, `size`, `count`, `quota`, `disk`, `plan` or `continuity`.",
     )
@@ -190,8 +190,8 @@ def segment_json(segment: SegmentRow) -> dict[str, Any]:
         "opened_at": time_text(segment.opened_at_us),
         "sealed_at": _moment(segment.sealed_at_us),
         "archived": segment.archived,
-        "left_at": _moment(segment.left_at_us),
-        "left_why": segment.left_why,
+        "removed_at": _moment(segment.removed_at_us),
+        "removal_reason": segment.removal_reason,
     }
 
 

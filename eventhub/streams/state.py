@@ -99,8 +99,9 @@ def put_key(
     """Append the event, which is the key's state from now on, and whether the key is new.
 
     `expected`: Changed if the key has changed after that sequence, or is not there; 0: if it is.
-    A key whose event is for others is not there for this actor, and new to it. Raises what the
-    emit door raises, TypeViolation and UndeclaredType too.
+    A key whose event is for others keeps no condition: the actor learns that the key is taken, and
+    overwrites nothing that it was not shown unless it says so by giving none. Raises what the emit
+    door raises, TypeViolation and UndeclaredType too.
     """
     row, client = _writable(actor, stream)
     if event.id is not None:
@@ -123,7 +124,7 @@ def put_key(
         before, hidden = _before(actor, row, key)
         if not hidden:
             draft = draft._replace(expected=expected)
-        elif expected:
+        elif expected is not None:
             raise Changed(current=0)
         _append(draft)
         found = state.find_state_now(raw_connection(), row.id, key)

@@ -112,4 +112,6 @@ def _check_name(text: str, field: str) -> None:
     if len(text) > limits.NAME_CHARS_MAX:
         raise errors.FieldTooLong(field=field, chars_max=limits.NAME_CHARS_MAX)
     if not text.isprintable() or text != text.strip() or text in (".", ".."):
-        raise errors.InvalidName("Printable characters without `/`.", field=field)
+        raise errors.InvalidName(
+            "A domain or type is printable characters; in a path `/` is %2F.", field=field
+        )

@@ -1,4 +1,4 @@
-"""Definitions of event types as a Django app; it has no models, its table is plain SQL."""
+"""Definitions of event types as a Django app; its table is written by SQL."""
 
 from django.apps import AppConfig
 
@@ -6,3 +6,4 @@ from django.apps import AppConfig
 class TypesConfig(AppConfig):
     name = "eventhub.types"
     label = "types"
+    verbose_name = "Event types"

@@ -16,6 +16,7 @@ from eventhub.types import rows
 from eventhub.types.definitions import Definition, read_schemas, schemas_of
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
 from eventhub.types.evolution import breaks
+from eventhub.types.paths import encoded
 from eventhub.types.rows import Connection, Declared
 from eventhub.types.spoken import Spoken
 
@@ -32,8 +33,8 @@ class Declaration(NamedTuple):
 
 
 def resource_of(zone_id: int, domain: str, type: str) -> Resource:
-    """The type, for conditions on changes; a domain has no slash."""
-    return Resource("type", zone_id, f"{domain}/{type}")
+    """The type, for conditions on changes."""
+    return Resource("type", zone_id, f"{encoded(domain)}/{encoded(type)}")
 
 
 def declare(*, actor: Actor, given: Declaration, since: int | None) -> tuple[list[Declared], bool]:

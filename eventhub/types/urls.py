@@ -1,11 +1,26 @@
 """Routes of the types room, below /v1/types."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from eventhub.types import api
+from eventhub.types.paths import decoded, encoded
+
+
+class NameConverter(StringConverter):
+    """A domain or type, which may hold a slash."""
+
+    def to_python(self, value: str) -> str:
+        return decoded(value)
+
+    def to_url(self, value: str) -> str:
+        return encoded(value)
+
+
+register_converter(NameConverter, "name")
 
 urlpatterns = [
     path("", api.Types.as_view()),
-    path("/<str:domain>/<str:type>", api.OneType.as_view()),
-    path("/<str:domain>/<str:type>/<str:version>", api.OneVersion.as_view()),
+    path("/<name:domain>/<name:type>", api.OneType.as_view()),
+    path("/<name:domain>/<name:type>/<str:version>", api.OneVersion.as_view()),
 ]

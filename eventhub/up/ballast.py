@@ -13,6 +13,7 @@ from pathlib import Path
 
 from eventhub import limits
 from eventhub.eventlog import disk
+from eventhub.up.restarts import Excuse
 
 
 class Ballast:
@@ -29,6 +30,13 @@ class Ballast:
         lack of space.
         """
         return bool(self._lacking()) or self._free() < disk.ballast_bytes(self._total())
+
+    def excuse(self) -> Excuse | None:
+        """Why a part that fails now may not be to blame: the disk is full, or gives errors."""
+        try:
+            return Excuse("the disk is full", at_once=True) if self.short else None
+        except OSError as error:
+            return Excuse(f"the disk does not answer ({error})")
 
     def throw_off_if_short(self) -> None:
         """Before a start of PostgreSQL."""

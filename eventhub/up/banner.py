@@ -16,7 +16,8 @@ EventHub is ready at {url}
 
 BEFORE = """
 Before other commands of manage.py:{exports}"""
-NEEDED = ("DATABASE_URL", "EVENTHUB_ARCHIVE_URL", "EVENTHUB_DATA")  # by commands beside the hub
+# by commands beside the hub
+NEEDED = ("DATABASE_URL", "EVENTHUB_ARCHIVE_URL", "EVENTHUB_DATA", "EVENTHUB_MARK_URL")
 
 DEMO = """
   credentials     {credentials} (the operator's name and password, the client's API key)"""

@@ -1,6 +1,10 @@
 """What a command beside a running hub needs of its environment."""
 
-from eventhub.env import read_env
+import psycopg
+
+from eventhub.env import read_env, refuse
+from eventhub.preflight import require_schema
+from eventhub.schema import OtherSchema
 
 
 class NoDatabaseUrl(Exception):
@@ -28,3 +32,16 @@ def require_database() -> None:
             "DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
             "the running hub (manage.py up)."
         )
+
+
+def refuse_other_schema() -> None:
+    """End a command whose database another version of the hub made. That it is empty, or away, is
+    left for the command to say."""
+    url = read_env().database_url
+    try:
+        if url:
+            require_schema(url, complete=False)
+    except OtherSchema as error:
+        refuse(str(error))
+    except psycopg.Error:
+        return

@@ -8,27 +8,27 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from eventhub import limits
-from eventhub.env import read_env
+from eventhub.env import move_file_into_environment, read_env
 from eventhub.guarded import Command, Identity
-from eventhub.up import banner, datafolder, identity, listener
+from eventhub.up import banner, datafolder, identity, leftovers, listener
 from eventhub.up.ballast import Ballast
-from eventhub.up.datafolder import Folder, FolderUnusable
+from eventhub.up.datafolder import Folder, FolderInUse, FolderUnusable
 from eventhub.up.identity import NoIdentity
 from eventhub.up.listener import PortBusy
-from eventhub.up.output import Output
+from eventhub.up.output import Output, have_standard_streams
 from eventhub.up.postgres import Postgres
 from eventhub.up.redisserver import Redis
 from eventhub.up.supervisor import HubFailed, Part, Patience, Supervisor
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
 CELERY = ("-m", "celery", "-q", "-A", "eventhub.celery")
-READY_PROBE_TIMEOUT_S = 1.0
+READY_PROBE_TIMEOUT_S = 2.0  # of a busy machine; the supervisor waits meanwhile
 
 
 class Options(NamedTuple):
@@ -41,7 +41,8 @@ class Options(NamedTuple):
     forwarders: int = 2
     workers: int = 2
     demo: bool = False
-    restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX
+    restarts_max: int | None = None  # of one part in a row; None: no end
+    start_s_max: float | None = None  # until all parts are ready; None: no end
     manage: Path = HOME / "manage.py"  # runs boot, web, forward and demo
 
 
@@ -53,7 +54,12 @@ class Servers(NamedTuple):
 
     @classmethod
     def choose(cls, folder: Folder, sockets: Path) -> "Servers":
+        """Without DATABASE_URL no variable of libpq counts: PGPORT, PGSERVICE and the like are for
+        other servers, and would be taken for more about the embedded one."""
         given = read_env()
+        if not given.database_url:
+            for name in [name for name in os.environ if name.startswith("PG")]:
+                del os.environ[name]
         return cls(
             None if given.database_url else Postgres(folder.postgres, sockets),
             None if given.redis_url else Redis(sockets),
@@ -77,7 +83,6 @@ class Servers(NamedTuple):
                 self.postgres.server(env),
                 stage=1,
                 is_ready=self.postgres.is_ready,
-                ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX,
                 before=self.postgres.prepare,
             )
         if self.redis is not None:
@@ -93,10 +98,15 @@ class Place(NamedTuple):
     sockets: Path
 
     @classmethod
-    def take(cls, data: Path) -> "Place":
-        """Raises FolderUnusable, NoIdentity."""
+    def take(cls, data: Path, say: Callable[[str], None] = lambda line: None) -> "Place":
+        """`say` gets a line when something is waited for. Raises FolderUnusable, NoIdentity."""
         folder = datafolder.open_folder(data)
-        lock = datafolder.acquire_lock(folder)
+        lock = datafolder.acquire_lock(folder, say)
+        if (other := leftovers.served_by(folder.postgres)) is not None:
+            raise FolderInUse(
+                f"{folder.root} is in use by another hub (process {other}), whose lock file was "
+                "removed; stop it first"
+            )
         datafolder.check_format(folder)
         with datafolder.usable(folder.root):
             who = identity.choose(folder, HOME)
@@ -116,11 +126,22 @@ class Place(NamedTuple):
         with datafolder.usable(self.folder.root):
             if not env.get("EVENTHUB_SECRET_KEY"):
                 env["EVENTHUB_SECRET_KEY"] = datafolder.read_secret_key(self.folder)
-            env["PROMETHEUS_MULTIPROC_DIR"] = str(datafolder.wipe_metrics(self.folder))
+            counters = datafolder.wipe_metrics(self.folder, self.identity.owner)
+            env["PROMETHEUS_MULTIPROC_DIR"] = str(counters)
             if os.geteuid() == 0:
+                datafolder.give(counters.parent, self.identity.owner)
                 datafolder.give(self.folder.root, self.identity.owner)
                 datafolder.give(self.sockets, self.identity.owner)
         return env
+
+    def mark(self, env: dict[str, str]) -> None:
+        """Keep the log's mark in the machine's memory, beside an embedded database."""
+        folder = datafolder.memory_folder(self.folder, self.identity.owner)
+        if folder is None:
+            return  # it is in Redis then, whose end takes it along
+        env.setdefault("EVENTHUB_MARK_URL", f"file://{folder}")
+        if os.geteuid() == 0:
+            datafolder.give(folder, self.identity.owner)
 
     def leave(self) -> None:
         datafolder.remove_socket_folder(self.folder, self.sockets)
@@ -129,12 +150,14 @@ class Place(NamedTuple):
 
 def run(options: Options) -> int:
     """Run the hub until a signal; returns the exit status."""
+    have_standard_streams()
+    move_file_into_environment()
     output = Output()
     try:
         with ExitStack() as stack:
-            hub = stack.enter_context(listener.listen(options.host, options.port))
+            hub = stack.enter_context(_listen(options, output))
             sink = stack.enter_context(listener.listen("127.0.0.1", 0)) if options.demo else None
-            place = Place.take(options.data)
+            place = Place.take(options.data, output.say)
             stack.callback(place.leave)
             return _run(options, output, place, (hub, sink))
     except (PortBusy, FolderUnusable, NoIdentity, HubFailed) as error:
@@ -142,6 +165,21 @@ def run(options: Options) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # whatever it is, the log says why the hub ended
+        output.say(f"the hub ends, because of what it did not foresee: {error!r}")
+        raise
+
+
+def _listen(options: Options, output: Output) -> socket.socket:
+    """The hub's port. Web processes of a hub that was killed hold it until they have ended. Raises
+    PortBusy, FolderUnusable."""
+    try:
+        return listener.listen(options.host, options.port)
+    except PortBusy:
+        if not Folder(options.data).lock.exists():
+            raise
+    os.close(datafolder.acquire_lock(datafolder.open_folder(options.data), output.say))
+    return listener.listen(options.host, options.port)
 
 
 def _run(
@@ -158,6 +196,8 @@ def _run(
         output.say(place.identity.note)
     servers = Servers.choose(place.folder, place.sockets)
     env = place.environment(servers)
+    if servers.postgres is not None:
+        place.mark(env)
     if sink is not None:
         env["EVENTHUB_CALLBACK_ALLOW"] = _allowing(env, sink)
     ballast = Ballast(place.folder.root, output.say) if servers.postgres else None
@@ -174,8 +214,7 @@ def _run(
         output,
         keep_fds=(place.lock,),
         patience=Patience(
-            options.restarts_per_minute,
-            lambda: "the disk is full" if ballast is not None and ballast.short else "",
+            options.restarts_max, options.start_s_max, lambda: ballast.excuse() if ballast else None
         ),
     )
     url = listener.local_url(hub)
@@ -206,7 +245,8 @@ def _kept(ballast: Ballast | None) -> Iterator[None]:
     stop = threading.Event()
     keeper: threading.Thread | None = None
     if ballast is not None:
-        ballast.take_if_there_is_room()
+        with suppress(OSError):  # of a disk that fails the parts have more to say
+            ballast.take_if_there_is_room()
         keeper = threading.Thread(target=ballast.keep, args=(stop,), daemon=True)
         keeper.start()
     try:
@@ -221,7 +261,7 @@ def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> It
     """What runs from this repository with the hub's own commands."""
     url = listener.local_url(port)
     boot = Command("boot", _manage(options, "boot", "--migrate"), env)
-    yield Part(boot, stage=2, once=True, ready_timeout_s=limits.RECOVERY_TIMEOUT_S_MAX)
+    yield Part(boot, stage=2, once=True)
     for number in range(1, options.web + 1):
         argv = _manage(options, "web", "--fd", str(port.fileno()))
         web = Command(

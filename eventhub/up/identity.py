@@ -16,7 +16,7 @@ from eventhub.guarded import Command, Guarded, Identity, ordinary
 from eventhub.up import programs
 from eventhub.up.datafolder import Folder, give
 
-PROBE_TIMEOUT_S = 20.0
+PROBE_TIMEOUT_S = 120.0  # it imports much; a user that only is slow must not be passed over
 USERS = ("eventhub", "nobody")
 PROBE = """
 import os, sys

@@ -7,8 +7,7 @@ port.
 import os
 import shutil
 import signal
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -18,13 +17,12 @@ import psycopg
 from eventhub import limits
 from eventhub.eventlog.disk import wal_bytes
 from eventhub.guarded import Command
-from eventhub.up import programs
+from eventhub.up import leftovers, programs
 
 USER = "eventhub"
 DATABASE = "eventhub"
 SOCKET = ".s.PGSQL.5432"
 CONNECT_TIMEOUT_S = 2
-LEFTOVER_STOP_S = 5.0
 WAL_BYTES_KEPT = 80 * 1024 * 1024  # PostgreSQL's own default of min_wal_size
 
 SETTINGS: Mapping[str, str] = {
@@ -77,13 +75,16 @@ class Postgres(NamedTuple):
         return Command("initdb", tuple(argv), env)
 
     def clear_unfinished(self) -> None:
-        shutil.rmtree(self.unfinished, ignore_errors=True)
+        if self.unfinished.is_dir() and not self.unfinished.is_symlink():
+            shutil.rmtree(self.unfinished, ignore_errors=True)
+        else:
+            self.unfinished.unlink(missing_ok=True)
 
     def prepare(self) -> None:
-        """Before every start of the server, with the data folder's lock held."""
+        """Before every start of the server, with the data folder's lock held. Raises OSError."""
         if not self.is_made():
             self.unfinished.rename(self.folder)
-        self._clear_leftover()
+        leftovers.clear(self.folder, self.sockets / SOCKET)
 
     def server(self, env: Mapping[str, str]) -> Command:
         """SIGINT is PostgreSQL's fast shutdown, also when its guardian is killed."""
@@ -111,46 +112,20 @@ class Postgres(NamedTuple):
             with psycopg.connect(
                 self.url("postgres"), connect_timeout=CONNECT_TIMEOUT_S, autocommit=True
             ) as connection:
-                known = connection.execute(
-                    "SELECT FROM pg_database WHERE datname = %s", [DATABASE]
-                ).fetchone()
-                if known is None:
+                recovers, known = connection.execute(
+                    "SELECT pg_is_in_recovery(),"
+                    " EXISTS (SELECT FROM pg_database WHERE datname = %s)",
+                    [DATABASE],
+                ).fetchone() or (True, False)
+                if recovers:  # it answers reads while it replays archived WAL
+                    return False
+                if not known:
                     connection.execute(f'CREATE DATABASE "{DATABASE}"')
         except psycopg.Error:
             return False
         return True
 
-    def _clear_leftover(self) -> None:
-        """As the data folder's lock is held, postmaster.pid is stale, or its server lost both its
-        supervisor and its guardian. PostgreSQL itself would refuse to start if another process has
-        that id now."""
-        lock = self.folder / "postmaster.pid"
-        try:
-            pid = int(lock.read_text().split("\n", 1)[0])
-        except (OSError, ValueError):
-            return
-        if self._is_server(pid):
-            _end(pid, still=lambda: self._is_server(pid))
-        lock.unlink(missing_ok=True)
-
-    def _is_server(self, pid: int) -> bool:
-        try:
-            program = Path(f"/proc/{pid}/exe").readlink().name
-            folder = Path(f"/proc/{pid}/cwd").readlink()
-        except OSError:
-            return False
-        return program.startswith("postgres") and folder == self.folder.resolve()
-
 
 def _disk_bytes(folder: Path) -> int:
     found = os.statvfs(folder)
     return found.f_frsize * found.f_blocks
-
-
-def _end(pid: int, *, still: Callable[[], bool]) -> None:
-    os.kill(pid, signal.SIGINT)
-    until = time.monotonic() + LEFTOVER_STOP_S
-    while still() and time.monotonic() < until:
-        time.sleep(0.05)
-    if still():
-        os.kill(pid, signal.SIGKILL)

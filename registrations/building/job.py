@@ -12,12 +12,14 @@ from eventhub.child import Child
 from eventhub.clock import Clock
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.database import blocking
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 from registrations.building import rows
 from registrations.building.turn import may_look, turn
+from registrations.index.errors import IndexNotWritten
 from registrations.index.state import due_streams
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 BUSY = "busy"
 BUILT = "built"
 TOO_LONG = "too_long"
@@ -45,22 +47,52 @@ class IndexJob:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._child = Child()
+        self._looked_s = float("-inf")  # for what is due, in a folder that cannot be written
 
     def run(self, database_url: str, data: Path) -> None:
         """Returns at once if a run is under way, and soon after `stop`."""
         with self._child.turn() as ours:
-            if not ours or not _is_free(data):
+            if not ours:
                 return
             try:
-                for stream_id in self._wanted(database_url, data):
-                    if self._child.is_stopped or not self._build(database_url, stream_id):
-                        return
+                while _is_free(data) and (wanted := self._wanted(database_url, data)):
+                    if not self._build_all(database_url, wanted):
+                        break
+            except IndexNotWritten as error:
+                self._refuse(database_url, data, error)
             except DatabaseUnavailable as error:
-                log.info("index_builds_postponed", reason=error.code)
+                seldom.info("index_builds_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the process, if there is one; the epoch before stays in force."""
         self._child.stop()
+
+    def _build_all(self, database_url: str, streams: list[int]) -> bool:
+        """False if another builder is at work, or this one was told to end."""
+        return all(
+            not self._child.is_stopped and self._build(database_url, stream_id)
+            for stream_id in streams
+        )
+
+    def _refuse(self, database_url: str, data: Path, error: IndexNotWritten) -> None:
+        """The folder cannot be used, so each build that is asked for or due has failed for it."""
+        now_s = self._clock.monotonic_s()
+        is_due = now_s - self._looked_s >= limits.INDEX_DUE_INTERVAL_S
+        try:
+            with blocking(database_url, name="index builder") as connection:
+                found = dict.fromkeys(rows.asked(connection))
+                if is_due:
+                    self._looked_s = now_s
+                    found.update(dict.fromkeys(due_streams(connection, data)))
+                later = rows.later(connection) if found else set()
+                for stream_id in found.keys() - later:
+                    log.warning(
+                        "index_not_built", stream=stream_id, reason=error.code, detail=error.message
+                    )
+                    rows.fail(connection, stream_id, error.code, type(error)().message)
+                    metrics.INDEX_BUILDS.labels(outcome=error.code).inc()
+        except DatabaseUnavailable as away:
+            seldom.info("index_builds_postponed", reason=away.code)
 
     def _wanted(self, database_url: str, data: Path) -> list[int]:
         """What is asked for, first; what is due is looked for less often and by one worker of all,

@@ -21,8 +21,8 @@ BuildState = Literal["waiting", "building", "built", "failed", "interrupted"]
 class Build(NamedTuple):
     """The last build of a stream, or that somebody asked for one. Times in microseconds."""
 
-    asked_at_us: int | None  # somebody waits for one that begins after this
-    begun_at_us: int | None
+    requested_at_us: int | None  # somebody waits for one that begins after this
+    started_at_us: int | None
     ended_at_us: int | None
     stage: str  # of the builder, while it is at work
     done: int  # versions of registrations that were read, and in later stages entries
@@ -37,7 +37,7 @@ class Build(NamedTuple):
         """`interrupted`: its builder has gone without a word, and another one will try again."""
         if self.open and self.heard:
             return "building"
-        if self.asked_at_us is not None:
+        if self.requested_at_us is not None:
             return "waiting"
         if self.open:
             return "interrupted"

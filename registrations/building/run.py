@@ -2,7 +2,6 @@
 that the console shows. Sql module.
 """
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,8 +35,8 @@ class Order(NamedTuple):
 
 
 def build(order: Order, progress: Callable[[Progress], None] = lambda progress: None) -> Manifest:
-    """Build, and note begin, progress and end. Raises IndexNotTaken, NotIndexable, OSError,
-    DatabaseUnavailable.
+    """Build, and note begin, progress and end. Raises IndexNotTaken, NotIndexable,
+    IndexNotWritten, DatabaseUnavailable.
     """
     url = order.database_url
     with (
@@ -113,8 +112,6 @@ def _reason(error: BaseException) -> tuple[str, str]:
     """
     if isinstance(error, EventHubError):
         return error.code, type(error)().message
-    if isinstance(error, OSError) and error.errno:
-        return INTERNAL, f"{os.strerror(error.errno)}."
     if isinstance(error, Exception):
         return INTERNAL, EventHubError().message
     return ENDED, "The builder was told to end."

@@ -31,10 +31,10 @@ class IndexBuildSerializer(serializers.Serializer):
         help_text="`waiting` for a worker; `interrupted`: its builder has gone without a word, and"
         " another one will try again.",
     )
-    asked_at = serializers.DateTimeField(
+    requested_at = serializers.DateTimeField(
         allow_null=True, help_text="null: nobody waits for another one."
     )
-    begun_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
     stage = serializers.CharField(
         help_text="What the builder did last; empty if it is not at work."

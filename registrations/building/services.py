@@ -2,6 +2,7 @@
 
 from eventhub.access.actor import Actor
 from eventhub.access.system import raw_connection
+from eventhub.soon import BUILD_INDEXES, soon
 from registrations.building import rows
 from registrations.building.selectors import find_standing
 from registrations.building.standing import Standing
@@ -16,5 +17,6 @@ def ask_build(*, actor: Actor, stream: str) -> Standing:
     if found.idle:
         raise NothingToIndex(found.idle, stream=stream)
     rows.ask(connection, found.stream.id)
+    soon(BUILD_INDEXES)
     builds = rows.builds(connection, [found.stream.id])
     return found._replace(build=builds[found.stream.id])

@@ -103,8 +103,8 @@ def _index_json(state: IndexState) -> dict[str, Any]:
 def _build_json(build: Build) -> dict[str, Any]:
     return {
         "state": build.state,
-        "asked_at": _time(build.asked_at_us),
-        "begun_at": _time(build.begun_at_us),
+        "requested_at": _time(build.requested_at_us),
+        "started_at": _time(build.started_at_us),
         "ended_at": _time(build.ended_at_us),
         "stage": build.stage,
         "done": build.done,

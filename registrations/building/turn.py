@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from eventhub import limits
+from registrations.index.errors import index_files
 from registrations.index.place import indexes_root
 
 _LOCK = "lock"
@@ -23,10 +24,14 @@ _FIRST_TO_GO = "500"  # when memory ends, rather this than PostgreSQL
 
 @contextmanager
 def turn(data: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock for the block. Without `wait`: False if another builder has it."""
+    """Hold the lock for the block. Without `wait`: False if another builder has it. Raises
+    IndexNotWritten.
+    """
     folder = indexes_root(data)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / _LOCK).open("a") as file:
+    with index_files():
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / _LOCK).open("a")
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -36,15 +41,18 @@ def turn(data: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def may_look(data: Path, now_us: int) -> bool:
-    """True for one of all workers, in a while (limits.py): it is to look for what is due."""
+    """True for one of all workers, in a while (limits.py): it is to look for what is due. Raises
+    IndexNotWritten.
+    """
     file = indexes_root(data) / _LOOKED
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        ago_s = now_us / 1e6 - file.stat().st_mtime
-        if abs(ago_s) < limits.INDEX_DUE_INTERVAL_S:  # a clock may have been set back
-            return False
-    file.touch()
-    os.utime(file, ns=(now_us * 1_000, now_us * 1_000))
+    with index_files():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            ago_s = now_us / 1e6 - file.stat().st_mtime
+            if abs(ago_s) < limits.INDEX_DUE_INTERVAL_S:  # a clock may have been set back
+                return False
+        file.touch()
+        os.utime(file, ns=(now_us * 1_000, now_us * 1_000))
     return True
 
 

@@ -13,8 +13,8 @@ from eventhub.access.system import append_announced, prepare, raw_connection
 from eventhub.errors import EventHubError, InvalidField, LimitReached
 from registrations import rows
 from registrations.bulk.lines import Act, Change, Create, End, Line, Target
-from registrations.dear import Budget
 from registrations.errors import KeyTaken, UnknownRegistration
+from registrations.expensive import Budget
 from registrations.owners import Owner
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Keyed, NewVersion, Registration, Session, Wanted
@@ -181,7 +181,7 @@ def _plan_create(plan: _Plan, known: _Known, number: int, act: Create) -> None:
     count = known.session.registrations + len(plan.creates) - len(plan.ends)
     if count >= limits.REGISTRATIONS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
-    known.budget.take(wanted.streams, wanted.dear)
+    known.budget.take(wanted.streams, wanted.expensive)
     plan.creates.append((number, NewRow(wanted, item.key, item.group)))
 
 
@@ -194,7 +194,7 @@ def _plan_change(plan: _Plan, known: _Known, act: Change) -> None:
     if same(found, wanted):
         plan.repeated += 1
     else:
-        known.budget.take(wanted.streams, wanted.dear, found.id)
+        known.budget.take(wanted.streams, wanted.expensive, found.id)
         plan.changes.append((found, wanted))
 
 

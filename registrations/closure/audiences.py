@@ -1,6 +1,6 @@
-"""When closures for audiences are made: of a stream one at a time, and after a dear one a pause, in
-which others are everything. Who names another audience with each request would otherwise have the
-hub make as many closures. Plain.
+"""When closures for audiences are made: of a stream one at a time, and after an expensive one a
+pause, in which others are everything. Who names another audience with each request would otherwise
+have the hub make as many closures. Plain.
 
 Concurrency contract: one event loop.
 """
@@ -20,7 +20,7 @@ class Audiences:
         self._streams: dict[int, _Stream] = {}
 
     def may_begin(self, asked: Asked, now_s: float) -> bool:
-        """False while too many wait for their turn, or after a dear one."""
+        """False while too many wait for their turn, or after an expensive one."""
         stream = self._streams.get(asked.stream_id)
         if asked.audience is None or stream is None:
             return True
@@ -42,7 +42,7 @@ class Audiences:
 
     def made(self, asked: Asked, *, took_s: float, many: bool, now_s: float) -> None:
         """Say that one was made, of many registrations or not."""
-        if asked.audience is None or not (many or took_s >= limits.CLOSURE_DEAR_S):
+        if asked.audience is None or not (many or took_s >= limits.CLOSURE_EXPENSIVE_S):
             return
         stream = self._streams.setdefault(asked.stream_id, _Stream())
         stream.again_s = now_s + limits.CLOSURE_AGAIN_SHARE * took_s

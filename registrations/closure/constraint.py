@@ -15,7 +15,7 @@ from registrations.lang.ast import (
     Path,
 )
 from registrations.lang.normal import Alternative, normal
-from registrations.lang.paths import attributes_of
+from registrations.lang.paths import all_paths
 
 Named = tuple[str | None, str | None, bool]  # domain, type, whether those below it are meant
 
@@ -48,7 +48,8 @@ def constraint_of(node: Node) -> Constraint | None:
     if not form:
         return None
     tests = (part.item if isinstance(part, Not) else part for parts in form for part in parts)
-    names = (name for test in tests for name in attributes_of(test))
+    paths = (path for test in tests for path in all_paths(test))
+    names = (path.name for path in paths if path.space == "attributes")
     return Constraint(frozenset(map(_type_of, form)), frozenset(names))
 
 

@@ -30,6 +30,7 @@ class Listens:
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
         self._present: Counter[Present] = Counter()
+        self._rests_until_s = 0.0
 
     @asynccontextmanager
     async def present(self, info: StreamInfo, client_id: int, filter: str) -> AsyncIterator[None]:
@@ -53,11 +54,16 @@ class Listens:
             await asyncio.sleep(pause_s)
 
     async def _renewed(self) -> bool:
+        """False if the database is away. Where nobody listens it is hardly asked for anything."""
+        streams = {one.stream_id for one in self._present}
+        now_s = asyncio.get_running_loop().time()
+        if not streams and now_s < self._rests_until_s:
+            return True
         try:
-            streams = {one.stream_id for one in self._present}
             async with reading(self._log.pool) as connection:
                 quenched = await read_quenched(connection, streams)
                 await forget_gone(connection)
+            self._rests_until_s = now_s + limits.LISTEN_INTEREST_S
             present = [one for one in self._present if one.stream_id in quenched]
             for at in range(0, len(present), _PIECE):
                 await self._say(present[at : at + _PIECE])

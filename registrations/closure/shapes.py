@@ -23,9 +23,11 @@ from registrations.lang.ast import (
     Operand,
     Path,
     Text,
+    Within,
 )
 from registrations.lang.evaluate import Kin, holds, only_itself
 from registrations.lang.event_values import EventValues
+from registrations.lang.paths import all_paths, asks_of_type
 
 Wanted = Literal["yes", "no", "maybe"]
 _TEXTS = ("domain", "type")
@@ -154,6 +156,8 @@ def _verdict(part: Node, asked: _Asked) -> bool | None:
             known = _known(left, shape) and _known(right, shape)
         case In(path) | Text(_, path) | Exists(path):
             known = _known(path, shape)
+        case Within():
+            known = not asks_of_type(part) and all(_known(path, shape) for path in all_paths(part))
         case _:
             known = False
     return holds(part, asked.values, asked.kin) if known else None

@@ -1,8 +1,9 @@
 """Which addresses the hub may call back. Plain.
 
-Private, loopback, link-local, multicast and reserved addresses are refused, unless
-EVENTHUB_CALLBACK_ALLOW names them: `host-or-CIDR[:port]`, comma-separated; an IPv6 address with a
-port stands in brackets.
+Everything in IANA's special-purpose registries is refused, also what they call globally reachable
+(anycast services, AS112: no host of a client answers there), and with it multicast and whatever
+IPv6 is not global unicast, unless EVENTHUB_CALLBACK_ALLOW names it: `host-or-CIDR[:port]`,
+comma-separated; an IPv6 address with a port stands in brackets.
 """
 
 import ipaddress
@@ -16,12 +17,42 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _BRACKETS = re.compile(r"\[(?P<host>[^\]]*)\](?:/(?P<bits>[0-9]+))?(?::(?P<port>[0-9]+))?")
 _PORT = re.compile(r"(?P<host>[^:]*):(?P<port>[0-9]+)")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# IANA's special purposes that Python 3.11 takes for public
-_SPECIAL: tuple[Network, ...] = tuple(
-    ipaddress.ip_network(text)
-    for text in ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "3fff::/20", "5f00::/16")
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA allocates from (RFC 4291)
+# The registries' blocks, without those inside another; IPv6 within global unicast only.
+# https://www.iana.org/assignments/iana-ipv4-special-registry (and iana-ipv6-special-registry)
+_SPECIAL_IPV4 = tuple(
+    ipaddress.IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",  # "this network", RFC 791
+        "10.0.0.0/8",  # private use, RFC 1918
+        "100.64.0.0/10",  # shared address space, RFC 6598
+        "127.0.0.0/8",  # loopback, RFC 1122
+        "169.254.0.0/16",  # link-local, RFC 3927
+        "172.16.0.0/12",  # private use, RFC 1918
+        "192.0.0.0/24",  # IETF protocol assignments, RFC 6890
+        "192.0.2.0/24",  # documentation (TEST-NET-1), RFC 5737
+        "192.31.196.0/24",  # AS112-v4, RFC 7535
+        "192.52.193.0/24",  # AMT, RFC 7450
+        "192.88.99.0/24",  # deprecated 6to4 relay anycast, RFC 7526
+        "192.168.0.0/16",  # private use, RFC 1918
+        "192.175.48.0/24",  # direct delegation AS112 service, RFC 7534
+        "198.18.0.0/15",  # benchmarking, RFC 2544
+        "198.51.100.0/24",  # documentation (TEST-NET-2), RFC 5737
+        "203.0.113.0/24",  # documentation (TEST-NET-3), RFC 5737
+        "224.0.0.0/4",  # multicast, RFC 5771
+        "240.0.0.0/4",  # reserved, RFC 1112, and the limited broadcast, RFC 8190
+    )
 )
-_COMPATIBLE = ipaddress.IPv6Network("::/96")  # an IPv4 address in the old form
+_SPECIAL_IPV6 = tuple(
+    ipaddress.IPv6Network(text)
+    for text in (
+        "2001::/23",  # IETF protocol assignments, RFC 2928: Teredo, benchmarking, AMT, ORCHID, ...
+        "2001:db8::/32",  # documentation, RFC 3849
+        "2002::/16",  # 6to4, RFC 3056
+        "2620:4f:8000::/48",  # direct delegation AS112 service, RFC 7534
+        "3fff::/20",  # documentation, RFC 9637
+    )
+)
 
 
 class Allowed(NamedTuple):
@@ -57,8 +88,8 @@ def parse_allowed(entries: Iterable[str]) -> CallbackAddresses:
 
 
 def plain_address(address: str | Address) -> Address | None:
-    """The address that is really called: an IPv4 address inside an IPv6 one is that. None if the
-    text is no address.
+    """Return the address that is really called: of an IPv4 address mapped or translated (NAT64)
+    into IPv6, the IPv4 address; None if the text is no address.
     """
     try:
         found = ipaddress.ip_address(str(address).partition("%")[0])
@@ -66,22 +97,16 @@ def plain_address(address: str | Address) -> Address | None:
         return None
     if isinstance(found, ipaddress.IPv4Address):
         return found
-    inside = found.ipv4_mapped or found.sixtofour
-    if found in _NAT64 or (found in _COMPATIBLE and int(found) > 0xFFFF):
-        inside = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-    return inside or found
+    if found in _NAT64:
+        return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+    return found.ipv4_mapped or found
 
 
 def is_public(address: Address) -> bool:
-    """True for what the whole Internet can reach, and one host answers."""
-    return (
-        address.is_global
-        and not address.is_multicast
-        and not address.is_reserved
-        and not address.is_unspecified
-        and not (isinstance(address, ipaddress.IPv6Address) and address.is_site_local)
-        and not any(address in network for network in _SPECIAL)
-    )
+    """Return True for an address that the whole Internet can reach, and one host answers."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return not any(address in network for network in _SPECIAL_IPV4)
+    return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_IPV6)
 
 
 def _entry(text: str) -> Allowed:

@@ -12,6 +12,7 @@ import psycopg
 from eventhub.eventlog import append, queries
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement, announce_in
+from registrations.endpoints.health import Health
 from registrations.errors import UnknownEndpoint
 
 SQL = queries.load("endpoints.sql", Path(__file__).parent.parent / "sql")
@@ -39,6 +40,7 @@ class Endpoint(NamedTuple):
     settings: Settings
     created_at_us: int
     changed_at_us: int
+    health: Health
 
 
 class Whose(NamedTuple):
@@ -162,6 +164,6 @@ def changed(zone_id: int, client: str, endpoint_id: int, settings: Settings) -> 
 
 def _found(rows: Iterable[tuple[Any, ...]]) -> list[Endpoint]:
     return [
-        Endpoint(id, client, Settings(*settings), created, changed)
-        for id, client, *settings, created, changed in rows
+        Endpoint(row[0], row[1], Settings(*row[2:8]), row[8], row[9], Health(*row[10:]))
+        for row in rows
     ]

@@ -10,10 +10,12 @@ from eventhub.access.serializers import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from registrations.endpoints import secrets
 from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.health import Health, State
 from registrations.endpoints.rows import Endpoint, Format
 from registrations.endpoints.services import callback_addresses
 
 FORMATS: tuple[str, ...] = get_args(Format)
+HEALTH_STATES: tuple[str, ...] = get_args(State)
 _FORMAT = "Of the body: the hub's own, or a CloudEvent in structured or in binary mode."
 
 
@@ -78,6 +80,26 @@ class EndpointChangeSerializer(StrictSerializer):
     enabled = FlagField(required=False, help_text="While it is false, deliveries wait.")
 
 
+class EndpointHealthSerializer(serializers.Serializer):
+    """How the endpoint answers; the times are right to some seconds."""
+
+    state = serializers.ChoiceField(
+        choices=HEALTH_STATES,
+        help_text="Of the last attempt; `untried`: there was none yet.",
+    )
+    last_attempt_at = serializers.DateTimeField(allow_null=True)
+    outcome = serializers.CharField(
+        allow_null=True, help_text="Of the last attempt, as a delivery's attempts have it."
+    )
+    status = serializers.IntegerField(allow_null=True, help_text="Of its answer, if there was one.")
+    delivered_at = serializers.DateTimeField(
+        allow_null=True, help_text="When an attempt was answered with 2xx last."
+    )
+    failing_since = serializers.DateTimeField(
+        allow_null=True, help_text="The first attempt that failed since; null while none does."
+    )
+
+
 class EndpointSerializer(ChangedSerializer):
     id = serializers.IntegerField()
     client = serializers.CharField()
@@ -89,6 +111,7 @@ class EndpointSerializer(ChangedSerializer):
     reason = serializers.CharField(
         allow_null=True, help_text="Why it is not enabled: `request`, or `gone` after a 410."
     )
+    health = EndpointHealthSerializer()
     created_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField()
 
@@ -102,6 +125,22 @@ def endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
         "id": endpoint.id,
         "client": endpoint.client,
         **endpoint.settings._asdict(),
+        "health": _health_json(endpoint.health),
         "created_at": time_text(endpoint.created_at_us),
         "changed_at": time_text(endpoint.changed_at_us),
     }
+
+
+def _health_json(health: Health) -> dict[str, Any]:
+    return {
+        "state": health.state,
+        "last_attempt_at": _time(health.attempted_at_us),
+        "outcome": health.outcome,
+        "status": health.status,
+        "delivered_at": _time(health.delivered_at_us),
+        "failing_since": _time(health.failing_since_us),
+    }
+
+
+def _time(at_us: int | None) -> str | None:
+    return None if at_us is None else time_text(at_us)

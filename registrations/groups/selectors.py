@@ -5,7 +5,7 @@ from eventhub.access.system import raw_connection
 from registrations.endpoints.rows import Whose
 from registrations.groups import rows
 from registrations.groups.rows import Group
-from registrations.owners import scope
+from registrations.owners import require_some_listen, scope
 
 
 def whose(*, actor: Actor, client: str | None = None) -> Whose:
@@ -14,9 +14,11 @@ def whose(*, actor: Actor, client: str | None = None) -> Whose:
 
 
 def find_group(*, actor: Actor, group_id: int) -> Group:
+    require_some_listen(actor=actor)
     return rows.get(raw_connection(), whose(actor=actor), group_id)
 
 
 def list_groups(*, actor: Actor, client: str | None, after: int, count: int) -> list[Group]:
     """At most `count` groups by id, from the one after `after` on."""
+    require_some_listen(actor=actor)
     return rows.search(raw_connection(), whose(actor=actor, client=client), after, count)

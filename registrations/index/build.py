@@ -17,6 +17,7 @@ from registrations.catalog import Changed, Wanted
 from registrations.compiled import Compiled
 from registrations.index.epoch import Columns as EpochColumns
 from registrations.index.epoch import Epoch, open_epoch
+from registrations.index.errors import index_files
 from registrations.index.facts import Facts, Moment, refusal
 from registrations.index.place import index_root
 from registrations.index.tables import (
@@ -51,7 +52,8 @@ def build_stream(
     """The next epoch of a stream's index, of one snapshot, in the folder of the data; `full`: of
     the tables, also if the present epoch could be used. The connection is in no transaction.
 
-    Raises IndexNotTaken, NotIndexable, OSError, psycopg.Error; then the present epoch stays.
+    Raises IndexNotTaken, NotIndexable, IndexNotWritten, psycopg.Error; then the present epoch
+    stays.
     """
     root = index_root(data, stream_id)
     with ExitStack() as reading:
@@ -76,7 +78,8 @@ def build_stream(
         facts = Facts(stream_id, moment.history, moment.after, moment.xmin)
         stored = {**facts.stored(), "refused": build.refused}
         plan = Plan(moment.system, stored, progress=progress)
-        return build_columns(root, shards(), plan)
+        with index_files():
+            return build_columns(root, shards(), plan)
 
 
 def _previous(root: Path, stream_id: int, moment: Moment) -> Epoch | None:

@@ -36,6 +36,7 @@ class Moment(NamedTuple):
     strategy: str
     durability: str
     after: int  # the stream is matched for callbacks up to here; 0: not at all
+    purged: int = 0  # the last transaction that ended a version which was deleted since; 0: none
 
 
 def facts_of(manifest: Manifest) -> Facts | None:
@@ -52,7 +53,9 @@ def facts_of(manifest: Manifest) -> Facts | None:
 
 
 def refusal(manifest: Manifest, stream_id: int, moment: Moment) -> str | None:
-    """Why an epoch must not be used: `form`, `stream`, `history`, `future`; None if it may."""
+    """Why an epoch must not be used: `form`, `stream`, `history`, `future`, `purged`; None if
+    it may.
+    """
     facts, through = facts_of(manifest), manifest.built_through_sequence
     if facts is None or through is None:
         return "form"
@@ -62,6 +65,8 @@ def refusal(manifest: Manifest, stream_id: int, moment: Moment) -> str | None:
         return "history"
     if through > moment.system or facts.xmin > moment.xmin:
         return "future"
+    if moment.purged >= facts.xmin:
+        return "purged"
     return None
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from registrations.index.epoch import columns_of
-from registrations.index.errors import IndexOutdated
+from registrations.index.errors import IndexOutdated, index_files
 from registrations.index.facts import Facts, Moment, refusal
 from registrations.index.place import index_root
 from registrations.index.tables import Connection, moment_of, settle
@@ -37,8 +37,8 @@ def publish_stream(
     """The next epoch. One builder at a time calls this (building/turn.py); the connection is in no
     transaction.
 
-    Raises IndexOutdated, IndexNotTaken, IndexDamaged, OSError, psycopg.Error; then the present
-    epoch stays.
+    Raises IndexOutdated, IndexNotTaken, IndexDamaged, IndexNotWritten, OSError, psycopg.Error; then
+    the present epoch stays.
     """
     stream_id, moment, files, refused = shards
     root = index_root(data, stream_id)
@@ -49,13 +49,15 @@ def publish_stream(
     _check(files)
     settle(connection)
     facts = Facts(stream_id, moment.history, moment.after, moment.xmin, refused)
-    return publish_files(root, files, Plan(moment.system, facts.stored(), progress=progress))
+    with index_files():
+        return publish_files(root, files, Plan(moment.system, facts.stored(), progress=progress))
 
 
 def _has_newer(root: Path, stream_id: int, moment: Moment) -> bool:
     """Whether the present epoch was built of a later snapshot."""
     try:
-        return refusal(read_manifest(root), stream_id, moment) == "future"
+        with index_files():
+            return refusal(read_manifest(root), stream_id, moment) == "future"
     except (IndexAbsent, IndexDamaged):
         return False
 

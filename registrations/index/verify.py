@@ -35,6 +35,7 @@ _REASONS = {
     "stream": "it is of another stream",
     "history": "the database was restored since",
     "future": "it was built of something that the database does not have yet",
+    "purged": "versions that ended after it was built were deleted since",
 }
 
 

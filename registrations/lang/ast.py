@@ -111,6 +111,18 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """One object at a path holds the whole of `item`, whose paths begin in that object: the object
+    that stands there, or one member of a list (languages.md, "Objects in lists"). The path is into
+    the attributes, by its steps.
+    """
+
+    path: Path
+    item: "Node"
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class OfType:
     """The event is of a type or of a declared subtype of it (RDY-13, RDY-44). None: any; `below`:
     of the types whose names begin with `type` and a dot (RDY-14).
@@ -148,7 +160,7 @@ class Truth:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-Node = Compare | In | Text | Exists | OfType | And | Or | Not | Truth
+Node = Compare | In | Text | Exists | Within | OfType | And | Or | Not | Truth
 
 
 def kind_of(value: Scalar) -> str:

@@ -24,6 +24,7 @@ from registrations.lang.ast import (
     Path,
     Text,
     Truth,
+    Within,
 )
 from registrations.lang.printed import printed
 
@@ -67,6 +68,8 @@ def _inner(part: Part) -> tuple[Part, ...]:
             return path, *values
         case Text(_, path) | Exists(path):
             return (path,)
+        case Within(path, item):
+            return path, item
     return ()
 
 

@@ -5,6 +5,8 @@ the naive scan, and for what is left of a conjunction by the others.
 """
 
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 
 from eventhub.event.envelope import Event
 from registrations.lang.ast import (
@@ -18,9 +20,12 @@ from registrations.lang.ast import (
     Or,
     Text,
     Truth,
+    Within,
 )
 from registrations.lang.event_values import EventValues, deciding, keys_of, meet
-from registrations.lang.values import MISSING, key_of, ordered, value_of
+from registrations.lang.objects import Objects
+from registrations.lang.paths import attributes_of
+from registrations.lang.values import MISSING, key_of, ordered
 
 Kin = Callable[[Event], tuple[str, ...]]  # the event's type and the declared types above it
 
@@ -46,6 +51,45 @@ def _holds(node: Node, values: EventValues, kin: Kin) -> bool:
             return any(_holds(item, values, kin) for item in items)
         case Not(item):
             return not _holds(item, values, kin)
+        case Within(path, item):
+            return bool(_holding(item, values.within(path.name), values, kin))
+    return _test_holds(node, values, kin)
+
+
+def _holding(node: Node, objects: Objects, values: EventValues, kin: Kin) -> int:
+    """Which objects hold a filter, as bits."""
+    match node:
+        case And(items):
+            found = objects.every
+            for item in items:
+                found = found and found & _holding(item, objects, values, kin)
+            return found
+        case Or(items):
+            return reduce(or_, (_holding(item, objects, values, kin) for item in items), 0)
+        case Not(item):
+            return objects.every & ~_holding(item, objects, values, kin)
+        case Within(path, item):
+            inner = objects.within(path.name)
+            return inner.owning(_holding(item, inner, values, kin))
+    found_at_once = objects.holding(node)
+    if found_at_once is not None:
+        return found_at_once
+    if not any(attributes_of(node)):  # it is of the event
+        return objects.every if _test_holds(node, values, kin) else 0
+    return _one_by_one(node, objects, values, kin)
+
+
+def _one_by_one(test: Node, objects: Objects, values: EventValues, kin: Kin) -> int:
+    found = objects.verdicts.get(test)
+    if found is None:
+        verdicts = (_test_holds(test, one, kin) for one in values.of_each(objects))
+        found = sum(1 << place for place, holds in enumerate(verdicts) if holds)
+        objects.verdicts[test] = found
+    return found
+
+
+def _test_holds(node: Node, values: EventValues, kin: Kin) -> bool:
+    match node:
         case Compare():
             return _compares(node, values)
         case In():
@@ -53,11 +97,12 @@ def _holds(node: Node, values: EventValues, kin: Kin) -> bool:
         case Text():
             return values.has(node)
         case Exists(path):
-            return value_of(path, values.event) is not MISSING
+            return values.value(path) is not MISSING
         case OfType():
             return is_of(node, values.event, kin)
         case Truth(value):
             return value
+    raise TypeError(node)
 
 
 def _compares(node: Compare, values: EventValues) -> bool:

@@ -5,88 +5,63 @@ Without this an event would cost the tests times the members of its lists, and b
 others.
 """
 
-from bisect import bisect_left
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 from eventhub import limits
 from eventhub.event.envelope import Event
-from registrations.lang.ast import Arithmetic, Const, Operand, Text
+from registrations.lang.ast import Arithmetic, Const, Operand, Path, Text
+from registrations.lang.many import Many, Values
+from registrations.lang.objects import Objects, objects_at
 from registrations.lang.values import (
     MISSING,
     key_of,
     members,
     number_of,
-    outermost,
     result,
     same,
+    value_inside,
     value_of,
 )
 from registrations.lang.wildcard import fits
 
 FEW = 8  # values that are looked at one by one
-_BETWEEN = "\0"  # joined texts: what is looked for and does not have it is found within one
-Values = tuple[Any, ...]  # that an operand stands for; none if it is missing
-
-
-class Many(Values):
-    """Values, and what tests ask of all of them together."""
-
-    @cached_property
-    def keys(self) -> frozenset[Any]:
-        return frozenset(map(key_of, self))
-
-    @cached_property
-    def least(self) -> list[Any]:
-        return outermost(self, least=True)
-
-    @cached_property
-    def greatest(self) -> list[Any]:
-        return outermost(self, least=False)
-
-    @cached_property
-    def texts(self) -> list[str]:
-        return sorted({one for one in self if isinstance(one, str)})
-
-    def has(self, test: Text) -> bool:
-        """Whether one of the texts is so."""
-        if test.op == "prefix":
-            return bool(_beginning(self.texts, test.text))
-        if test.op == "suffix":
-            return bool(_beginning(self._backwards, test.text[::-1]))
-        if test.op == "wildcard":
-            return any(fits(test.parts, one) for one in self._may_fit(test.parts))
-        if _BETWEEN in test.text:
-            return any(test.text in one for one in self.texts)
-        return bool(self.texts) and test.text in self._joined
-
-    def _may_fit(self, parts: tuple[str, ...]) -> list[str]:
-        """Few texts, if one can: each costs more than all do here."""
-        if any(part not in self._joined for part in parts if _BETWEEN not in part):
-            return []
-        found = _beginning(self.texts, parts[0])
-        others = _beginning(self._backwards, parts[-1][::-1])
-        return found if len(found) <= len(others) else [one[::-1] for one in others]
-
-    @cached_property
-    def _backwards(self) -> list[str]:
-        return sorted(one[::-1] for one in self.texts)
-
-    @cached_property
-    def _joined(self) -> str:
-        return _BETWEEN.join(self.texts)
 
 
 class EventValues:
     """One event while it is matched. It is not asked after its event was changed."""
 
-    __slots__ = ("_lists", "_results", "_verdicts", "event")
+    __slots__ = ("_inside", "_lists", "_nested", "_results", "_verdicts", "event")
 
     def __init__(self, event: Event) -> None:
         self.event = event
-        self._lists: dict[int, Values] = {}  # by identity: the event holds the lists
+        self._nested: dict[str, Any] = {}  # by dotted path, found once ...
+        self._lists: dict[int, Values] = {}  # ... and by identity: the two hold the lists
         self._results: dict[Arithmetic, Values] = {}
         self._verdicts: dict[Text, bool] = {}
+        self._inside: dict[str, Objects] = {}  # by path
+
+    def value(self, path: Path) -> Any:
+        """What a path leads to, or MISSING."""
+        if path.space != "attributes" or "." not in path.name:
+            return value_of(path, self.event)
+        found = self._nested.get(path.name, self)
+        if found is self:
+            found = self._nested[path.name] = value_of(path, self.event)
+        return found
+
+    def within(self, path: str) -> Objects:
+        """The objects at a path, whose values an exact name of the event comes before. Where there
+        is none, but names of attributes begin with the path and a dot, these are one.
+        """
+        found = self._inside.get(path)
+        if found is None:
+            found = self._inside[path] = self._objects(path)
+        return found
+
+    def of_each(self, objects: Objects) -> "Iterator[EventValues]":
+        """Each object as an event whose attributes are in that object."""
+        return (_ObjectValues(self.event, objects.base, one) for one in objects.objects)
 
     def of(self, operand: Operand) -> Values:
         """The values that an operand stands for."""
@@ -97,7 +72,7 @@ class EventValues:
             if found is None:
                 found = self._results[operand] = self._calculated(operand)
             return found
-        value = value_of(operand, self.event)
+        value = self.value(operand)
         if isinstance(value, list | tuple):
             return self._of_list(value)
         return () if value is MISSING or isinstance(value, dict) else (value,)
@@ -111,6 +86,11 @@ class EventValues:
         if verdict is None:
             verdict = self._verdicts[test] = found.has(test)
         return verdict
+
+    def _objects(self, path: str) -> Objects:
+        attributes = self.event.attributes
+        found = objects_at(attributes, path, value_inside(attributes, path))
+        return Objects(attributes, path, found)
 
     def _of_list(self, value: Any) -> Values:
         found = self._lists.get(id(value))
@@ -134,6 +114,31 @@ class EventValues:
         return _some(found)
 
 
+class _ObjectValues(EventValues):
+    """One object of an event, while a test asks what is in it. `base`: the path to it."""
+
+    __slots__ = ("_base", "_object")
+
+    def __init__(self, event: Event, base: str, inner: dict[str, Any]) -> None:
+        super().__init__(event)
+        self._base = base
+        self._object = inner
+
+    def value(self, path: Path) -> Any:
+        """By the whole path an exact name of the event comes first, as everywhere."""
+        if path.space != "attributes":
+            return value_of(path, self.event)
+        found = self._nested.get(path.name, self)
+        if found is self:
+            exact = self.event.attributes.get(f"{self._base}.{path.name}", MISSING)
+            found = value_inside(self._object, path.name) if exact is MISSING else exact
+            self._nested[path.name] = found
+        return found
+
+    def _objects(self, path: str) -> Objects:
+        return Objects(self.event.attributes, self._base, [self._object]).within(path)
+
+
 def meet(some: Values, others: Values) -> bool:
     """True if one of each are the same; in a time that grows with both, not with their product."""
     if len(some) == 1 and len(others) == 1:
@@ -155,13 +160,6 @@ def keys_of(values: Values) -> frozenset[Any]:
 
 def _some(values: Values) -> Values:
     return Many(values) if len(values) > FEW else values
-
-
-def _beginning(texts: list[str], prefix: str) -> list[str]:
-    """Of texts in order those that begin so."""
-    first = bisect_left(texts, prefix)
-    end = bisect_left(texts, True, first, key=lambda one: not one.startswith(prefix))
-    return texts[first:end]
 
 
 def _is_so(test: Text, value: Any) -> bool:

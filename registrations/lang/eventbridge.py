@@ -1,8 +1,9 @@
 """The patterns of Amazon EventBridge, because people bring them: a JSON object in the shape of the
 event, with lists of what its values may be. Plain.
 
-Fields beside each other must all hold, of a list one is enough. Where the hub's rules for values
-differ from Amazon's, the hub's hold (docs/languages.md, "EventBridge").
+Fields beside each other must all hold, of a list one is enough; below a list of objects they must
+hold of one object (pattern_tree.py). Where the hub's rules for values differ from Amazon's, the
+hub's hold (docs/languages.md, "EventBridge").
 """
 
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from registrations.lang.ast import (
     TextTest,
 )
 from registrations.lang.bounds import bounded
+from registrations.lang.pattern_tree import All, Field, OneOf, Tree, node_of
 from registrations.lang.wildcard import wildcard_parts
 
 ENVELOPE = {
@@ -62,8 +64,9 @@ def parse_eventbridge(pattern: dict[str, Any]) -> Node:
 
     Raises InvalidField and UnknownField with the place as a dotted path, FilterTooLarge.
     """
-    node = _object(pattern, (), within=False)
+    tree = _object(pattern, (), within=False)
     try:
+        node = node_of(tree)
         bounded(node)
     except FilterTooLarge as error:
         if "depth_max" in error.details:
@@ -72,7 +75,7 @@ def parse_eventbridge(pattern: dict[str, Any]) -> Node:
     return node
 
 
-def _object(fields: Any, place: tuple[str, ...], *, within: bool) -> Node:
+def _object(fields: Any, place: tuple[str, ...], *, within: bool) -> Tree:
     """All of an object; `within` the detail, else at the top."""
     where = ".".join(place) or None
     if not isinstance(fields, dict):
@@ -82,11 +85,10 @@ def _object(fields: Any, place: tuple[str, ...], *, within: bool) -> Node:
         raise InvalidField(message, field=where)
     if len(place) > 2 * limits.FILTER_DEPTH_MAX:  # a step may be no form of the filter
         raise FilterTooLarge(field=_shown(place), depth_max=limits.FILTER_DEPTH_MAX)
-    nodes = [_field(name, value, place, within=within) for name, value in fields.items()]
-    return nodes[0] if len(nodes) == 1 else And(tuple(nodes))
+    return All(tuple(_field(name, one, place, within=within) for name, one in fields.items()))
 
 
-def _field(name: str, value: Any, outer: tuple[str, ...], *, within: bool) -> Node:
+def _field(name: str, value: Any, outer: tuple[str, ...], *, within: bool) -> Tree:
     place = (*outer, name)
     if name == OR:
         return _or(value, place, within=within)
@@ -100,17 +102,17 @@ def _field(name: str, value: Any, outer: tuple[str, ...], *, within: bool) -> No
     if name not in ENVELOPE:
         message = f"A pattern names {', '.join(FIELDS)}; attributes of the event are in `detail`."
         raise UnknownField(message, field=field)
-    return _leaf(Leaf(Path(ENVELOPE[name], "envelope"), field), value)
+    return Field((), _leaf(Leaf(Path(ENVELOPE[name], "envelope"), field), value))
 
 
-def _or(value: Any, place: tuple[str, ...], *, within: bool) -> Node:
+def _or(value: Any, place: tuple[str, ...], *, within: bool) -> Tree:
     if not isinstance(value, list) or len(value) < 2:
         raise InvalidField("`$or` is a list of two objects at least.", field=".".join(place))
     nodes = (_object(one, (*place, str(number)), within=within) for number, one in enumerate(value))
-    return Or(tuple(nodes))
+    return OneOf(tuple(nodes))
 
 
-def _attribute(value: Any, place: tuple[str, ...]) -> Node:
+def _attribute(value: Any, place: tuple[str, ...]) -> Tree:
     if isinstance(value, dict):
         return _object(value, place, within=True)
     steps = _steps(place)
@@ -120,7 +122,21 @@ def _attribute(value: Any, place: tuple[str, ...]) -> Node:
     path = ".".join(steps)
     if len(path) > limits.PATH_CHARS_MAX:
         raise FilterTooLarge(field=_shown(place), path_chars_max=limits.PATH_CHARS_MAX)
-    return _leaf(Leaf(Path(path), ".".join(place)), value)
+    return _alternatives(tuple(steps), Leaf(Path(path), ".".join(place)), value)
+
+
+def _alternatives(steps: tuple[str, ...], leaf: Leaf, wanted: Any) -> Tree:
+    """What an attribute may be. That it is not there is said of the whole event, and so apart from
+    the rest if it is in an object.
+    """
+    node = _leaf(leaf, wanted)
+    parts = node.items if isinstance(node, Or) else (node,)
+    absent = [part for part in parts if part == Not(Exists(leaf.path))]
+    if len(steps) == 1 or not absent:
+        return Field(steps, node)
+    there = [part for part in parts if part not in absent]
+    missing = Field(steps, absent[0], is_absent=True)
+    return OneOf((Field(steps, _any(there)), missing)) if there else missing
 
 
 def _steps(place: tuple[str, ...]) -> list[str]:

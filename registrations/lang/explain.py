@@ -5,8 +5,10 @@ It says what `holds` says (evaluate.py), of every part; a property test compares
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
+from eventhub import limits
 from eventhub.event.envelope import Event
 from registrations.lang.ast import (
     And,
@@ -23,11 +25,12 @@ from registrations.lang.ast import (
     Place,
     Text,
     Truth,
+    Within,
 )
 from registrations.lang.evaluate import Kin, holds, only_itself
 from registrations.lang.event_values import EventValues
 from registrations.lang.paths import paths_of
-from registrations.lang.printed import printed, type_text
+from registrations.lang.printed import printed, printed_operand, type_text
 from registrations.lang.seen import Seen, comes_to, seen_at, shown
 from registrations.lang.values import number_of
 
@@ -128,23 +131,26 @@ def _count(parts: tuple[Explained, ...]) -> str:
 
 def _test(node: Node, values: EventValues, kin: Kin) -> Explained:
     """A single test, in words."""
-    event, held = values.event, holds(node, values, kin)
+    held = holds(node, values, kin)
     op, seen = "", tuple[Seen, ...]()
     match node:
         case Compare(op):
-            seen = tuple(seen_at(path, event) for path in dict.fromkeys(paths_of(node)))
-            why = _compared(node, event, seen, held=held)
+            seen = tuple(seen_at(path, values) for path in dict.fromkeys(paths_of(node)))
+            why = _compared(node, values, seen, held=held)
         case In(path, wanted):
-            op, seen = "in", (seen_at(path, event),)
+            op, seen = "in", (seen_at(path, values),)
             why = f"{seen[0].said()}, wanted {_one_of(wanted)}"
         case Text(_, path, text):
-            op, seen = node.op, (seen_at(path, event),)
+            op, seen = node.op, (seen_at(path, values),)
             why = f"{seen[0].said()}, wanted {_WANTED[op]} {shown(text)}"
         case Exists(path):
-            op, seen = "exists", (seen_at(path, event),)
+            op, seen = "exists", (seen_at(path, values),)
             why = f"{seen[0].path} is there" if held else seen[0].said()
+        case Within(path):
+            op, seen = "within", (seen_at(path, values),)
+            why = _objects(node, values, kin, held=held)
         case OfType():
-            op, why = "type", _typed(node, event, kin)
+            op, why = "type", _typed(node, values.event, kin)
         case Truth(value):
             op, why = "true" if value else "false", "always" if value else "never"
         case _:
@@ -152,7 +158,7 @@ def _test(node: Node, values: EventValues, kin: Kin) -> Explained:
     return Explained(op, printed(node), node.place, held, why, seen)
 
 
-def _compared(node: Compare, event: Event, seen: tuple[Seen, ...], *, held: bool) -> str:
+def _compared(node: Compare, event: EventValues, seen: tuple[Seen, ...], *, held: bool) -> str:
     op, left, right = node.op, node.left, node.right
     missing = [one for one in seen if one.kind == "missing"]
     if missing:
@@ -164,13 +170,29 @@ def _compared(node: Compare, event: Event, seen: tuple[Seen, ...], *, held: bool
     return words
 
 
+def _objects(node: Within, event: EventValues, kin: Kin, *, held: bool) -> str:
+    """How near the objects of a list come: what the nearest of the first ones fails."""
+    name, found = printed_operand(node.path), event.within(node.path.name)
+    if held:
+        return f"an object at {name} holds all of it"
+    if not found.objects:
+        return f"{seen_at(node.path, event).said()}, wanted an object or a list of objects"
+    first = islice(event.of_each(found), limits.EXPLAIN_OBJECTS_MAX)
+    some = (_deciding(_part(node.item, one, kin)) for one in first)
+    nearest = min((tuple(deciding(one)) for one in some), key=len)
+    fails = "; ".join(one.why for one in nearest[: limits.EXPLAIN_VALUES_MAX])
+    if len(found.objects) == 1:
+        return f"in the object at {name}: {fails}"
+    return f"in none of {len(found.objects)} objects at {name}; in the nearest: {fails}"
+
+
 def _wanted(node: Compare) -> str:
     if isinstance(node.right, Const) and not isinstance(node.left, Const):
         return f"{node.op} {shown(node.right.value)}"
     return printed(node)
 
 
-def _said(operand: Operand, event: Event) -> str:
+def _said(operand: Operand, event: EventValues) -> str:
     if isinstance(operand, Arithmetic):
         parts = [seen_at(path, event).said() for path in dict.fromkeys(paths_of(operand))]
         return ", ".join([comes_to(operand, event), *parts])

@@ -24,9 +24,11 @@ from registrations.lang.ast import (
     Path,
     Place,
     Truth,
+    Within,
 )
 from registrations.lang.certain import certain
 from registrations.lang.printed import printed
+from registrations.lang.within import implied_by
 
 Alternative = frozenset[Node]  # tests, and tests behind a `Not`
 Form = tuple[Alternative, ...]  # (): never; one without parts: always
@@ -103,6 +105,21 @@ class _Tests:
                 forms = (self.form(item, positive=positive) for item in items)
                 together = self._all if isinstance(node, And) == positive else self._any
                 return together(forms, place)
+            case Within():
+                return self._within(node, positive=positive)
+        return self._test(node, positive=positive)
+
+    def _within(self, node: Within, *, positive: bool) -> _Bits:
+        """Beside the test what follows from it for the whole event, by which it is found."""
+        if not _Tests().form(node.item, positive=True):
+            return {} if positive else {0: 0}
+        if not positive:
+            return self._test(node, positive=False)
+        found = self._test(node, positive=True)
+        return self._both(found, self.form(implied_by(node), positive=True), node.place)
+
+    def _test(self, node: Node, *, positive: bool) -> _Bits:
+        """Of what is no connective."""
         test = _plain(node)
         known = certain(test)
         if known is not None:

@@ -25,6 +25,7 @@ from registrations.lang.ast import (
     Text,
     TextTest,
     Truth,
+    Within,
 )
 from registrations.lang.printed import is_plain
 from registrations.lang.sexpr import Form, Item, Literal, Word, read, wrong
@@ -139,6 +140,14 @@ def _exists(head: Word, args: Args) -> Node:
     return Exists(_path(args[0]), head.place)
 
 
+def _within(head: Word, args: Args) -> Node:
+    _count(head, args, 2)
+    path = _path(args[0])
+    if path.space != "attributes":
+        raise wrong("`within` is of a path into the attributes.", args[0].place)
+    return Within(path, _node(args[1]), head.place)
+
+
 def _type(head: Word, args: Args) -> Node:
     _count(head, args, 1)
     return type_pattern(_text(args[0]), args[0].place)
@@ -152,6 +161,7 @@ _FORMS: dict[str, Callable[[Word, Args], Node]] = {
     "in": _in,
     **dict.fromkeys(_TESTS, _test),
     "exists": _exists,
+    "within": _within,
     "type": _type,
 }
 

@@ -19,6 +19,7 @@ from registrations.lang.ast import (
     Path,
     Text,
     Truth,
+    Within,
 )
 
 # what a path may be without back quotes: a word that nobody could mean otherwise
@@ -41,6 +42,13 @@ def printed(node: Node) -> str:
             return _form("or", *map(printed, items))
         case Not(item):
             return _form("not", printed(item))
+        case Within(path, item):
+            return _form("within", _path(path), printed(item))
+    return _printed_test(node)
+
+
+def _printed_test(node: Node) -> str:
+    match node:
         case In(path, values):
             return _form("in", _path(path), *map(printed_operand, values))
         case Text(op, path, text):
@@ -51,6 +59,7 @@ def printed(node: Node) -> str:
             return _form("type", _constant(type_text(node)))
         case Truth(value):
             return _constant(value)
+    raise TypeError(node)
 
 
 def type_text(node: OfType) -> str:

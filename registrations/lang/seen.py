@@ -6,11 +6,10 @@ import json
 from typing import Any, NamedTuple
 
 from eventhub import limits
-from eventhub.event.envelope import Event
 from registrations.lang.ast import Arithmetic, Path, kind_of
 from registrations.lang.event_values import EventValues
 from registrations.lang.printed import printed_operand
-from registrations.lang.values import MISSING, members, value_of
+from registrations.lang.values import MISSING, members
 
 
 class Seen(NamedTuple):
@@ -38,9 +37,9 @@ class Seen(NamedTuple):
         return f"{self.path} has {', '.join([*map(shown, self.values), *more])}"
 
 
-def seen_at(path: Path, event: Event) -> Seen:
+def seen_at(path: Path, event: EventValues) -> Seen:
     """What a path leads to in an event."""
-    value = value_of(path, event)
+    value = event.value(path)
     name = printed_operand(path)
     if value is MISSING:
         return Seen(name, "missing", (), 0)
@@ -52,9 +51,9 @@ def seen_at(path: Path, event: Event) -> Seen:
     return Seen(name, kind, some, len(found) - len(some))
 
 
-def comes_to(operand: Arithmetic, event: Event) -> str:
+def comes_to(operand: Arithmetic, event: EventValues) -> str:
     """What a calculation comes to, in words."""
-    found = EventValues(event).of(operand)
+    found = event.of(operand)
     text = printed_operand(operand)
     if not found:
         return f"{text} comes to nothing"

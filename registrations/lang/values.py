@@ -7,6 +7,7 @@ One set of rules for all languages (decisions 3, 4 and 27 of the requirements; d
   number counts as that number where the other side is one (OIF-14).
 * Of a list each member counts: a comparison holds if it holds for one of them. A list in a list and
   an object equal nothing.
+* A path leads into the objects of a list: the values that they have there are one list.
 * What is missing makes every comparison false.
 * Arithmetic of lists is of each member with each (event_values.py).
 """
@@ -34,12 +35,55 @@ def value_at(attributes: dict[str, Any], name: str) -> Any:
     found = attributes.get(name, MISSING)
     if found is not MISSING or "." not in name:
         return found
-    inside: Any = attributes
-    for step in name.split("."):
-        if not isinstance(inside, dict) or step not in inside:
+    return value_inside(attributes, name)
+
+
+def value_inside(value: Any, path: str) -> Any:
+    """What the steps of a path lead to in an object or in the objects of a list, or MISSING. What
+    several objects of a list have is one list, in which the members of lists stand by themselves.
+    """
+    for step in path.split("."):
+        if isinstance(value, dict):
+            value = value.get(step, MISSING)
+        elif isinstance(value, list | tuple):
+            found = [one[step] for one in value if isinstance(one, dict) and step in one]
+            value = joined(found) if found else MISSING
+        else:
             return MISSING
-        inside = inside[step]
-    return inside
+    return value
+
+
+def joined(values: Iterable[Any]) -> list[Any]:
+    """Values of several objects as one list, in which the members of lists stand by themselves."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += value
+        else:
+            found.append(value)
+    return found
+
+
+def fields_inside(value: Any) -> dict[str, Any]:
+    """All that one step leads to, by name: the fields of an object, and of a list those of its
+    objects, as `value_inside` finds them. Of anything else none.
+    """
+    if isinstance(value, dict):
+        return value
+    several: dict[str, list[Any]] = {}
+    for one in value if isinstance(value, list | tuple) else ():
+        if isinstance(one, dict):
+            for name, found in one.items():
+                several.setdefault(name, []).append(found)
+    return {name: joined(found) for name, found in several.items()}
+
+
+def objects_inside(value: Any) -> list[dict[str, Any]]:
+    """The objects that a value is or has as members of a list."""
+    if isinstance(value, dict):
+        return [value]
+    several = value if isinstance(value, list | tuple) else ()
+    return [one for one in several if isinstance(one, dict)]
 
 
 def value_of(path: Path, event: Event) -> Any:

@@ -7,7 +7,7 @@ is in a part (SUN-06).
 from collections.abc import Container, Iterable
 from typing import Any
 
-from registrations.lang.values import key_of
+from registrations.lang.values import fields_inside, key_of
 from registrations.match.spec import Spec
 
 Key = Any  # a hashable; two are equal if and only if the values are equal as JSON
@@ -33,8 +33,9 @@ def prefixes_of(path: str) -> list[str]:
 
 
 def nested_pairs(attributes: dict[str, Any], wanted: Container[str]) -> list[tuple[str, Any]]:
-    """The pairs inside an event's objects by their dotted paths, as `value_at` finds them: a name
-    that has a dot itself is not reached, and a path that is also an exact name is that name's.
+    """The pairs inside an event's objects, and in the objects of its lists, by their dotted paths,
+    as `value_at` finds them: a name that has a dot itself is not reached, and a path that is also
+    an exact name is that name's. Each path once.
 
     Only objects whose path is `wanted` are opened, so an event cannot make many long paths.
     """
@@ -42,16 +43,16 @@ def nested_pairs(attributes: dict[str, Any], wanted: Container[str]) -> list[tup
     waiting = [
         (name, value)
         for name, value in attributes.items()
-        if isinstance(value, dict) and "." not in name and name in wanted
+        if isinstance(value, dict | list | tuple) and "." not in name and name in wanted
     ]
     while waiting:
-        outer, members = waiting.pop()
-        for name, value in members.items():
+        outer, value = waiting.pop()
+        for name, member in fields_inside(value).items():
             if "." in name:
                 continue
             path = f"{outer}.{name}"
             if path not in attributes:
-                found.append((path, value))
-            if isinstance(value, dict) and path in wanted:
-                waiting.append((path, value))
+                found.append((path, member))
+            if isinstance(member, dict | list | tuple) and path in wanted:
+                waiting.append((path, member))
     return found

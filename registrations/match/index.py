@@ -12,7 +12,6 @@ from typing import NamedTuple
 from eventhub import limits
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin, only_itself
-from registrations.match.access import AccessMatcher
 from registrations.match.alternatives import FilterMatcher
 from registrations.match.base.base import Base, Place, open_base
 from registrations.match.base.builder import Plan, build_columns
@@ -22,6 +21,8 @@ from registrations.match.base.engine import Engine
 from registrations.match.base.engines import AUTO, new_engine
 from registrations.match.base.errors import NotIndexable
 from registrations.match.matcher import Counters, summed
+from registrations.match.memory import MemoryMatcher
+from registrations.match.memory import Options as MemoryOptions
 from registrations.match.spec import Spec, Specs
 
 
@@ -57,7 +58,7 @@ class IndexMatcher:
         self._postponed = 0  # changes to wait for after a build that failed
         self._spent = Counters()
         self._engines: list[Engine] = []
-        self._delta = FilterMatcher(AccessMatcher(kin))
+        self._memory, self._delta = self._new_delta()
         self._base: Base | None = None
         self._specs: dict[int, Specs] = {}  # of the delta
         self._changed: set[int] = set()  # since the base was built, but for what it cannot hold
@@ -113,7 +114,7 @@ class IndexMatcher:
         why = "an index was built" if names else f"fewer than {self._options.first:,} registrations"
         if self._postponed:
             why += ", and the last build failed"
-        engine = ", ".join(sorted(names)) or "access"
+        engine = ", ".join(sorted(names or self._memory.engines))
         return State(engine, base, len(self._delta), len(self._buried), why)
 
     # --- building anew ---
@@ -148,16 +149,21 @@ class IndexMatcher:
 
     def _take(self, base: Base, refused: set[int]) -> None:
         """The one place where what is asked changes: made aside, then taken at once."""
-        delta = FilterMatcher(AccessMatcher(self._kin))
+        memory, delta = self._new_delta()
         kept = {id: self._specs[id] for id in refused}
         for id, specs in kept.items():
             delta.add(id, specs)
         engines = [new_engine(self._options.engine, shard, self._kin) for shard in base.shards]
         self._spent = self.counters
         self._spent.rebuilds += 1
-        self._base, self._engines, self._delta = base, engines, delta
+        self._base, self._engines = base, engines
+        self._memory, self._delta = memory, delta
         self._specs, self._changed, self._buried = kept, set(), {}
         self._postponed = 0
+
+    def _new_delta(self) -> tuple[MemoryMatcher, FilterMatcher]:
+        memory = MemoryMatcher(self._kin, MemoryOptions(self._options.engine))
+        return memory, FilterMatcher(memory)
 
     def _bury(self, id: int) -> bool:
         """True if it was in the base and found until now."""

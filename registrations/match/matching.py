@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from registrations.lang.evaluate import Kin, only_itself
 from registrations.match.alternatives import FilterMatcher
+from registrations.match.memory import MemoryMatcher
 from registrations.match.strategies import new_matcher
 
 AUTO = "auto"
@@ -29,5 +30,6 @@ class Matching(NamedTuple):
         """An empty matcher, for all that a stream's index does not stand for: nobody waits while it
         builds one. Raises ValueError if there is no such strategy.
         """
-        strategy = "access" if self.is_indexed else self.strategy
-        return FilterMatcher(new_matcher(strategy, self.kin))
+        if self.is_indexed:
+            return FilterMatcher(MemoryMatcher(self.kin))
+        return FilterMatcher(new_matcher(self.strategy, self.kin))

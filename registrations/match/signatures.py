@@ -14,6 +14,7 @@ from registrations.lang.ast import (
     Node,
     Or,
     Text,
+    Within,
 )
 from registrations.lang.paths import attributes_of
 from registrations.match.spec import Spec
@@ -33,6 +34,8 @@ def demanded(node: Node) -> frozenset[str]:
             return demands[0].intersection(*demands) if demands else NOTHING
         case Compare() | In() | Text() | Exists():
             return frozenset(map(property_of, attributes_of(node)))
+        case Within(path):
+            return frozenset((property_of(path.name),))
         case _:
             return NOTHING
 

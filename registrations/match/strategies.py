@@ -22,12 +22,12 @@ class Make(Protocol):
 
 
 def auto(kin: Kin = only_itself) -> Matcher:
-    """`access` while registrations are few, from INDEX_AUTO_MIN on `index`."""
+    """What changes in place while registrations are few, from INDEX_AUTO_MIN on `index`."""
     return IndexMatcher(kin, Options(first=limits.INDEX_AUTO_MIN))
 
 
 STRATEGIES: dict[str, Make] = {
-    "access": AccessMatcher,  # the default: each conjunction under its rarest pair
+    "access": AccessMatcher,  # each conjunction under its rarest pair
     "counting": CountingMatcher,  # SUN's counters, readable and traced
     "sig": SigMatcher,  # OIF's: signatures before evaluations,
     "memo": MemoMatcher,  # ... the same once for each set of fields,
@@ -35,11 +35,11 @@ STRATEGIES: dict[str, Make] = {
     "compile": CompileMatcher,  # ... and all subscriptions as one program
     "scan": ScanMatcher,  # the oracle
     "index": IndexMatcher,  # most of them on disk, mapped, with the fastest engine there is
-    "auto": auto,  # `access` or `index`, by how many there are
+    "auto": auto,  # the default: `access` for equalities, indexes for the rest
 }
 
 
-def new_matcher(strategy: str = "access", kin: Kin = only_itself) -> Matcher:
+def new_matcher(strategy: str = "auto", kin: Kin = only_itself) -> Matcher:
     """An empty matcher. Raises ValueError if there is no such strategy."""
     make = STRATEGIES.get(strategy)
     if make is None:

@@ -70,12 +70,13 @@ SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)]
 
 -- name: moment
 -- A stream in this snapshot: see registrations/index/facts.py. Its place in `forwarding` is that of the callbacks.
-SELECT system.sequence, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, s.matching, s.durability,
-       COALESCE(f.sequence, 0)
+SELECT system.sequence, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, s.matching,
+       s.durability, COALESCE(f.sequence, 0) AS after, COALESCE(p.xid::text::bigint, 0) AS purged
   FROM log_state l
   JOIN heads system ON system.stream_id = 1
   JOIN streams s ON s.id = %s
   LEFT JOIN forwarding f ON f.stream_id = s.id
+  LEFT JOIN purged_versions p ON p.stream_id = s.id AND p.history = l.history
 
 -- name: client_names
 SELECT id, name FROM clients WHERE id = ANY (%s::bigint[])

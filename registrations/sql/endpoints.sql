@@ -32,6 +32,11 @@ SELECT name FROM streams
  ORDER BY name
 
 -- name: change_endpoint
+-- How another URL answers is not known yet.
+WITH forgotten AS (
+    DELETE FROM endpoint_health h USING endpoints e
+     WHERE h.endpoint_id = %(id)s AND e.id = h.endpoint_id AND e.url <> %(url)s
+)
 UPDATE endpoints SET url = %(url)s, description = %(description)s, ordered = %(ordered)s,
        format = %(format)s, enabled = %(enabled)s, reason = %(reason)s, changed_at = now()
  WHERE id = %(id)s
@@ -46,8 +51,11 @@ UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false
 -- name: list_endpoints
 SELECT e.id, c.name, e.url, e.description, e.ordered, e.format, e.enabled, e.reason,
        (extract(epoch FROM e.created_at) * 1000000)::bigint,
-       (extract(epoch FROM e.changed_at) * 1000000)::bigint
-  FROM endpoints e JOIN clients c ON c.id = e.client_id
+       (extract(epoch FROM e.changed_at) * 1000000)::bigint,
+       (extract(epoch FROM h.attempted_at) * 1000000)::bigint, h.outcome, h.status,
+       (extract(epoch FROM h.delivered_at) * 1000000)::bigint,
+       (extract(epoch FROM h.failing_since) * 1000000)::bigint
+  FROM endpoints e JOIN clients c ON c.id = e.client_id LEFT JOIN endpoint_health h ON h.endpoint_id = e.id
  WHERE e.zone_id = %(zone_id)s AND e.deleted_at IS NULL AND e.id > %(after)s
    AND (%(client_id)s::bigint IS NULL OR e.client_id = %(client_id)s)
    AND (%(id)s::bigint IS NULL OR e.id = %(id)s)

@@ -19,6 +19,9 @@ SELECT name, id FROM streams WHERE (zone_id = %s OR zone_id IS NULL) AND name = 
 -- name: transient_streams
 SELECT id FROM streams WHERE id = ANY (%s) AND durability = 'transient'
 
+-- name: strategies
+SELECT id, matching FROM streams WHERE id = ANY (%s)
+
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%s)
 
@@ -102,7 +105,7 @@ SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NUL
 -- name: end_versions
 -- They take nothing of the budget of their client any more.
 WITH forgotten AS (
-    DELETE FROM dear_filters WHERE registration_id = ANY (%(registrations)s::bigint[])
+    DELETE FROM expensive_filters WHERE registration_id = ANY (%(registrations)s::bigint[])
 )
 UPDATE registration_versions SET until_barrier = %(barrier)s
  WHERE registration_id = ANY (%(registrations)s::bigint[]) AND until_barrier IS NULL
@@ -126,7 +129,7 @@ UPDATE registrations SET deleted_at = now() WHERE client_id = %s AND deleted_at 
 
 -- name: end_versions_of_client
 WITH forgotten AS (
-    DELETE FROM dear_filters WHERE client_id = %(client_id)s
+    DELETE FROM expensive_filters WHERE client_id = %(client_id)s
 ), ended AS (
     UPDATE registration_versions v SET until_barrier = %(barrier)s
       FROM registrations r

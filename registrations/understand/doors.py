@@ -101,7 +101,7 @@ class UnderstandDoors:
             kin = ZoneKin(call.book, stream.zone_id)
             await kin.learn([stored.event])
             search = Search(principal, moment, kin)
-            client = None if _manages_zone(principal) else principal.client_id
+            client = None if principal.manages_zone else principal.client_id
             asked = Asked(principal.zone_id, client, stream.id, stored.sequence)
             await search.run(call.log, asked, after, peer_of(call.scope))
         return _answer({"stream": name, **stored.cursor._asdict(), **search.json()})
@@ -165,12 +165,3 @@ def _require_shown(stored: Stored, stream: StreamInfo, principal: Principal) -> 
     own = stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
     if not own or not is_shown(event, principal):
         raise UnknownEvent(stream=stream.name)
-
-
-def _manages_zone(principal: Principal) -> bool:
-    """True if the whole zone is the caller's to manage, also by what its token says."""
-    held = (principal.grants, principal.narrowed)
-    return all(
-        grants is None or any(one.action == "manage" and one.pattern == "*" for one in grants)
-        for grants in held
-    )

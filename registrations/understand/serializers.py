@@ -17,7 +17,7 @@ class DraftSerializer(serializers.Serializer):
     application = serializers.CharField(required=False, allow_null=True)
     attributes = serializers.DictField(required=False, allow_null=True)
     language = serializers.ChoiceField(choices=list(LANGUAGES), required=False)
-    filter = FilterField(required=False)
+    filter = FilterField(required=False, allow_null=True)
 
 
 class CheckRequestSerializer(DraftSerializer):
@@ -102,7 +102,7 @@ class ExplanationSerializer(serializers.Serializer):
     matches = serializers.BooleanField(help_text="The filter holds, and all circumstances.")
     held = serializers.BooleanField(help_text="What the filter says.")
     language = serializers.ChoiceField(choices=list(LANGUAGES))
-    filter = FilterField()
+    filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
     tree = PartSerializer()
     circumstances = CircumstanceSerializer(many=True, help_text="What else has a say.")
     event = StoredPlaceSerializer(allow_null=True, help_text="Null if it is not stored.")

@@ -60,7 +60,7 @@ def _list(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    return {**schema, "nullable": True}
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 _CURSOR = _object({"segment": {"type": "string", "format": "uuid"}, "sequence": _NUMBER})

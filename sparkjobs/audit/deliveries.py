@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from eventhub import limits
+from sparkjobs.audit.gaps import BACKLOG, marked
 from sparkjobs.audit.scan import HOUR_US
 from sparkjobs.owed import Doubt
 
@@ -20,8 +21,9 @@ _SECOND_US = 1_000_000
 _DAY_US = 24 * 3600 * _SECOND_US
 # States of deliveries, and why there is none where a match says that there should be.
 EXPANDING = "expanding"  # its fan-out is still being written
-EXPIRED = "expired"  # before it was matched
+EXPIRED = "expired"  # before it was matched, or (the state of a delivery) before it was posted
 SKIPPED = "skipped"  # its events were gone before they were matched; a notice says so
+DROPPED = "dropped"  # because too much waited for its endpoint
 UNKNOWN = "unknown"  # nobody can tell
 NOBODY = "nobody"  # not owed with the groups that clients have now, or as its type was then
 
@@ -44,11 +46,16 @@ def tries(attempts: DataFrame) -> DataFrame:
 
 
 def written(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
-    """Deliveries as they are, with those of fan-outs that are to come. Notices of gaps are none."""
-    there = deliveries.where("gap_first is null").select(
+    """Deliveries as they are, with those of fan-outs that are to come. Notices of gaps are none,
+    but one of a backlog was the last delivery that it stands for.
+    """
+    notice = sf.col("gap_first").isNotNull()
+    there = deliveries.where(~notice | (sf.col("gap_why") == BACKLOG)).select(
         *KEY,
-        sf.col("registrations").alias("told"),
-        "state",
+        sf.when(sf.col("state") != DROPPED, sf.when(~notice, sf.col("registrations"))).alias(
+            "told"
+        ),
+        sf.when(notice, sf.lit(DROPPED)).otherwise(sf.col("state")).alias("state"),
         "attempts",
         "created_at_us",
         "finished_at_us",
@@ -114,15 +121,10 @@ def judged(
 ) -> DataFrame:
     """The rows of `compared` with what became of each (`outcome`), and what is wrong (`faults`).
 
-    `skipped`: ranges (stream_id, from, to) that a notice stands for, none over another. `days`: of
-    attempts that left and were archived nowhere.
+    `skipped`: ranges that notices stand for (gaps.py). `days`: of attempts that left and were
+    archived nowhere.
     """
-    passed = (sf.col("stream_id") == sf.col("skipped_of")) & sf.col("sequence").between(
-        sf.col("from"), sf.col("to")
-    )
-    known = rows.join(of_segment, "segment_id", "left").join(
-        sf.broadcast(skipped.withColumnRenamed("stream_id", "skipped_of")), passed, "left"
-    )
+    known = marked(rows.join(of_segment, "segment_id", "left"), skipped)
     latency = sf.col("finished_at_us") - sf.col("appended_at_us")
     waits = sf.lit(now_us) - sf.col("appended_at_us")
     late_us = int(limits.AUDIT_LATE_S * _SECOND_US)
@@ -164,7 +166,7 @@ def _absent() -> Column:
     """Why there is no delivery although the event matches, the surest first."""
     return (
         sf.when(sf.col("doubt").isin(Doubt.OTHER_GROUPS, Doubt.LATER_TYPES), sf.lit(NOBODY))
-        .when(sf.col("from").isNotNull(), sf.lit(SKIPPED))
+        .when(sf.col("skipped"), sf.lit(SKIPPED))
         .when(sf.col("doubt") == Doubt.EXPIRES, sf.lit(EXPIRED))
         .when(sf.col("lost") | sf.col("doubt").isin(Doubt.GROUPS, Doubt.TYPES), sf.lit(UNKNOWN))
         .otherwise(sf.lit(NOT_DELIVERED))
@@ -251,14 +253,3 @@ def _first_of(name: str) -> Column:
     most = limits.AUDIT_NUMBERS_TOLD_MAX
     first = sf.concat_ws(", ", sf.slice(name, 1, most))
     return sf.when(sf.size(name) > most, sf.concat(first, sf.lit(", ..."))).otherwise(first)
-
-
-def merged(ranges: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """(stream, first, last), none over another of the same stream."""
-    found: list[tuple[int, int, int]] = []
-    for stream, first, last in sorted(ranges):
-        if found and found[-1][0] == stream and first <= found[-1][2] + 1:
-            found[-1] = (stream, found[-1][1], max(last, found[-1][2]))
-        else:
-            found.append((stream, first, last))
-    return found

@@ -5,11 +5,19 @@ Spark module; pure transforms. Percentiles are exact, of milliseconds.
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from sparkjobs.audit.deliveries import EXPANDING, EXPIRED, NOBODY, NOT_DELIVERED, SKIPPED, UNKNOWN
+from sparkjobs.audit.deliveries import (
+    DROPPED,
+    EXPANDING,
+    EXPIRED,
+    NOBODY,
+    NOT_DELIVERED,
+    SKIPPED,
+    UNKNOWN,
+)
 
 HOUR_US = 3_600_000_000
 PERCENTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
-_THERE = ("pending", "delivered", "dead", "cancelled", EXPANDING)
+_THERE = ("pending", "delivered", "dead", "cancelled", DROPPED, EXPANDING)
 
 
 def _count(condition: Column) -> Column:
@@ -59,12 +67,22 @@ def by_hour(live: DataFrame) -> DataFrame:
     return _grouped(live, "hour_us")
 
 
-def by_registration(live: DataFrame, versions: DataFrame) -> DataFrame:
-    """By registration and hour, with whose it is."""
-    whose = versions.groupBy("registration_id").agg(
-        sf.max("zone").alias("zone"), sf.max("client").alias("client")
-    )
+def by_registration(live: DataFrame, endpoints: DataFrame, clients: DataFrame) -> DataFrame:
+    """By registration and hour, with whose it is: its client is that of the endpoints it named,
+    which is known when its versions are not any more.
+    """
     each = live.withColumn("registration_id", sf.explode("told"))
+    owners = endpoints.select(sf.col("id").alias("endpoint_id"), "client_id").join(
+        clients.select(sf.col("id").alias("client_id"), "zone", sf.col("name").alias("client")),
+        "client_id",
+    )
+    whose = (
+        each.select("registration_id", "endpoint_id")
+        .distinct()
+        .join(sf.broadcast(owners), "endpoint_id")
+        .groupBy("registration_id")
+        .agg(sf.max("zone").alias("zone"), sf.max("client").alias("client"))
+    )
     return _grouped(each, "registration_id", "hour_us").join(whose, "registration_id", "left")
 
 

@@ -93,7 +93,9 @@ def stream_figures(segments: DataFrame, faults: DataFrame, read: DataFrame) -> D
     size = sf.greatest(sf.col("last") - sf.col("first") + 1, sf.lit(0))
     dropped = sf.col("tier") == "dropped"
     unchecked = (sf.col("source") == NONE) & ~dropped
-    whys = sf.collect_set(sf.when(dropped & (size > 0), sf.coalesce("left_why", sf.lit("unknown"))))
+    whys = sf.collect_set(
+        sf.when(dropped & (size > 0), sf.coalesce("removal_reason", sf.lit("unknown")))
+    )
     found = segments.groupBy("stream_id").agg(
         sf.count("*").alias("segments"),
         sf.sum(sf.when(dropped, size).otherwise(0)).alias("dropped"),

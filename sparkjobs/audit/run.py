@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from eventhub import limits
 from sparkjobs.audit import deliveries, details, figures, findings, log, scan, told
+from sparkjobs.audit.gaps import gaps
 from sparkjobs.audit.output import Cut, write_both, write_latest
 from sparkjobs.audit.report import report
 from sparkjobs.inputs import table
@@ -130,8 +131,9 @@ def _judged(
     least = int(before or 1)
     spark.conf.set("spark.sql.shuffle.partitions", max(least, rows // _JOIN_ROWS))
     places = deliveries.places(tables.segments, tables.streams, facts.read, tables.retired)
+    skipped = _kept(gaps(tables.deliveries, tables.segments), f"{order.work}/gaps")
     judged = _kept(
-        deliveries.judged(compared, places, _skipped(spark, tables), _days(tables), order.now_us),
+        deliveries.judged(compared, places, skipped, _days(tables), order.now_us),
         f"{order.work}/judged",
     )
     spark.conf.set("spark.sql.shuffle.partitions", least)
@@ -176,16 +178,6 @@ def _kept(frame: DataFrame, path: str) -> DataFrame:
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
-def _skipped(spark: SparkSession, tables: Tables) -> DataFrame:
-    """What notices of gaps stand for."""
-    notices = tables.deliveries.where("gap_first is not null").select(
-        "stream_id", "gap_first", "sequence"
-    )
-    rows = notices.distinct().orderBy(*notices.columns).limit(limits.AUDIT_GAPS_MAX).collect()
-    ranges = deliveries.merged([(row[0], row[1], row[2]) for row in rows])
-    return spark.createDataFrame(ranges, "stream_id long, `from` long, `to` long")
-
-
 def _days(tables: Tables) -> list[str]:
     """Of attempts that nobody has any more."""
     gone = tables.retired.where("parent = 'attempts' and not archived and rows > 0")
@@ -215,7 +207,7 @@ def _write_figures(
     # these grow with what there is times the hours
     hourly = {
         "registrations_hourly": (
-            figures.by_registration(live, tables.versions),
+            figures.by_registration(live, tables.endpoints, tables.clients),
             ("registration_id", "hour_us"),
         ),
         "clients": (judged.clients, ("zone", "client", "hour_us")),

@@ -116,7 +116,10 @@ def scan(found: DataFrame, where: Where, archive_url: str) -> DataFrame:
 def facts_of(row: dict[str, Any], where: Where, archive_url: str) -> Iterator[pa.RecordBatch]:
     """Of one segment."""
     segment = Asked(**{name: row[name] for name in Asked._fields})
-    one = _Pass(segment, matcher_of(where, OfStream(segment.stream_id, segment.zone_id)))
+    matcher = matcher_of(where, OfStream(segment.stream_id, segment.zone_id))
+    if matcher is not None:
+        matcher.load(segment.first, segment.last)
+    one = _Pass(segment, matcher)
     try:
         file = SegmentFile(row, where.inputs, archive_url)
         for batch in file.batches():

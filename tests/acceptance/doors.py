@@ -15,6 +15,7 @@ import aiohttp
 
 from delivery.listens.record import recording
 from delivery.local import LocalHub
+from delivery.sessions.catchup import CatchUp
 from delivery.sessions.listening import Sources
 from eventhub.access.gate import Gate
 from eventhub.client.types import At, Cursor, HubProblem
@@ -225,7 +226,9 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
         try:
             await until(gate.fresh)
             closures = Closures(log, feed)
-            sources = Sources(log, gate, feed, SystemClock(), Book(log), closures, record)
+            sources = Sources(
+                log, gate, feed, SystemClock(), Book(log), closures, record, CatchUp()
+            )
             local = LocalHub(sources, asked.key)
             async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]
                 async for one in events:

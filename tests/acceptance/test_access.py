@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -61,6 +62,21 @@ def test_a_revoked_key_is_refused_by_the_emit_door_of_both_processes_within_a_se
             while (answer := emitter.post("orders", EVENT))[0] == 200:
                 assert time.monotonic() < until, "the key is still good"
             assert (answer[0], answer[1]["code"]) == (401, "invalid_credentials")
+
+
+def test_a_key_that_is_in_use_ends_when_it_expires(zone: LiveZone) -> None:
+    """Each process has it in its cache by then."""
+    zone.create_stream("orders")
+    ends = datetime.now(UTC) + timedelta(seconds=2)
+    key = zone.key("emit:*", expires_at=ends.isoformat())
+    with Emitter(zone, web=0, key=key) as one, Emitter(zone, web=1, key=key) as two:
+        until = time.monotonic() + 2 + EFFECTIVE_S + MEASURED_S
+        answers = [emitter.post("orders", EVENT) for emitter in (one, two)]
+        assert [status for status, _ in answers] == [200, 200]
+        while any(status == 200 for status, _ in answers):
+            assert time.monotonic() < until, "the key is still good"
+            answers = [emitter.post("orders", EVENT) for emitter in (one, two)]
+        assert [answer["code"] for _, answer in answers] == ["invalid_credentials"] * 2
 
 
 async def test_a_client_with_a_refused_credential_says_so_and_stops(zone: LiveZone) -> None:

@@ -4,7 +4,7 @@ they are tried on stays as it was.
 
 import pytest
 
-from eventhub import errors
+from eventhub import errors, openapi
 from eventhub.openapi import all_errors
 from tests.acceptance import (
     test_bad_inputs_emit,
@@ -65,6 +65,13 @@ NOT_TRIED = {
     "match_index_damaged",  # no door reads one
     "match_index_absent",
     "match_index_refused",
+    "match_index_disk_full",  # of a build: see test_index_builds.py
+    "match_index_read_only",
+    "match_index_obstructed",
+    "match_index_not_written",
+    "database_busy",  # all connections of a process are taken
+    "java_slow",
+    "spark_conf",
     "no_java",  # reasons of runs that failed: see test_jobs_run.py
     "spark",
     "bad_result",
@@ -91,6 +98,20 @@ def test_every_case_names_a_route_that_exists() -> None:
 def test_there_are_enough_bad_inputs_of_enough_kinds() -> None:
     assert len(CASES) >= 100
     assert len({case.code for case in CASES}) >= 20
+
+
+def test_every_refusal_is_in_the_openapi_document() -> None:
+    paths = openapi.document()["paths"]
+    missing = set()
+    for case in CASES:
+        method, path = case.route.split(" ", 1)
+        method = (getattr(case, "method", "") or method).lower()
+        if path in paths and case.status != 405:
+            answers = paths[path][method]["responses"]
+            told = answers.get(str(case.status), answers.get(case.status, {}))
+            if f"`{case.code}`" not in told.get("description", ""):
+                missing.add(f"{method} {path} {case.status} {case.code}")
+    assert missing == set()
 
 
 def test_every_error_that_a_request_can_cause_is_tried() -> None:

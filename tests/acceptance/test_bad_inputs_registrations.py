@@ -16,7 +16,7 @@ ENDPOINT = f"{ENDPOINTS}/{{endpoint}}"
 WANTED = {"streams": ["orders"]}
 URL = "https://hooks.example/"
 # counts 1,300 of the 5,000 that a client's filters may
-DEAR = {**WANTED, "language": "predicate", "filter": f'(wildcard note "*{"ab*" * 1_300}")'}
+EXPENSIVE = {**WANTED, "language": "predicate", "filter": f'(wildcard note "*{"ab*" * 1_300}")'}
 
 
 def bad(name: str, route: str, path: str, outcome: str, at: str = "", **more: Any) -> Bad:
@@ -114,7 +114,7 @@ NEW = (
     several("no endpoint", "404 unknown_endpoint", "endpoint", 1, WANTED,
             {**WANTED, "endpoint": 10**15}),
     several("two clients", "400 invalid_field", "client", 1, WANTED, {**WANTED, "client": "them"}),
-    several("too costly together", "409 filters_too_costly", "filter", 3, *[DEAR] * 4),
+    several("too costly together", "409 filters_too_costly", "filter", 3, *[EXPENSIVE] * 4),
     several("too many", "413 too_many_registrations", "", 0, *[{}] * 1_001)._replace(at={}),
 )  # fmt: skip
 CHANGED = (

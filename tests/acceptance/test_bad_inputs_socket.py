@@ -56,6 +56,9 @@ HANDSHAKES = (
     shake("long key", 401, "unauthenticated", key="long"),
     shake("expired token", 401, "token_expired", key="expired token"),
     shake("no token", 401, "invalid_credentials", key="", path="/v1/ws?token=x"),
+    shake("a token and a key", 400, "invalid_field", path="/v1/ws?token=x", at="Authorization"),
+    shake("two tokens", 400, "invalid_field", key="", path="/v1/ws?token=x&token=y",
+          at="Authorization"),
     shake("a key in the URL", 401, "invalid_credentials", key="",
           path="/v1/ws?token=ehk_aaaaaaaaaaaa_" + "A" * 43),
     shake("NUL in the token", 401, "invalid_credentials", key="", path="/v1/ws?token=%00%ff"),
@@ -240,11 +243,14 @@ async def test_message_beyond_the_limit_closes_the_socket_with_1009(
 
 
 async def test_text_that_is_not_utf8_closes_the_socket_with_1007(world: World) -> None:
+    """That was logged as an error of the hub's, with a traceback."""
+    logged = len(world.hub.web[0].log())
     async with socket(world) as opened:
         await opened.send_frame(b'{"op": "\xff"}', aiohttp.WSMsgType.TEXT)
         closed = await opened.receive(timeout=10)
         assert closed.type is aiohttp.WSMsgType.CLOSE
         assert opened.close_code == aiohttp.WSCloseCode.INVALID_TEXT
+    assert "Traceback" not in world.hub.web[0].log()[logged:]
 
 
 async def test_listen_of_a_name_that_is_taken(world: World) -> None:

@@ -29,6 +29,7 @@ class Raw(NamedTuple):
     data: bytes
     status: int
     code: str
+    field: str = ""
 
 
 def request(line: bytes, *headers: bytes, body: bytes = b"") -> bytes:
@@ -48,10 +49,10 @@ WRONG = b"Authorization: Bearer %(wrong)s"
 CHUNKS = b"Transfer-Encoding: chunked"
 LENGTH = b"Content-Length: %d" % len(BODY)
 REFUSED = (
-    Raw("two keys", EMIT, request(EMIT_LINE, KEY, WRONG, LENGTH, body=BODY),
-        401, "invalid_credentials"),
-    Raw("two keys", PUT_CHANNEL, request(MANAGE_LINE, KEY, WRONG, LENGTH, body=BODY),
-        401, "invalid_credentials"),
+    *(Raw(f"two keys, the {name} one first", route, request(line, *keys, LENGTH, body=BODY),
+          400, "invalid_field", "Authorization")
+      for name, keys in (("right", (KEY, WRONG)), ("wrong", (WRONG, KEY)))
+      for route, line in ((EMIT, EMIT_LINE), (PUT_CHANNEL, MANAGE_LINE))),
     Raw("two content types", EMIT, request(EMIT_LINE, KEY, LENGTH, b"Content-Type: text/plain",
         body=BODY), 415, "unsupported_media_type"),
     Raw("endless chunks", EMIT, request(EMIT_LINE, KEY, CHUNKS,
@@ -153,7 +154,8 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 async def check(world: World, case: Raw, *, timeout_s: float = 10) -> None:
     answer = await exchange(world, case.data, timeout_s=timeout_s)
-    assert answer.refused(case.status, case.code)["position"] == {}, case.name
+    at = {"field": case.field} if case.field else {}
+    assert answer.refused(case.status, case.code)["position"] == at, case.name
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case.name} {case.route}")

@@ -1,17 +1,20 @@
 """Deliveries as the management API shows them, on the running hub."""
 
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 
 
-def finished(hub: LiveHub, key: str, endpoint: int, count: int) -> list[dict[str, Any]]:
-    """The endpoint's deliveries once so many are delivered."""
+def finished(
+    hub: LiveHub, key: str, endpoint: int, count: int, state: str = "delivered"
+) -> list[dict[str, Any]]:
+    """The endpoint's deliveries once so many are delivered, or ended otherwise."""
     until = time.monotonic() + 20
     while True:
-        path = f"/v1/deliveries?endpoint={endpoint}&state=delivered"
+        path = f"/v1/deliveries?endpoint={endpoint}&state={state}"
         answer = hub.call("GET", path, key=key)
         assert answer.status == 200, answer
         if len(answer.json["items"]) >= count:
@@ -65,6 +68,22 @@ def test_a_delivery_shows_its_event_and_every_try(zone: LiveZone, sink: Sink) ->
     assert tried["response"].startswith(str(tried["status"]))
 
 
+def test_a_delivery_whose_event_expired_before_a_try_succeeded_says_so(
+    zone: LiveZone, sink: Sink
+) -> None:
+    sink.answer = lambda _called: (503, {})
+    zone.create_stream("orders")
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
+    zone.register({"streams": ["orders"], "endpoint": endpoint})
+    expires_at = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    zone.emit("orders", {"domain": "shop", "type": "order.placed", "expires_at": expires_at})
+    sink.wait(1, f"/{zone.name}")
+    [item] = finished(zone.hub, zone.admin, endpoint, 1, "expired")
+    found = zone.hub.call("GET", f"/v1/deliveries/{item['id']}", key=zone.admin).json
+    assert found["finished_at"] > expires_at[:19]
+    assert len(found["tries"]) == found["attempts"] == len(sink.at(f"/{zone.name}"))
+
+
 def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sink: Sink) -> None:
     hub = zone.hub
     zone.create_stream("orders")
@@ -85,3 +104,63 @@ def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sin
     assert hub.call("GET", path, key=own).status == 200
     assert hub.operate("GET", f"{path}?zone={zone.name}").status == 200
     hub.operate("GET", path).refused(404, "unknown_delivery")
+
+
+def dead(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
+    """As after the last try: two hours of retries are over."""
+    hub.sql(
+        "UPDATE deliveries SET state = 'dead', attempts = 15, finished_at = now(), claim = NULL"
+        " WHERE endpoint_id = %s AND sequence = ANY (%s)",
+        *(endpoint, sequences),
+    )
+
+
+def test_failed_deliveries_of_all_endpoints_are_listed(zone: LiveZone, sink: Sink) -> None:
+    """Whoever looks for what was given up need not know where; a client sees its own, a zone its
+    own, and a key what it may listen to.
+    """
+    hub, other = zone.hub, zone.hub.new_zone()
+    zone.create_stream("orders")
+    zone.create_stream("pay")
+    own = zone.key("listen:orders", client="own")
+    endpoints = [
+        zone.endpoint(sink.url(f"/{zone.name}"), key=key)["id"] for key in (zone.admin, own)
+    ]
+    for endpoint, key, streams in zip(
+        endpoints, (zone.admin, own), (["orders", "pay"], ["orders"]), strict=True
+    ):
+        zone.register({"streams": streams, "endpoint": endpoint}, key=key)
+    zone.emit("orders", [{"domain": "shop", "type": "order.placed"}] * 3)
+    zone.emit("pay", [{"domain": "shop", "type": "paid"}] * 2)
+    finished(hub, zone.admin, endpoints[0], 5)
+    finished(hub, own, endpoints[1], 3)
+    for endpoint in endpoints:
+        dead(hub, endpoint, [1, 3])
+
+    def listed(query: str, key: str = zone.admin) -> list[tuple[str, int, int]]:
+        """All pages."""
+        found, after = [], ""
+        while True:
+            page = hub.call("GET", f"/v1/deliveries?{query}{after}", key=key)
+            assert page.status == 200, page
+            found += page.json["items"]
+            if page.json["next"] is None:
+                assert {item["state"] for item in found} <= {"dead"}
+                return [(item["stream"], item["sequence"], item["endpoint"]) for item in found]
+            after = f"&after={page.json['next']}"
+
+    first, second = endpoints
+    mine = [("orders", 3, second), ("orders", 1, second)]
+    every = {("pay", 1, first), ("orders", 3, first), ("orders", 1, first), *mine}
+    assert set(listed("state=dead")) == every
+    assert listed("state=dead&limit=1") == listed("state=dead")
+    assert listed("state=dead", own) == mine
+    assert listed("state=dead&client=own") == mine
+    assert listed("state=dead&stream=pay") == [("pay", 1, first)]
+    assert listed("state=cancelled") == listed("state=dead", other.admin) == []
+    narrow = zone.key("listen:pay", "manage:*", client="narrow")
+    assert listed("state=dead&limit=1", narrow) == [("pay", 1, first)]
+    hub.call("GET", "/v1/deliveries?state=dead&client=tester", key=own).refused(403, "forbidden")
+    hub.call("GET", "/v1/deliveries?state=pending", key=own).refused(400, "missing_field")
+    path = f"/v1/deliveries?endpoint={second}&client=own"
+    hub.call("GET", path, key=zone.admin).refused(400, "invalid_field")

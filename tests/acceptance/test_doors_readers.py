@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import time
 from collections import Counter
 from contextlib import aclosing
 from typing import Any
@@ -77,6 +78,15 @@ def _rest(slow: socket.socket) -> int:
     return size
 
 
+def test_a_poll_waits_for_as_long_as_it_asked(hub: LiveHub, zone: LiveZone) -> None:
+    """A proxy's or a server's own patience often ends it after five seconds."""
+    zone.create_stream("orders")
+    began_s = time.monotonic()
+    page = hub.call("GET", "/v1/streams/orders/events?from=now&timeout=6", key=zone.admin)
+    assert (page.status, page.json["events"]) == (200, [])
+    assert time.monotonic() - began_s >= 6
+
+
 @pytest.mark.parametrize(("query", "accept"), [("timeout=60", "*/*"), ("", SSE)])
 async def test_a_reader_that_goes_away_is_let_go_at_once(
     hub: LiveHub, zone: LiveZone, query: str, accept: str
@@ -107,16 +117,19 @@ async def test_a_stopping_process_ends_its_readers_in_good_order(
                 page: dict[str, Any] = await response.json()
                 return page
 
-        async def listen() -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+
+        async def listen() -> None:
             async with aclosing(events_of(asked)) as events:  # type: ignore[type-var]
-                return [message async for message in events]
+                async for message in events:
+                    messages.append(message)  # noqa: PERF401 - counted as they come
 
         polling, listening = asyncio.create_task(poll()), asyncio.create_task(listen())
-        await until(lambda: sockets(hub) == before + 2)
+        await until(lambda: sockets(hub) == before + 2 and len(messages) == 3)
         try:
             web.stop()
             page = await polling
-            messages = await listening
+            await listening
         finally:
             web.start()
     assert (page["events"], page["cursor"]["sequence"]) == ([], 2)

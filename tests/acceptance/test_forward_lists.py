@@ -34,14 +34,14 @@ async def test_a_long_list_and_many_thresholds_stop_no_callbacks(
     leases = epochs(zone)
     async with session(zone.hub, zone.admin) as reader:
         await reader.listen("orders", registrations=[one["id"] for one in made])
-        dear = {"domain": "d", "type": "dear", "attributes": {"tags": ["1"] * LIST}}
-        assert zone.emit("orders", [dear, plain]).status == 200
+        expensive = {"domain": "d", "type": "expensive", "attributes": {"tags": ["1"] * LIST}}
+        assert zone.emit("orders", [expensive, plain]).status == 200
         called = sink.wait(2, f"/{zone.name}")
         assert [one.json["event"]["type"] for one in called] == ["plain", "plain"]
         assert epochs(zone) == leases, "no other forwarder had to take the stream"
-        [event] = [one for one in await reader.events(2) if one["event"]["type"] == "dear"]
+        [event] = [one for one in await reader.events(2) if one["event"]["type"] == "expensive"]
         assert event["registrations"] == [one["id"] for one in made]
-    longer = {**dear, "attributes": {"tags": ["1"] * (LIST + 1)}}
+    longer = {**expensive, "attributes": {"tags": ["1"] * (LIST + 1)}}
     refused = zone.emit("orders", [longer])
     assert refused.refused(400, "field_too_long")["values_max"] == limits.ATTRIBUTES_VALUES_MAX
 

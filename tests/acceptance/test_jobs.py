@@ -122,7 +122,7 @@ def test_a_run_is_asked_for_shown_told_of_and_cancelled(hub: LiveHub, zone: Live
     answer = ask(zone, since="2026-11-21T10:00:00+02:00")
     assert answer.status == 202, answer
     run = answer.json
-    assert (run["state"], run["asked_by"], run["job"]) == ("waiting", "operator", "backtest")
+    assert (run["state"], run["requested_by"], run["job"]) == ("waiting", "operator", "backtest")
     assert run["params"] == wanted(
         zone, since="2026-11-21T08:00:00.000000Z", language="predicate", shown_max=100
     )
@@ -165,7 +165,7 @@ def test_a_run_that_publishes_is_not_cancelled_and_files_that_are_gone_are_said_
     path = f"{RUNS}/{run}"
     hub.sql(
         "UPDATE job_runs SET state = 'running', publishing = true,"
-        " lease_until = now() + interval '1 hour' WHERE id = %s",
+        " lease_expires_at = now() + interval '1 hour' WHERE id = %s",
         run,
     )
     hub.operate("POST", f"{path}/cancel", {}).refused(409, "run_publishing")
@@ -173,6 +173,32 @@ def test_a_run_that_publishes_is_not_cancelled_and_files_that_are_gone_are_said_
     hub.operate("GET", f"{path}/files/report.html").refused(410, "result_gone")
     shown = hub.operate("GET", path).json
     assert (shown["result_gone"], shown["files"], shown["details"]) == (True, [], {})
+
+
+def test_a_repeat_is_shown_with_its_job_until_it_is_cancelled(hub: LiveHub) -> None:
+    [[first]] = hub.sql(
+        "INSERT INTO job_runs (job, requested_by, params, state, reason, ended_at)"
+        " VALUES ('audit', 'timetable', '{}', 'failed', 'java_slow', now()) RETURNING id"
+    )
+    [[repeat]] = hub.sql(
+        "INSERT INTO job_runs (job, requested_by, params, attempt, repeats, not_before)"
+        " VALUES ('audit', 'timetable', '{}', 2, %s, now() + interval '5 minutes') RETURNING id",
+        first,
+    )
+    jobs = {job["name"]: job for job in hub.operate("GET", "/v1/jobs").json["jobs"]}
+    assert jobs["retention"]["repeat"] is None
+    audit, shown = jobs["audit"], jobs["audit"]["repeat"]
+    assert (audit["last"]["id"], audit["last"]["attempt"], audit["last"]["repeats"]) == (
+        first,
+        1,
+        None,
+    )
+    assert (shown["id"], shown["state"], shown["attempt"]) == (repeat, "waiting", 2)
+    assert (shown["repeats"], shown["not_before"] > shown["requested_at"]) == (first, True)
+    ended = hub.operate("POST", f"/v1/jobs/audit/runs/{repeat}/cancel", {}).json
+    assert ended["state"] == "cancelled"
+    jobs = {job["name"]: job for job in hub.operate("GET", "/v1/jobs").json["jobs"]}
+    assert jobs["audit"]["repeat"] is None
 
 
 @pytest.mark.timeout(300)
@@ -184,7 +210,7 @@ def test_a_run_by_the_command_leaves_what_the_api_shows(hub: LiveHub, zone: Live
     assert "Looked. (" in said
     assert "backtest: starting Spark" in said
     [run] = hub.operate("GET", RUNS).json["runs"]
-    assert (run["state"], run["verdict"], run["asked_by"]) == ("completed", "ok", "command")
+    assert (run["state"], run["verdict"], run["requested_by"]) == ("completed", "ok", "command")
     assert run["params"]["shown_max"] == 5
     path = f"{RUNS}/{run['id']}"
     shown = hub.operate("GET", path).json

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -77,8 +78,15 @@ def spoil(path: Path) -> None:
     path.write_bytes(spoilt)
 
 
+def ask_twice(zone: LiveZone) -> None:
+    """The second changes nothing."""
+    for _ in range(2):
+        answer = zone.hub.call("POST", PATH, key=zone.admin)
+        assert (answer.status, answer.json["build"]["state"]) == (202, "waiting")
+
+
 @pytest.mark.req("SUN-10")
-@pytest.mark.usefixtures("beside")
+@pytest.mark.usefixtures("beside", "without_workers")
 def test_an_index_is_asked_for_built_changed_verified_and_mended(
     hub: LiveHub, zone: LiveZone
 ) -> None:
@@ -87,9 +95,7 @@ def test_an_index_is_asked_for_built_changed_verified_and_mended(
     found = shown(zone)
     assert (found["index"], found["changed_since"], found["build"]) == (None, 20, None)
     assert (found["buildable"], found["builds_from"]) == (True, 50_000)
-    for _ in range(2):  # the second changes nothing
-        answer = hub.call("POST", PATH, key=zone.admin)
-        assert (answer.status, answer.json["build"]["state"]) == (202, "waiting")
+    ask_twice(zone)
     status, said = command("build", "--zone", zone.name)
     assert status == 0, said
     assert f"{zone.name}/orders: epoch 1, versions: 20, entries: 20, " in said
@@ -136,6 +142,19 @@ def test_an_index_is_asked_for_built_changed_verified_and_mended(
     assert command("verify", *where)[0] == 0
 
 
+@pytest.mark.usefixtures("without_workers")
+def test_an_index_that_is_asked_for_is_built_at_once(hub: LiveHub, zone: LiveZone) -> None:
+    """Workers looked every five seconds, on a new connection each time. Here is no timetable."""
+    shop(zone, 20)
+    ask_twice(zone)
+    hub.start_callbacks()
+    until = time.monotonic() + 60
+    while shown(zone)["build"]["state"] != "built":
+        assert time.monotonic() < until, shown(zone)
+        time.sleep(0.1)
+    hub.call("POST", PATH, key=zone.admin).refused(409, "nothing_to_index")
+
+
 @pytest.mark.usefixtures("beside")
 def test_what_becomes_of_one_stream_does_not_end_the_run(hub: LiveHub, zone: LiveZone) -> None:
     shop(zone, 3)
@@ -158,7 +177,8 @@ def test_what_becomes_of_one_stream_does_not_end_the_run(hub: LiveHub, zone: Liv
     in_the_way.mkdir()
     status, said = command("build", "--all", *where)
     assert status == 1
-    assert f"{zone.name}/apples: [Errno 21] Is a directory" in said
+    assert f"{zone.name}/apples: Something else is in the place of a file" in said
+    assert "[Errno 21] Is a directory" in said, "the operator is told which"
     assert f"{zone.name}/orders: epoch 2" in said
 
 

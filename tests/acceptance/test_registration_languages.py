@@ -6,6 +6,7 @@ import pytest
 
 from tests.acceptance.wire import session
 from tests.live import LiveHub, LiveZone
+from tests.sink import Sink
 
 JOE = "(and (or (= type 'error) (= type 'warning)) (= user 'Joe))"
 FILTERS: dict[str, Any] = {
@@ -55,6 +56,45 @@ async def test_an_event_reaches_whom_it_concerns_whatever_the_language(
             for id in event["registrations"]:
                 told[names[id]].append(event["sequence"])
         assert told == EXPECTED
+
+
+LABELS: tuple[tuple[dict[str, Any], ...], ...] = (
+    ({"name": "bug", "color": "red"}, {"name": "help", "color": "blue"}),
+    ({"name": "bug", "color": "blue"},),
+    ({"name": "help", "color": "red"},),
+)
+OF_LABELS: tuple[tuple[dict[str, Any], list[int]], ...] = (
+    ({"attributes": {"labels.name": "bug", "labels.color": "blue"}}, [1, 2]),
+    ({"language": "predicate", "filter": "(prefix labels.name 'b)"}, [1, 2]),
+    ({"language": "predicate",
+      "filter": "(within labels (and (= name 'bug) (= color 'red)))"}, [1]),
+    ({"language": "ready", "filter": "*::* | $labels.name == 'help'"}, [1, 3]),
+    ({"language": "eventbridge", "filter": {"detail": {"labels": {"name": ["bug"]}}}}, [1, 2]),
+    ({"language": "eventbridge",
+      "filter": {"detail": {"labels": {"name": ["bug"], "color": ["blue"]}}}}, [2]),
+)  # fmt: skip
+
+
+async def test_objects_in_lists_are_reached_in_every_language(
+    hub: LiveHub, orders: LiveZone, sink: Sink
+) -> None:
+    """They never matched, in no language; neither for a listener nor for a callback."""
+    endpoint = orders.endpoint(sink.url(f"/{orders.name}"))["id"]
+    wanted = [{"streams": ["orders"], "endpoint": endpoint, **each} for each, _ in OF_LABELS]
+    ids = [one["id"] for one in orders.register(*wanted)]
+    expected = {
+        number: [
+            id for id, (_, sequences) in zip(ids, OF_LABELS, strict=True) if number in sequences
+        ]
+        for number in range(1, 4)
+    }
+    async with session(hub, orders.admin) as reader:
+        await reader.listen("orders", registrations=ids)
+        orders.emit("orders", [order({"labels": list(labels)}) for labels in LABELS])
+        told = {one["sequence"]: one["registrations"] for one in await reader.events(3)}
+        assert told == expected
+    called = sink.wait(3, f"/{orders.name}")
+    assert {one.json["sequence"]: one.json["registrations"] for one in called} == expected
 
 
 def test_a_filter_is_shown_as_it_was_written_and_in_predicate_form(orders: LiveZone) -> None:

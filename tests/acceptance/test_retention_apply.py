@@ -120,7 +120,7 @@ def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     assert sum(one["events"] for one in told(zone, "stream.trimmed")) == 60  # plain, keyed
     tiers = get(zone, "/v1/streams/kept/segments")["items"]
     assert [one["tier"] for one in tiers] == ["archived"] * 3 + ["live"]
-    assert {one["left_why"] for one in tiers} == {"plan", None}
+    assert {one["removal_reason"] for one in tiers} == {"plan", None}
     assert len(get(zone, "/v1/streams/keyed/state")["items"]) == 7
     [announced] = told(zone, "retention.applied")
     assert announced == {"zone": zone.name, "run": run, "by": announced["by"], "acts": 18}
@@ -144,8 +144,8 @@ def test_a_plan_is_carried_out_by_operators_alone_and_only_if_there_is_one(
     hub.operate("POST", path.format("x"), {}).refused(404, "unknown_run")
     hub.operate("POST", path.format(1), {"force": True}).refused(400, "unknown_field")
     waiting = hub.sql(
-        "INSERT INTO job_runs (job, asked_by, params, state) VALUES ('retention', 'command', '{}',"
-        " 'failed') RETURNING id"
+        "INSERT INTO job_runs (job, requested_by, params, state) VALUES ('retention', 'command',"
+        " '{}', 'failed') RETURNING id"
     )[0][0]
     problem = hub.operate("POST", path.format(waiting), {}).refused(409, "no_plan")
     assert problem["state"] == "failed"

@@ -121,9 +121,9 @@ async def drop_first_segments(zone: LiveZone, stream: str, last: int) -> Cursor:
     async with zone.client() as client:
         first = (await client.page(stream, limit=1)).events[0].cursor
     zone.hub.sql(
-        "UPDATE segments SET tier = 'dropped', left_at = now(), left_why = 'count' WHERE last <= %s"
-        " AND stream_id = (SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
-        " WHERE s.name = %s AND z.name = %s)",
+        "UPDATE segments SET tier = 'dropped', removed_at = now(), removal_reason = 'count'"
+        " WHERE last <= %s AND stream_id = (SELECT s.id FROM streams s"
+        " JOIN zones z ON z.id = s.zone_id WHERE s.name = %s AND z.name = %s)",
         last,
         stream,
         zone.name,

@@ -11,6 +11,7 @@ import pytest
 
 from delivery.listens.record import recording
 from delivery.local import LocalHub
+from delivery.sessions.catchup import CatchUp
 from delivery.sessions.listening import Sources
 from eventhub.access.gate import Gate
 from eventhub.client.remote import HubClient
@@ -37,7 +38,9 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
             feed = Feed(log)
             closures = Closures(log, feed)
             async with recording(hub.database_url) as record:
-                sources = Sources(log, gate, feed, SystemClock(), Book(log), closures, record)
+                sources = Sources(
+                    log, gate, feed, SystemClock(), Book(log), closures, record, CatchUp()
+                )
                 yield LocalHub(sources, zone.admin)
         finally:
             following.cancel()

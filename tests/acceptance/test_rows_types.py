@@ -1,6 +1,7 @@
 """RDY-12, 13, 15, OIF-12, FOX-05, FOX-20: definitions of event types."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -181,6 +182,25 @@ async def test_readers_of_an_old_version_are_told_of_the_new_one(
     assert [one.get("latest_version") for one in replayed] == ["2", "2", "2", None]
     kept = hub.call("GET", "/v1/types/ready/MyAlarm/1", key=zone.admin).json
     assert (kept["schema"], kept["latest_version"]) == (ALARM, "2")
+
+
+async def test_a_type_with_a_slash_is_declared_as_it_is_emitted(zone: LiveZone) -> None:
+    """It could be emitted, and no path led to its definition."""
+    zone.create_stream("strict", undeclared="refuse")
+    names = (("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c"), ("https://x.example/y", "made/it 100%"))
+    for number, (domain, type) in enumerate(names):
+        path = f"/v1/types/{quote(domain, safe='')}/{quote(type, safe='')}"
+        schema = {"required": [f"n{number}"]}
+        answer = zone.hub.call("PUT", path, {"schema": schema}, key=zone.admin)
+        assert answer.status == 201, answer
+        assert (answer.json["domain"], answer.json["type"]) == (domain, type)
+        shown = zone.hub.call("GET", f"{path}/1", key=zone.admin)
+        assert (shown.json["type"], shown.json["schema"]["required"]) == (type, [f"n{number}"])
+        event = {"domain": domain, "type": type, "attributes": {f"n{number}": 1}}
+        await until(lambda event=event: zone.emit("strict", event).status == 200)  # type: ignore[misc]
+        zone.emit("strict", {**event, "attributes": {}}).refused(422, "type_violation")
+    listed = zone.hub.call("GET", "/v1/types", key=zone.admin).json["items"]
+    assert {(one["domain"], one["type"]) for one in listed} == set(names)
 
 
 async def test_types_of_zones_do_not_meet(hub: LiveHub, zone: LiveZone) -> None:

@@ -233,9 +233,11 @@ def test_a_draft_is_run_over_the_log_and_the_archive(orders: LiveZone) -> None:
         assert orders.emit("kept", events).status == 200
     archive(orders, "kept")
     gone = orders.hub.sql(
-        "UPDATE segments SET tier = 'archived' WHERE last IS NOT NULL AND archive IS NOT NULL"
+        "WITH gone AS (UPDATE segments SET tier = 'archived'"
+        " WHERE last IS NOT NULL AND archive IS NOT NULL"
         " AND stream_id = (SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
-        " WHERE z.name = %s AND s.name = 'kept') RETURNING uuid::text",
+        " WHERE z.name = %s AND s.name = 'kept') RETURNING uuid, first)"
+        " SELECT uuid::text FROM gone ORDER BY first",
         orders.name,
     )
     assert len(gone) == 2

@@ -1,5 +1,5 @@
 """Filters that somebody sends to do harm, always the same: those that are to be refused, and the
-dearest that are allowed. Plain.
+costliest that are allowed. Plain.
 """
 
 from collections.abc import Iterator
@@ -96,12 +96,12 @@ def refused() -> list[Bomb]:
     ]  # fmt: skip
 
 
-DEAR_TESTS = 245  # as many as parts allow
+EXPENSIVE_TESTS = 245  # as many as parts allow
 
 
-def dearest(number: int) -> str:
+def costliest(number: int) -> str:
     """The filter that costs the most of those that are allowed: every event has what it asks about,
     all of its tests but the last hold, and no other filter has one of them.
     """
-    tests = [f'(not (wildcard node "*{number}*{at}*q"))' for at in range(DEAR_TESTS)]
+    tests = [f'(not (wildcard node "*{number}*{at}*q"))' for at in range(EXPENSIVE_TESTS)]
     return _all(iter([*tests, '(wildcard node "~*~")']))

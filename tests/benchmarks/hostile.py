@@ -1,5 +1,5 @@
 """`hostile`: how soon filters that are meant to harm are refused at every door, what others feel of
-it, and what they feel of the dearest filters that are allowed.
+it, and what they feel of the costliest filters that are allowed.
 """
 
 import json
@@ -31,8 +31,8 @@ OTHERS_MAX = 1.2
 OTHERS_PER_S = 200.0  # events of others; each is owed to a callback and a websocket
 ATTACKS_PER_S = 20.0
 PASS_S = 8.0  # in which every hostile filter comes to every door
-DEAR = 30  # of the dearest filters that are allowed: more than one client may have
-DEAR_EVENTS = 50  # for the cost of one
+EXPENSIVE = 30  # of the costliest filters that are allowed: more than one client may have
+EXPENSIVE_EVENTS = 50  # for the cost of one
 CLIENT = "attacker"
 
 
@@ -56,9 +56,9 @@ def cases(world: World, pace: Pace) -> list[Case]:
             lower_is_better=True,
         ),
         Case(
-            name="hostile_dear",
+            name="hostile_expensive",
             unit="ms",
-            product=attack.beside_dear,
+            product=attack.beside_expensive,
             baselines={"without": attack.calm("after_answer")},
             floor=OTHERS_MAX,
             lower_is_better=True,
@@ -108,17 +108,20 @@ class _Attack:
 
         return measure
 
-    def beside_dear(self) -> Reading:
+    def beside_expensive(self) -> Reading:
         """Others' events beside filters of one client that are allowed and cost the most."""
         scene = self._scene()
-        dear = [orjson.dumps(_line(n, scene.endpoint)) for n in range(DEAR)]
-        made = scene.hub.register(dear, scene.key, some=True)
+        expensive = [orjson.dumps(_line(n, scene.endpoint)) for n in range(EXPENSIVE)]
+        made = scene.hub.register(expensive, scene.key, some=True)
         try:
             reading = _reading(run_load(self._others()), "after_answer")
         finally:
-            ends = [orjson.dumps({"op": "end", "key": f"dear-{n}"}) for n in range(DEAR)]
+            ends = [orjson.dumps({"op": "end", "key": f"expensive-{n}"}) for n in range(EXPENSIVE)]
             scene.hub.register(ends, scene.key, some=True)
-        return Reading(reading.value, {**reading.also, "dear": float(made), "dear_us": dear_us()})
+        return Reading(
+            reading.value,
+            {**reading.also, "expensive": float(made), "expensive_us": expensive_us()},
+        )
 
     def _run(self) -> tuple[dict[str, float], list[tuple[str, str, float, str]]]:
         self._number += 1
@@ -149,15 +152,15 @@ class _Attack:
         )
 
 
-def dear_us() -> float:
-    """What one of the dearest filters costs an event: microseconds of CPU time."""
+def expensive_us() -> float:
+    """What one of the costliest filters costs an event: microseconds of CPU time."""
     matcher = FilterMatcher(new_matcher())
-    matcher.add(1, specs_of(parse_predicate(bombs.dearest(1))))
-    events = [event_of(event) for event in fleet.events(DEAR_EVENTS)]
+    matcher.add(1, specs_of(parse_predicate(bombs.costliest(1))))
+    events = [event_of(event) for event in fleet.events(EXPENSIVE_EVENTS)]
     began = time.process_time()
     for event in events:
         matcher.match(event)
-    return (time.process_time() - began) / DEAR_EVENTS * 1e6
+    return (time.process_time() - began) / EXPENSIVE_EVENTS * 1e6
 
 
 def _reading(figures: dict[str, float], name: str) -> Reading:
@@ -180,14 +183,14 @@ def _scene(world: World, pace: Pace) -> _Scene:
 
 
 def _line(number: int, endpoint: int) -> dict[str, Any]:
-    """Registers one of the dearest filters; what it matches is nothing, so it costs no output."""
+    """Registers one of the costliest filters; what it matches is nothing, so it costs no output."""
     return {
         "op": "create",
-        "key": f"dear-{number}",
+        "key": f"expensive-{number}",
         "streams": [STREAM],
         "endpoint": endpoint,
         "language": "predicate",
-        "filter": bombs.dearest(number),
+        "filter": bombs.costliest(number),
     }
 
 

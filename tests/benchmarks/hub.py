@@ -200,19 +200,25 @@ def migrated(env: Mapping[str, str]) -> str:
     """The name of a database from which those of hubs are copied."""
     with psycopg.connect(env["DATABASE_URL"], autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
-    url = make_conninfo(env["DATABASE_URL"], dbname=TEMPLATE)
-    own = {**env, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
-    words = [sys.executable, MANAGE, "boot", "--migrate", "-v", "0"]
-    subprocess.run(words, env=own, stdout=subprocess.DEVNULL, check=True)
+    _boot(env, make_conninfo(env["DATABASE_URL"], dbname=TEMPLATE), "--migrate")
     return TEMPLATE
 
 
-def copied(server: str, template: str, name: str) -> str:
-    """The URL of a new database."""
+def copied(env: Mapping[str, str], template: str, name: str) -> str:
+    """The URL of a new database, whose log is checked."""
+    server = env["DATABASE_URL"]
     words = map(sql.Identifier, (f"hub_{name}", template))
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*words))
-    return make_conninfo(server, dbname=f"hub_{name}")
+    url = make_conninfo(server, dbname=f"hub_{name}")
+    _boot(env, url)
+    return url
+
+
+def _boot(env: Mapping[str, str], url: str, *options: str) -> None:
+    own = {**env, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
+    words = [sys.executable, MANAGE, "boot", *options, "-v", "0"]
+    subprocess.run(words, env=own, stdout=subprocess.DEVNULL, check=True)
 
 
 def _free_port() -> int:

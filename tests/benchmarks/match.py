@@ -23,6 +23,8 @@ BOUNDS = {
     "match_100k": (15, 25),
 }
 PREDICATES = {"compiled": (300, 600), "numpy": (30, 57), "python": (None, None)}
+RANGES = (1, 100, 8_000)
+RANGE_BOUNDS = {"match_ranges_100": (20, 100), "match_ranges_8000": (200, 1_000)}
 SECONDS_MAX = 2.0  # of one reading; matching has no warm-up to wait for
 SHOWN = ("matches_per_event", "p50_us", "p99_us")
 SHOWN_OF_MATCHERS = (*SHOWN, "adds_per_s", "adds_per_s_when_full", "removes_per_s_when_full")
@@ -42,6 +44,9 @@ def cases(world: World, pace: Pace) -> list[Case]:
     return [
         *found,
         *(_predicates(predicates, name) for name in engines),
+        *(_ranges(world, pace, count) for count in RANGES),
+        _ranges(world, pace, RANGES[-1], churn=True),
+        *(_as_access(world, pace, size) for size in ("10k", "100k")),
         _memory(world, pace),
         *_files(world, pace),
         *_costs(world, pace, engines),
@@ -51,7 +56,16 @@ def cases(world: World, pace: Pace) -> list[Case]:
 class _Sides:
     """All sides over the same registrations; all must find the same."""
 
-    def __init__(self, world: World, pace: Pace, registrations: int, data: str = "pairs") -> None:
+    def __init__(
+        self,
+        world: World,
+        pace: Pace,
+        registrations: int,
+        data: str = "pairs",
+        *,
+        churn: bool = False,
+    ) -> None:
+        self._churn = churn
         self._world = world
         self._count = min(registrations, pace.registrations_max)
         self._seconds = min(pace.seconds, SECONDS_MAX)
@@ -76,7 +90,7 @@ class _Sides:
             root = ""
             if side.startswith(INDEX):
                 root = _index(self._world, self._count, self._data)
-            work = Work(side, self._count, self._seconds, data=self._data, root=root)
+            work = Work(side, self._count, self._seconds, False, self._data, root, self._churn)
             figures = _child(self._world, "matching", json.dumps(work))
             first = self._checks.setdefault("first", figures["check"])
             if first != figures["check"]:
@@ -109,6 +123,22 @@ def _predicates(sides: _Sides, engine: str) -> Case:
     baselines = {EVALUATE_ALL: sides.once(EVALUATE_ALL)}
     product = sides.of(INDEX + engine)
     return Case(f"predicates_100k_{engine}", "events/s", product, baselines, floor, goal)
+
+
+def _ranges(world: World, pace: Pace, count: int, *, churn: bool = False) -> Case:
+    """Of a forwarder's or a listener's matcher; with `churn` a change before each event."""
+    sides = _Sides(world, pace, count, "ranges", churn=churn)
+    name = f"match_ranges_{count}{'_churn' if churn else ''}"
+    floor, goal = RANGE_BOUNDS.get(name, (None, None))
+    baselines = {"access": sides.of("access")}
+    return Case(name, "events/s", sides.of("auto"), baselines, floor, goal)
+
+
+def _as_access(world: World, pace: Pace, size: str) -> Case:
+    """What equalities cost where `auto` matches them."""
+    sides = _Sides(world, pace, SIZES[size])
+    baselines = {"access": sides.of("access")}
+    return Case(f"match_{size}_auto", "events/s", sides.of("auto"), baselines, 0.9, 1)
 
 
 def _memory(world: World, pace: Pace) -> Case:

@@ -9,6 +9,7 @@ import tracemalloc
 import zlib
 from array import array
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from time import perf_counter, perf_counter_ns, process_time
@@ -23,7 +24,7 @@ from registrations.match.base.base import Base, open_base
 from registrations.match.base.engine import Engine
 from registrations.match.base.engines import new_engine
 from registrations.match.matcher import Matcher
-from registrations.match.spec import Spec, specs_of
+from registrations.match.spec import Spec, Specs, specs_of
 from registrations.match.strategies import STRATEGIES
 from tests.benchmarks import predicates
 from tests.benchmarks.baselines.counting_dict import CountingDict
@@ -43,7 +44,8 @@ CHANGES = 2_000  # registrations taken out and put back
 
 class Work(NamedTuple):
     """`side` is a name of SIDES, INDEX and an engine, or EVALUATE_ALL; `memory` measures that
-    instead of time. `data`: pairs or predicates. `root`: of the index.
+    instead of time. `data`: pairs, predicates or ranges. `root`: of the index. `churn`: a
+    registration leaves and comes back before each event.
     """
 
     side: str
@@ -52,8 +54,18 @@ class Work(NamedTuple):
     memory: bool = False
     data: str = "pairs"
     root: str = ""
+    churn: bool = False
 
 
+TEXTS: dict[str, Callable[[int], list[str]]] = {
+    "predicates": predicates.filters,
+    "ranges": predicates.ranges,
+}
+COMING: dict[str, Callable[[int], list[dict[str, Any]]]] = {
+    "pairs": lambda count: interest(0, count).events,
+    "predicates": predicates.events,
+    "ranges": predicates.measured,
+}
 Ask = Callable[[Event], Any]  # a list of numbers, or a buffer of them
 
 
@@ -64,7 +76,7 @@ def run(work: Work) -> dict[str, float]:
     side = sided(work)
     gc.collect()
     gc.freeze()  # as the processes of the hub do after their start
-    coming = interest(0, EVENTS).events if work.data == "pairs" else predicates.events(EVENTS)
+    coming = COMING[work.data](EVENTS)
     events = [orjson.dumps(event) for event in coming]
     checked = CHECKED if work.registrations < MANY else CHECKED_AMONG_MANY
     figures = {"check": check(side.ask, events[:checked])}
@@ -89,16 +101,30 @@ def sided(work: Work) -> Side:
         return Side(answering(open_base(Path(work.root)), work.side.removeprefix(INDEX)).match)
     if work.side == EVALUATE_ALL:
         return Side(EvaluateAll(predicates.filters(work.registrations)).match)
-    if work.data == "predicates":
+    if work.data in TEXTS:
         filters = FilterMatcher(SIDES[work.side]())
-        for id, text in enumerate(predicates.filters(work.registrations)):
-            filters.add(id, specs_of(parse_predicate(text)))
-        return Side(filters.match)
+        wanted = [specs_of(parse_predicate(text)) for text in TEXTS[work.data](work.registrations)]
+        for id, specs in enumerate(wanted):
+            filters.add(id, specs)
+        return Side(changing(filters, wanted) if work.churn else filters.match)
     specs = interest(work.registrations, 0).specs
     matcher = SIDES[work.side]()
     began = process_time()
     fill(matcher, specs)
     return Side(matcher.match, matcher, specs, process_time() - began)
+
+
+def changing(filters: FilterMatcher, wanted: list[Specs]) -> Ask:
+    """Asks after one filter left and came back, another one each time."""
+    leaving = cycle(range(len(wanted)))
+
+    def ask(event: Event) -> list[int]:
+        id = next(leaving)
+        filters.remove(id)
+        filters.add(id, wanted[id])
+        return filters.match(event)
+
+    return ask
 
 
 def answering(base: Base, engine: str) -> Engine:

@@ -13,6 +13,7 @@ FIELDS = 64
 EVENT_FIELDS = 30
 LETTERS = "abcdefgh"
 SEED = 20_261_122
+RANGE = 1_000
 DOMAIN, TYPE = "bench", "reading"
 
 
@@ -25,6 +26,21 @@ def filters(count: int) -> list[str]:
 def events(count: int) -> list[dict[str, Any]]:
     random = Random(SEED + 1)
     return [{"domain": DOMAIN, "type": TYPE, "attributes": _fields(random)} for _ in range(count)]
+
+
+def ranges(count: int) -> list[str]:
+    """Narrow ranges of one number, in predicate form; about one of them is hit by an event."""
+    random = Random(SEED)
+    width = RANGE / count
+    firsts = (random.uniform(0, RANGE - width) for _ in range(count))
+    return [f"(and (>= x {first}) (< x {first + width}))" for first in firsts]
+
+
+def measured(count: int) -> list[dict[str, Any]]:
+    """Events with that number."""
+    random = Random(SEED + 1)
+    of = ({"x": random.uniform(0, RANGE), "node": "n1"} for _ in range(count))
+    return [{"domain": DOMAIN, "type": TYPE, "attributes": attributes} for attributes in of]
 
 
 def _filter(random: Random) -> str:

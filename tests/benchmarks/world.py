@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ STREAMS = (
     *("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push", "callbacks"),
     *("listen", "replay", "held.0", "held.1", "held.2", "held.3"),
     *("kept.sync", "kept.async", "kept.transient"),
+    *("neighbour", "crowded", "crowded.history"),
 )
 READY_S = 60.0
 PROFILE_S = 10.0
@@ -143,7 +144,7 @@ class World:
         name = name if pace.own_hubs else "all"
         if name not in self._hubs:
             self._template = self._template or migrated(self._env)
-            url = copied(self.url, self._template, name)
+            url = copied(self._env, self._template, name)
             self._hubs[name] = made = Hub(name, self._env, url, self.data / f"hub-{name}")
             made.start()
         return self._hubs[name]
@@ -175,11 +176,20 @@ class World:
         figures["cpu_us"] = used_s / max(figures.pop("all"), 1) * 1e6
         return figures
 
+    def sampled(self, title: str) -> AbstractContextManager[None]:
+        """With --profile, print where the time of the product goes until the end of the block."""
+        return self.product().sampled(title) if self.profile else nullcontext()
+
     def fill(self, stream: str, count: int) -> dict[str, Any]:
         """Append so many events to an empty stream: how long it took, and cursors (fill.py)."""
         output = self._run("-m", "tests.benchmarks.fill", str(self.streams[stream]), str(count))
         found: dict[str, Any] = json.loads(output)
         return found
+
+    def new_key(self, client: str, *grants: str) -> str:
+        """A key of another client of the same zone."""
+        words = [word for grant in grants for word in ("--grant", grant)]
+        return self._run("manage.py", "createkey", client, "--zone", "bench", *words).split()[-1]
 
     def close(self) -> None:
         for hub in self._hubs.values():

@@ -71,13 +71,13 @@ def test_a_filter_is_written_tried_explained_and_registered(desk: Desk) -> None:
     expect(text).to_contain_text("(not (> total 9))")
     desk.button("Register it").click()
     form = page.get_by_role("dialog", name="Register it")
-    form.get_by_role("combobox", name="Client").fill("shop")
+    form.get_by_role("combobox", name="Client").fill("tester")
     expect(form.get_by_role("textbox", name="Filter")).to_contain_text("(= user 'Joe)")
     form.get_by_role("button", name="Register", exact=True).click()
     expect(form).to_be_hidden()
     [made] = desk.hub.operate("GET", f"/v1/registrations?zone={desk.zone.name}").json["items"]
     assert made["predicate"] == '(and (= user "Joe") (not (> total 9)))'
-    assert (made["client"], made["streams"]) == ("shop", ["orders"])
+    assert (made["client"], made["streams"]) == ("tester", ["orders"])
 
 
 def test_each_language_marks_its_mistakes_and_leads_on_to_predicate(desk: Desk) -> None:

@@ -5,6 +5,7 @@ import json
 from playwright.sync_api import expect
 
 from tests.browser.desk import Desk
+from tests.browser.test_look import violations
 from tests.sink import Called, Sink
 
 LARGE = "9007199254740993"  # no double holds it
@@ -16,7 +17,13 @@ def test_a_registration_is_made_after_an_error_at_its_field_and_ends(desk: Desk)
     expect(page.get_by_text("Nobody has registered yet")).to_be_visible()
     desk.button("New registration").click()
     form = page.get_by_role("dialog")
-    form.get_by_role("combobox", name="Client").fill("shop")
+    client = form.get_by_role("combobox", name="Client")
+    expect(client).to_have_value("")  # the first one was chosen, and owned what was made
+    expect(form.get_by_role("button", name="Register")).to_be_disabled()
+    client.fill("shop")
+    form.get_by_role("button", name="Create the client shop").click()
+    expect(form.get_by_text("The client shop was created.")).to_be_visible()
+    expect(client).to_be_focused()
     form.get_by_role("combobox", name="Streams").click()
     page.get_by_role("option", name="orders").click()
     page.keyboard.press("Escape")
@@ -56,12 +63,23 @@ def test_an_endpoint_is_made_disabled_enabled_and_deleted(desk: Desk) -> None:
     page = desk.open("endpoints", "Endpoints")
     desk.button("New endpoint").click()
     form = page.get_by_role("dialog")
-    form.get_by_role("combobox", name="Client").fill("shop")
+    client = form.get_by_role("combobox", name="Client")
+    create = form.get_by_role("button", name="Create", exact=True)
+    expect(client).to_have_value("")
+    expect(create).to_be_disabled()
+    client.fill("shop")
     form.get_by_label("URL").fill("ftp://example.org/")
-    form.get_by_role("button", name="Create").click()
+    create.click()
     expect(form.get_by_label("URL")).to_have_attribute("aria-invalid", "true")
     form.get_by_label("URL").fill("https://example.org/hook")
-    form.get_by_role("button", name="Create").click()
+    create.click()
+    expect(client).to_have_attribute("aria-invalid", "true")  # it was made without being asked for
+    listed = desk.hub.operate("GET", f"/v1/clients?zone={desk.zone.name}").json["items"]
+    assert [one["name"] for one in listed] == ["tester"]
+    client.click()
+    client.fill("")
+    page.get_by_role("option", name="tester").click()
+    create.click()
     page.get_by_role("dialog", name="secret").get_by_role("button", name="Done").click()
     row = page.get_by_role("row").filter(has_text="https://example.org/hook")
     row.get_by_role("button").click()
@@ -73,7 +91,7 @@ def test_an_endpoint_is_made_disabled_enabled_and_deleted(desk: Desk) -> None:
     detail.get_by_role("button", name="Save").click()
     expect(detail).to_contain_text("CloudEvents 1.0, binary")
     row = page.get_by_role("row").filter(has_text="https://example.org/moved")
-    for action, state in (("Disable", "disabled"), ("Enable", "enabled")):
+    for action, state in (("Disable", "disabled"), ("Enable", "untried")):
         page.get_by_role("dialog").get_by_role("button", name=action, exact=True).click()
         expect(row).to_contain_text(state)
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
@@ -93,7 +111,10 @@ def test_a_delivery_is_shown_with_each_try(desk: Desk, sink: Sink) -> None:
     [made] = desk.zone.register({"streams": ["orders"], "callback": sink.url("/console")})
     desk.zone.emit("orders", {"domain": "shop", "type": "order.placed", "attributes": {"n": 7}})
     sink.wait(2, "/console")
-    page = desk.open(f"deliveries?endpoint={made['endpoint']}", "Deliveries")
+    page = desk.open("deliveries", "Deliveries")  # it was the first endpoint's, whoever asked
+    expect(page.get_by_role("heading", name="Choose an endpoint")).to_be_visible()
+    page.get_by_role("combobox", name="Endpoint").click()
+    page.get_by_role("option", name=str(made["endpoint"])).click()
     row = page.get_by_role("row").filter(has_text="orders 1")
     expect(row).to_contain_text("delivered")
     row.get_by_role("button").click()
@@ -109,18 +130,42 @@ def test_a_delivery_is_shown_with_each_try(desk: Desk, sink: Sink) -> None:
 
 
 def test_the_overview_tells_streams_backlog_and_health(desk: Desk, sink: Sink) -> None:
+    """No timetable runs in these tests: that is told with the reason. With the API away nothing is
+    shown as if it were of now.
+    """
+    sink.answer = lambda called: (500 if called.path == "/sick" else 204, {})
     desk.zone.create_stream("orders")
-    desk.zone.register({"streams": ["orders"], "callback": sink.url("/overview")})
+    for path in ("/overview", "/sick"):
+        desk.zone.register({"streams": ["orders"], "callback": sink.url(path)})
     desk.zone.emit("orders", [{"domain": "shop", "type": "order.placed"}] * 5)
     sink.wait(5, "/overview")
     page = desk.open("overview", "Overview")
-    expect(page.get_by_role("status", name="Health")).to_contain_text("Database ok")
+    health = page.get_by_role("status", name="Health")
+    expect(health).to_contain_text("Database ok")
+    expect(health).to_contain_text("Timetable degraded")
+    expect(page.get_by_role("alert")).to_contain_text("The timetable (beat) is not alive")
+    expect(page.get_by_role("link", name="The hub is degraded: show why")).to_be_visible()
+    ok = health.get_by_text("Database ok")
+    green = ok.evaluate("badge => getComputedStyle(badge).color")
+    page.route("**/v1/overview*", lambda route: route.abort())
+    expect(page.get_by_text("What is shown is as of")).to_be_visible()
+    assert ok.evaluate("badge => getComputedStyle(badge).color") != green
+    assert violations(page) == []
+    page.unroute("**/v1/overview*")
+    expect(page.get_by_text("What is shown is as of")).to_have_count(0)
     expect(page.get_by_role("region", name="Events", exact=True)).to_contain_text("5")
     row = page.get_by_role("row").filter(has_text="orders")
     expect(row.get_by_role("cell").nth(4)).to_have_text("0")
     expect(page.get_by_role("img", name="Events appended per second")).to_be_visible()
     row.get_by_role("link", name="orders").click()
     expect(desk.heading("orders")).to_be_visible()
+    page.go_back()
+    page.get_by_role("link", name="1 failing").click()
+    sick = page.get_by_role("row").filter(has_text="/sick")
+    expect(sick).to_contain_text("failing: status 500")
+    expect(page.get_by_role("row").filter(has_text="/overview")).to_contain_text("ok")
+    sick.get_by_role("button").click()
+    expect(page.get_by_role("dialog")).to_contain_text("status 500")
 
 
 def test_a_registration_is_written_in_a_language_and_its_mistake_is_shown_in_its_place(
@@ -130,7 +175,7 @@ def test_a_registration_is_written_in_a_language_and_its_mistake_is_shown_in_its
     page = desk.open("registrations", "Registrations")
     desk.button("New registration").click()
     form = page.get_by_role("dialog")
-    form.get_by_role("combobox", name="Client").fill("shop")
+    form.get_by_role("combobox", name="Client").fill("tester")
     form.get_by_role("combobox", name="Streams").click()
     page.get_by_role("option", name="orders").click()
     page.keyboard.press("Escape")

@@ -22,7 +22,7 @@ ORDERS = {"domain": "shop", "type": "order.placed"}
 
 
 @pytest.fixture(autouse=True)
-def no_runs(hub: LiveHub) -> Iterator[None]:
+def no_runs(hub: LiveHub, without_workers: None) -> Iterator[None]:
     yield
     hub.sql("DELETE FROM job_runs")
 

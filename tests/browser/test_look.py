@@ -48,6 +48,13 @@ FORMS = {  # what opens each
 LOOKS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 380))
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CUT_OFF = """() => [...document.querySelectorAll("button, input, a, label")].filter((one) => {
+  const { width, right } = one.getBoundingClientRect();
+  if (width <= 1 || right <= innerWidth + 1 || !one.checkVisibility()) return false;
+  for (let outer = one.parentElement; outer; outer = outer.parentElement)
+    if (["auto", "scroll"].includes(getComputedStyle(outer).overflowX)) return false;
+  return true;
+}).map((one) => one.outerHTML.slice(0, 200))"""  # what nobody can reach, as nothing scrolls to it
 
 
 def fill(zone: LiveZone) -> None:
@@ -98,6 +105,7 @@ def test_every_page_and_form_is_accessible_and_fits(
                 expect(shown).to_have_count(1)
                 expect(desk.heading(heading)).to_be_visible()
                 page.wait_for_function(f"{WIDER} <= 0")  # else it is wider than the screen
+                assert page.evaluate(CUT_OFF) == [], (path, width)
                 assert violations(page, "best-practice") == [], (path, scheme)
             if path in FORMS:
                 desk.button(FORMS[path]).click()

@@ -14,7 +14,7 @@ def beside(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, desk.hub.env[name])
 
 
-@pytest.mark.usefixtures("beside")
+@pytest.mark.usefixtures("beside", "without_workers")
 def test_an_index_is_explained_asked_for_and_shown_when_it_is_built(desk: Desk) -> None:
     zone = desk.zone
     zone.create_stream("orders")
@@ -32,8 +32,8 @@ def test_an_index_is_explained_asked_for_and_shown_when_it_is_built(desk: Desk) 
     expect(state).to_contain_text("A worker begins within seconds.")
     expect(build).to_be_disabled()
     [[stream]] = desk.hub.sql(
-        "UPDATE index_builds SET asked_at = NULL, begun_at = now(), heard_at = now(),"
-        " stage = 'read', done = 1, expected = 3 WHERE asked_at IS NOT NULL RETURNING stream_id"
+        "UPDATE index_builds SET requested_at = NULL, started_at = now(), heartbeat_at = now(),"
+        " stage = 'read', done = 1, expected = 3 WHERE requested_at IS NOT NULL RETURNING stream_id"
     )
     expect(state).to_contain_text("Registrations read: 1 of about 3")
     expect(state.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "33")

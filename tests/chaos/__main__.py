@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [log|callbacks|exact|circle|spark|quota|disk]`; see docs/chaos.md."""
+"""`python -m tests.chaos [KIND]`, of which `log` is the first; see docs/chaos.md."""
 
 import argparse
 import asyncio
@@ -22,6 +22,7 @@ from tests.chaos.quota import run as quota
 from tests.chaos.rounds import Plan, Round, run_round
 from tests.chaos.soak import soak
 from tests.chaos.spark import run as spark
+from tests.chaos.starts import run as starts
 from tests.chaos.world import Load, World
 
 SWITCH_S = 0.0005  # so that a thread that judges does not hold up the emitters
@@ -88,17 +89,12 @@ async def chaos(options: argparse.Namespace, data: Path) -> int:
             "segments": sum(stream.segment_count for stream in streams),
             "seen": sum(seen.count for seen in world.readers.values()),
             "connections": sum(seen.connections for seen in world.readers.values()),
-            "problems_at_the_end": problems,
             "rounds": [found._asdict() for found in rounds],
         }
-    print(report.table(rounds))
+    print(report.by_fault(rounds))
     print(", ".join(f"{k} {v}" for k, v in summary.items() if isinstance(v, int)))
-    if options.json:
-        report.write(options.json, summary)
     evidence = [problem for found in rounds for problem in found.problems] + problems
-    for problem in evidence:
-        print(f"PROBLEM: {problem}")
-    return 1 if evidence else 0
+    return report.end(options.json, summary, evidence)
 
 
 KINDS = {
@@ -109,6 +105,7 @@ KINDS = {
     "disk": Kind(disk.add_arguments, disk.run),
     "quota": Kind(quota.add_arguments, quota.run),
     "spark": Kind(spark.add_arguments, spark.run),
+    "starts": Kind(starts.add_arguments, starts.run),
 }
 
 
@@ -123,6 +120,7 @@ async def perform(kind: Kind, options: argparse.Namespace, data: Path) -> int:
 def main() -> int:
     kind, options = arguments()
     data = options.data or Path(tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp"))
+    data.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the hub is stopped too
     status = 1
     try:

@@ -61,11 +61,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
     found = await scenario(options, data)
     for name, value in found._asdict().items():
         print(name, value if not isinstance(value, float) else round(value, 2))
-    if options.json:
-        report.write(options.json, found._asdict())
-    for problem in found.problems:
-        print(f"PROBLEM: {problem}")
-    return 1 if found.problems else 0
+    return report.end(options.json, found._asdict(), found.problems)
 
 
 async def scenario(options: argparse.Namespace, data: Path) -> Found:

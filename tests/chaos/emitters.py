@@ -13,6 +13,7 @@ from typing import NamedTuple
 import aiohttp
 import orjson
 
+from eventhub import limits
 from eventhub.client.remote import HubClient
 from eventhub.client.types import HubProblem
 from tests.chaos.events import Name, event_of
@@ -35,6 +36,7 @@ class Habit(NamedTuple):
     repeats: bool = True  # with a producer id, until it is stored; else one attempt without
     lives_s: float = 0.0  # a new incarnation about so often
     by_client: bool = False  # by the client library's own retry
+    persistence_s: float = PERSISTENCE_S  # how long it tries
 
 
 class Clock:
@@ -80,7 +82,7 @@ class Emitter:
         self._incarnation = time.time_ns() // 1000
         self._born = time.monotonic()
         self._slots = asyncio.Semaphore(habit.in_flight)
-        self._sending: set[asyncio.Task[None]] = set()
+        self._sending: dict[asyncio.Task[None], Name] = {}  # with the first that it sends
 
     @property
     def idle(self) -> bool:
@@ -102,18 +104,27 @@ class Emitter:
         ):
             while True:
                 due = self._due()
-                if due <= 0:
+                if due <= 0 or self._is_ahead():
                     await asyncio.sleep(PACE_S)
                     continue
                 await self._slots.acquire()
                 names = self._take(min(due, self._dice.randint(1, self.habit.batch_max)))
                 sending = group.create_task(self._send(http, client, names))
-                self._sending.add(sending)
+                self._sending[sending] = names[0]
                 sending.add_done_callback(self._sent)
 
     def _sent(self, task: "asyncio.Task[None]") -> None:
-        self._sending.discard(task)
+        del self._sending[task]
         self._slots.release()
+
+    def _is_ahead(self) -> bool:
+        """Whether the next numbers might push out of the hub's window what is still to be sent
+        again, as a producer must not.
+        """
+        ours = [
+            one.number for one in self._sending.values() if one.incarnation == self._incarnation
+        ]
+        return self._number - min(ours, default=self._number) > limits.PRODUCER_WINDOW // 2
 
     def _take(self, count: int) -> list[Name]:
         """The next names; sometimes of a new life, as a producer that was started again."""
@@ -139,8 +150,8 @@ class Emitter:
         while not await self._attempt(http, names, body):
             if not habit.repeats:
                 return
-            if time.monotonic() - now > PERSISTENCE_S:
-                self._target.journal.problem(f"{names[0]} not taken within {PERSISTENCE_S} s")
+            if time.monotonic() - now > habit.persistence_s:
+                self._target.journal.problem(f"{names[0]} not taken within {habit.persistence_s} s")
                 self._target.journal.gave_up(names, stored=None)
                 return
 

@@ -20,7 +20,6 @@ from tests.chaos.until import until
 from tests.integration.up_process import HOME, Hub
 
 WEB_PARTS = ("web-1", "web-2")
-RESTARTS_PER_MINUTE = 1_000  # faults come faster than a hub that fails by itself would
 PART_PATIENCE_S = 60.0
 START_PATIENCE_S = 120.0
 READY = "EventHub is ready at"
@@ -41,11 +40,10 @@ LOG_CREW = Crew()
 class HubUnderTest:
     """One `manage.py up`, started in the constructor. `given` are environment variables."""
 
-    def __init__(self, data: Path, crew: Crew = LOG_CREW, **given: str) -> None:
+    def __init__(self, data: Path, crew: Crew = LOG_CREW, port: int = 0, **given: str) -> None:
         self.data = data
         words = [f for n, v in crew._asdict().items() for f in (f"--{n}", str(v))]
-        words += ["--restarts", str(RESTARTS_PER_MINUTE)]
-        self._hub = Hub(data, *words, port=0, script=HOME / "manage.py", **given)
+        self._hub = Hub(data, *words, port=port, script=HOME / "manage.py", **given)
         self._database = Postgres(data / "postgres", data / "run").url()
 
     @property
@@ -55,6 +53,26 @@ class HubUnderTest:
     @property
     def supervisor(self) -> int:
         return self._hub.process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._hub.process.poll() is None
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self._hub.interrupt()
+
+    def wait_end(self) -> int:
+        """The exit status, with all output read."""
+        return self._hub.wait_end()
+
+    def leftovers(self) -> list[str]:
+        """Every process that belongs to the data folder."""
+        return self._hub.leftovers()
+
+    def kill_leftovers(self) -> None:
+        """End what nobody looks after any more."""
+        send_signal((int(line.partition(":")[0]) for line in self.leftovers()), signal.SIGKILL)
 
     def output(self) -> str:
         """Everything the hub has printed."""
@@ -115,6 +133,14 @@ class HubUnderTest:
 
     def pids(self, parts: Iterable[str]) -> list[int]:
         return [pid for part in parts if (pid := self.pid(part)) is not None]
+
+    def guardians(self, parts: Iterable[str]) -> list[int]:
+        """Of parts that have one at the moment."""
+        found = []
+        for part in parts:
+            with contextlib.suppress(AssertionError, psutil.Error):
+                found.append(int(self._hub.guardian(part).pid))
+        return found
 
     def backends(self) -> list[int]:
         """The children of the postmaster."""

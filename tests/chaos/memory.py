@@ -34,12 +34,14 @@ class Watch:
     def __init__(self, supervisor: int) -> None:
         self._supervisor = psutil.Process(supervisor)
         self._began = time.monotonic()
+        self.looks_s: list[float] = []  # when, since the beginning
         self._names: dict[int, str] = {}
         self._samples: dict[int, list[Sample]] = {}
 
     def sample(self) -> None:
         """Look at all processes now."""
         at_s = time.monotonic() - self._began
+        self.looks_s.append(at_s)
         self._look(self._supervisor, "supervisor", at_s)
         for guardian in self._supervisor.children():
             with suppress(psutil.Error, ValueError, KeyError):
@@ -56,14 +58,12 @@ class Watch:
 
     def growth(self, after_s: float) -> list[Growth]:
         """How each process grew since then, the fastest first."""
+        looks = [at_s for at_s in self.looks_s if at_s >= after_s]
         found = [
-            Growth(self._names[pid], samples, slope_of(samples, after_s, self._last_s()))
+            Growth(self._names[pid], samples, slope_of(samples, looks[0], looks[-1]))
             for pid, samples in self._samples.items()
         ]
         return sorted(found, key=lambda growth: -(growth.slope or 0))
-
-    def _last_s(self) -> float:
-        return max(samples[-1].at_s for samples in self._samples.values())
 
 
 def private_bytes(process: psutil.Process, *, shares: bool) -> int:

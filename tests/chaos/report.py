@@ -1,7 +1,8 @@
-"""What a run prints and writes: a line per round, a table, JSON."""
+"""What a run prints and writes: a line per round, a table by what was done, the problems, JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -10,35 +11,79 @@ from tests.chaos.rounds import Round
 OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
+class Column(NamedTuple):
+    """Of a table: what it says of all rounds of one kind."""
+
+    title: str
+    width: int
+    cell: Callable[[Sequence[Any]], str]
+
+
+def table(kind: str, rounds: Mapping[str, Sequence[Any]], columns: Iterable[Column]) -> str:
+    """A header and a line for each kind of which there are rounds; `kind` heads the first column,
+    and the number of rounds and of problems are columns of every table."""
+    shown = [
+        Column("rounds", 8, lambda those: str(len(those))),
+        *columns,
+        Column("problems", 10, lambda those: str(sum(len(one.problems) for one in those))),
+    ]
+    width = max([len(kind), *map(len, rounds)]) + 1
+    lines = [f"{kind:<{width}}" + "".join(f"{each.title:>{each.width}}" for each in shown)]
+    for name, those in rounds.items():
+        if those:
+            cells = "".join(f"{each.cell(those):>{each.width}}" for each in shown)
+            lines.append(f"{name:<{width}}{cells}")
+    return "\n".join(lines)
+
+
+def seconds(title: str, of: Callable[[Any], float]) -> list[Column]:
+    """Two columns: the median and the longest time."""
+
+    def at(share: float) -> Callable[[Sequence[Any]], str]:
+        return lambda those: f"{sorted(map(of, those))[int((len(those) - 1) * share + 0.5)]:.2f} s"
+
+    return [Column(f"{title} median", len(title) + 11, at(0.5)), Column("worst", 10, at(1.0))]
+
+
+def total(title: str, of: Callable[[Any], int]) -> Column:
+    """The sum over all rounds."""
+    return Column(title, max(len(title) + 2, 9), lambda those: str(sum(map(of, those))))
+
+
+def verdict(problems: Sequence[str]) -> str:
+    """For the end of a line."""
+    return "ok" if not problems else f"{len(problems)} PROBLEMS"
+
+
 def line(found: Round) -> str:
     """A round as it ends."""
-    verdict = "ok" if not found.problems else f"{len(found.problems)} PROBLEMS"
     return (
         f"{found.number:>3}  {found.fault:<21} offered {found.offered_per_s:>6.0f}/s  "
         f"acknowledged {found.acknowledged:>6} {found.acknowledged_per_s:>6.0f}/s  "
         f"refused {found.refused:>4}  found again {found.found_again:>4}  "
         f"recovery {found.recovery_s:>5.2f} s  silence {found.silence_s:>5.2f} s  "
-        f"{verdict}  ({found.victim})"
+        f"{verdict(found.problems)}  ({found.victim})"
     )
 
 
-def table(rounds: Sequence[Round]) -> str:
-    """By fault: how often, and the slowest recovery."""
-    lines = [
-        f"{'fault':<22}{'rounds':>7}{'acknowledged':>14}{'refused':>9}{'found again':>13}"
-        f"{'recovery median':>17}{'worst':>8}{'problems':>10}"
+def by_fault(rounds: Sequence[Round]) -> str:
+    """How often each fault, and the slowest recovery."""
+    faults = sorted({found.fault for found in rounds})
+    those = {fault: [found for found in rounds if found.fault == fault] for fault in faults}
+    columns = [
+        total("acknowledged", lambda found: found.acknowledged),
+        total("refused", lambda found: found.refused),
+        total("found again", lambda found: found.found_again),
+        *seconds("recovery", lambda found: found.recovery_s),
     ]
-    for fault in sorted({found.fault for found in rounds}):
-        those = [found for found in rounds if found.fault == fault]
-        recoveries = sorted(found.recovery_s for found in those)
-        lines.append(
-            f"{fault:<22}{len(those):>7}{sum(f.acknowledged for f in those):>14}"
-            f"{sum(f.refused for f in those):>9}{sum(f.found_again for f in those):>13}"
-            f"{recoveries[len(recoveries) // 2]:>15.2f} s{recoveries[-1]:>6.2f} s"
-            f"{sum(len(f.problems) for f in those):>10}"
-        )
-    return "\n".join(lines)
+    return table("fault", those, columns)
 
 
-def write(path: Path, content: dict[str, object]) -> None:
-    path.write_bytes(orjson.dumps(content, option=OPTIONS))
+def end(path: Path | None, summary: Mapping[str, object], problems: Sequence[str]) -> int:
+    """The last of a run: `summary` and the problems go to the file, if one is asked for, and the
+    problems are printed. Returns the exit status."""
+    if path is not None:
+        path.write_bytes(orjson.dumps({**summary, "problems": problems}, option=OPTIONS))
+    for problem in problems:
+        print(f"PROBLEM: {problem}")
+    return 1 if problems else 0

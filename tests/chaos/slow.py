@@ -107,9 +107,9 @@ class SlowReader:
                     for kind, payload in frames(self._buffer):
                         if kind == CLOSE:
                             code = struct.unpack("!H", payload[:2])[0]
-                        elif b'"op":"resume"' in payload[:40]:
+                        elif kind == TEXT and b'"op":"resume"' in payload[:40]:
                             resumed = True
-                        else:
+                        elif kind == TEXT:  # the server also sends pings
                             take(self.seen, payload.decode())
         if code == CLOSE_RESUME and resumed:
             self.told += 1

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import aiohttp
 from eventhub.client.remote import HubClient
 from tests.chaos.emitters import PERSISTENCE_S, Clock, Emitter, Habit, Target
 from tests.chaos.events import Interest
-from tests.chaos.hub import HubUnderTest
+from tests.chaos.hub import LOG_CREW, Crew, HubUnderTest
 from tests.chaos.journal import Journal
 from tests.chaos.judge import Judge
 from tests.chaos.readers import (
@@ -61,10 +61,13 @@ READERS = (
 
 
 class Load(NamedTuple):
-    """Who is around the hub. `rate`: events offered in a second, of all emitters."""
+    """The hub's processes, and who is around it. `rate`: events offered in a second, of all
+    emitters; `given`: environment variables of the hub."""
 
     rate: float
     readers: tuple[Reader, ...] = READERS
+    crew: Crew = LOG_CREW
+    given: Mapping[str, str] = {}
 
 
 class World:
@@ -90,7 +93,7 @@ class World:
         """Start a hub on an empty folder and all around it; everything is stopped at the end."""
         async with AsyncExitStack() as stack:
             journal = stack.enter_context(Journal(data / "journal.ndjson"))
-            hub = HubUnderTest(data / "hub")
+            hub = HubUnderTest(data / "hub", plan.crew, port=0, **plan.given)
             stack.callback(hub.stop)
             await hub.ready()
             world = cls(hub, await asyncio.to_thread(hub.create_key, "chaos"), journal, plan)

@@ -2,37 +2,26 @@
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from eventhub import eventlog
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.streams import StreamPolicy
-from tests.databases import new_database
+from tests.databases import migrated_database
 
-_SQL = Path(next(iter(eventlog.__path__))) / "sql"
 _names = (f"stream-{number}" for number in itertools.count(1))
 Connection = psycopg.Connection[Any]
 
 
 def log_database() -> Iterator[str]:
-    """A fixture: the URL of a new database with the log's tables and its function."""
-    with new_database("log") as url:
-        with psycopg.connect(url, autocommit=True) as connection:
-            log_tables(connection)
+    """A fixture: the URL of a new database."""
+    with migrated_database("log") as url:
         yield url
-
-
-def log_tables(connection: Connection) -> None:
-    """The log's tables and functions, in an empty database."""
-    for file in ("schema.sql", "append_function.sql"):
-        connection.execute((_SQL / file).read_bytes())
 
 
 def new_stream(url: str, **policy: int) -> int:

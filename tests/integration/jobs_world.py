@@ -86,7 +86,7 @@ class Jobs:
 
     def lapse(self, run: int) -> None:
         """The run's lease has run out."""
-        query = "UPDATE job_runs SET lease_until = now() WHERE id = %s"
+        query = "UPDATE job_runs SET lease_expires_at = now() WHERE id = %s"
         self.world.sql(query, run)
 
 

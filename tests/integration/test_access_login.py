@@ -2,13 +2,15 @@
 
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jwt
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client as HttpClient
 
 from eventhub import limits
@@ -150,6 +152,30 @@ def test_the_demo_is_made_once_and_kept(tmp_path: Path) -> None:
     login = {"username": made.username, "password": made.password}
     assert Door().post("/v1/session", login).status_code == 200
     assert ApiKey.objects.count() == 1
+
+
+class HashingWhere(MD5PasswordHasher):
+    """Notes in how many transactions, of which the test's is one, a password is hashed."""
+
+    depths: ClassVar[list[int]] = []
+
+    def encode(self, password: str, salt: str) -> str:
+        self.depths.append(len(connection.atomic_blocks))
+        return str(super().encode(password, salt))
+
+
+def test_no_transaction_waits_while_the_demos_password_is_hashed(
+    tmp_path: Path, settings: Any
+) -> None:
+    """On a busy machine that takes longer than a transaction may idle: the server ended it, and
+    `make run` failed. A lost file means another password."""
+    settings.PASSWORD_HASHERS = [f"{__name__}.HashingWhere"]
+    HashingWhere.depths.clear()
+    file = tmp_path / "credentials.json"
+    ensure_demo(file)
+    file.unlink()
+    ensure_demo(file)
+    assert set(HashingWhere.depths) == {len(connection.atomic_blocks)}
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"operator":{},"client":{}}', b"\xff"])

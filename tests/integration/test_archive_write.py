@@ -291,7 +291,7 @@ def test_what_a_try_left_over_that_did_not_finish_is_removed(database: str, tmp_
     [[uuid], [other]] = _segments(database, stream)
     execute(
         database,
-        "INSERT INTO archive_tries SELECT id, 1, 'unfinished', '', now(), now() FROM segments"
+        "INSERT INTO archive_attempts SELECT id, 1, 'unfinished', '', now(), now() FROM segments"
         " WHERE uuid::text = %s",
         uuid,
     )

@@ -179,7 +179,7 @@ async def test_an_ended_claim_is_taken_by_another_and_its_late_result_is_not_wri
                 await until(lambda: world.states(endpoint) == ["delivered"])
             attempt = Attempt("status", 500, time.monotonic(), 1, sink.url, "", "")
             result = Result(late, Decision("pending", 5.0), attempt)
-            assert await write_results(connection, [result], time.monotonic()) == 0
+            assert (await write_results(connection, [result], time.monotonic())).results == 0
     assert world.states(endpoint) == ["delivered"]
     assert world.outcomes(endpoint) == [(1, "delivered", 204)]
 
@@ -272,7 +272,8 @@ async def test_an_event_that_is_gone_is_told_as_a_gap(world: CallbacksWorld, for
     world.sql("SELECT count(*) FROM roll_segments(ARRAY[%s]::bigint[], false)", sent.stream_id)
     [[current]] = world.sql("SELECT segment::text FROM heads WHERE stream_id = %s", sent.stream_id)
     world.sql(
-        "UPDATE segments SET tier = 'dropped', left_why = 'quota' WHERE uuid = %s", sent.segment
+        "UPDATE segments SET tier = 'dropped', removal_reason = 'quota' WHERE uuid = %s",
+        sent.segment,
     )
     world.sql(
         "DELETE FROM events WHERE group_id = %s AND segment_id = %s", sent.group_id, sent.segment_id

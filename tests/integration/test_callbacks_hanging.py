@@ -12,6 +12,7 @@ import pytest
 
 from eventhub import limits
 from tests.integration.callbacks_world import (
+    OK,
     CallbacksWorld,
     Posted,
     Receiver,
@@ -94,3 +95,33 @@ async def test_two_workers_try_all_and_those_in_trouble_take_turns(world: Callba
             world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE claim IS NULL")
             await until(lambda: len({p.path for p in sink.posted[seen:]}) > HANGING * 0.9, 60)
             assert await seconds_to_deliver(world, healthy.url) < 10
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_good_endpoints_that_hang_together_hold_up_the_others_for_a_moment(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch, ordered: bool
+) -> None:
+    """The story: they held all slots of a worker until their requests timed out."""
+    monkeypatch.setattr(limits, "CALLBACK_TIMEOUT_S_MAX", 10.0)
+    hangs = False
+
+    async def until_it_hangs(_: Posted) -> bytes:
+        return await never(_) if hangs else OK
+
+    async with receiver(until_it_hangs) as sink, receiver() as healthy, draining(world):
+        good = [world.endpoint(f"{sink.url}/{number}") for number in range(20)]
+        sent = world.events(20)
+        for endpoint in good:
+            world.owe(sent, endpoint)
+        await until(lambda: world.count("delivered") == 400)
+        hangs, seen = True, len(sink.posted)
+        sent = world.events(20)
+        for endpoint in good:
+            world.owe(sent, endpoint)
+        await until(lambda: len(sink.posted) - seen >= limits.CALLBACK_SLOTS_MAX / 2)
+        assert await seconds_to_deliver(world, healthy.url, ordered=ordered) < 5
+        world.client_id = world.one(
+            "INSERT INTO clients (zone_id, name, created_at)"
+            " SELECT id, 'bakery', now() FROM zones WHERE name = 'default' RETURNING id"
+        )
+        assert await seconds_to_deliver(world, healthy.url, ordered=ordered) < 5

@@ -1,6 +1,7 @@
 """Single posts to receivers of every kind: hostile, slow, redirecting, at forbidden addresses."""
 
 import asyncio
+import gc
 import socket
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -8,14 +9,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import uvloop
 
 from delivery.callbacks.body import Content
-from delivery.callbacks.client import Client
+from delivery.callbacks.client import Client, Connection
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.post import Ended, post, target_of
 from eventhub import limits
 from registrations.endpoints.addresses import parse_allowed
-from tests.integration.callbacks_world import LOOPBACK, OK, Posted, answer, receiver
+from tests.integration.callbacks_world import LOOPBACK, OK, Posted, answer, receiver, until
 
 SECRET = bytes(32)
 JSON = "content-type: application/json\r\n"
@@ -180,6 +182,45 @@ async def test_a_kept_connection_that_was_closed_costs_no_try() -> None:
                 await post(made, target, "msg_1", Content(JSON, b"{}"))
             ).tried.outcome == "delivered"
     assert len(connections) == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "scheme"),
+    [
+        (b"", "http"),
+        (b"HTTP/1.1 200 OK\r\nconten", "http"),
+        (b"SSH-2.0-OpenSSH\r\n", "http"),
+        (answer("200 OK", "connection: close"), "http"),
+        (OK, "http"),
+        (b"no TLS\r\n", "https"),
+    ],
+    ids=["no answer", "half of one", "no HTTP", "the last answer", "an answer", "no TLS"],
+)
+def test_nothing_is_left_of_a_connection_that_was_closed(sent: bytes, scheme: str) -> None:
+    """Each left itself and its parser in a cycle. A worker collects its oldest garbage after some
+    10,000 of them, so one whose receivers do not keep connections grew by tens of megabytes. The
+    event loop is the worker's: asyncio's own leaves a cycle for each failed handshake."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(sent)
+        writer.close()
+
+    async def posting() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server, client(*LOOPBACK) as made:
+            port = server.sockets[0].getsockname()[1]
+            target = target_of(f"{scheme}://127.0.0.1:{port}/", SECRET)
+            for _ in range(3):
+                await post(made, target, "msg_1", Content(JSON, b"{}"))
+        await until(lambda: not any(isinstance(each, Connection) for each in gc.get_objects()), 5)
+
+    gc.collect()
+    gc.disable()
+    try:
+        uvloop.run(posting())
+    finally:
+        gc.enable()
 
 
 async def test_failures_to_connect_have_their_words() -> None:

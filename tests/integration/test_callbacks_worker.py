@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -25,6 +26,8 @@ from tests.integration.callbacks_world import (
     SECRET_KEY,
     CallbacksWorld,
     Posted,
+    answer,
+    draining,
     receiver,
     until,
 )
@@ -102,7 +105,8 @@ def worker(
 async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the_same_ids(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:
-    """Nor is anything lost by the next one, whose Redis goes and comes, and which is stopped."""
+    """What it held is due as soon as it was silent for some seconds, not at the end of its claims.
+    Nor is anything lost by the next one, whose Redis goes and comes, and which is stopped."""
 
     async def slowly(_: Posted) -> bytes:
         await asyncio.sleep(0.2)
@@ -113,26 +117,90 @@ async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the
         endpoint = world.endpoint(sink.url)
         sent = world.events(60)
         world.owe(sent, endpoint)
+        lane = world.endpoint(sink.url.replace("hook", "lane"), ordered=True)
+        world.owe(world.events(6), lane)
         with worker(world, "", tmp_path / "w1.log") as process:
             await until(lambda: world.count("delivered") > 0 and len(sink.posted) > 8)
             process.kill()
             process.wait()
+            killed_s = time.monotonic()
         left = world.count("pending")
         assert left > 0
-        # their claims end by themselves; here the time that this takes is over at once
-        world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE state = 'pending'")
         try:
             with worker(world, redis_server.url, tmp_path / "w2.log") as process:
-                await until(lambda: world.states(endpoint) == ["delivered"] * 60, 40)
+                await until(lambda: world.count("delivered") == 60 + 6, 40)
+                assert time.monotonic() - killed_s < 2 / 3 * limits.CALLBACK_CLAIM_S
                 await losing_redis_with_everything_in_it_loses_nothing(world, redis_server)
                 assert process.poll() is None
                 await what_a_stopped_one_did_not_finish_is_given_back(world, process)
         finally:
             redis_server.kill()
+    order = [int(id.split("_")[2]) for posted, id in zip(sink.posted, sink.ids(), strict=True)
+             if posted.path == "/lane"]  # fmt: skip
+    assert list(dict.fromkeys(order)) == [1, 2, 3, 4, 5, 6]
+    steps = [after - before for before, after in pairwise(order)]
+    assert sum(step != 1 for step in steps) <= 1  # from the oldest whose result was not written on
     times = Counter(sink.ids())
-    assert len(times) == 60
+    assert len(times) == 60 + 6
     assert 1 < max(times.values()) <= 2  # what was under way came twice, and nothing else did
-    assert sum(times.values()) - 60 <= left
+    assert sum(times.values()) - 66 <= left
+
+
+async def test_a_worker_that_was_stopped_writes_nothing_over_what_others_did(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    """It goes on in the middle of a request, with more of a lane in its hands."""
+    gate = asyncio.Event()
+
+    async def first_waits(posted: Posted) -> bytes:
+        if len(sink.posted) == 1:
+            await gate.wait()
+            return answer("500 Oops")
+        return OK
+
+    async with receiver(first_waits) as sink:
+        endpoint = world.endpoint(sink.url, ordered=True)
+        world.owe(world.events(5), endpoint)
+        with worker(world, "", tmp_path / "w1.log") as process:
+            await until(lambda: len(sink.posted) == 1)
+            process.send_signal(signal.SIGSTOP)
+            try:
+                async with draining(world):
+                    await until(lambda: world.states(endpoint) == ["delivered"] * 5, 20)
+            finally:
+                process.send_signal(signal.SIGCONT)
+            gate.set()
+            other = world.endpoint(sink.url)
+            world.owe(world.events(1), other)  # it posts again, so what it had is written or not
+            await until(lambda: world.states(other) == ["delivered"], 20)
+    assert sink.sequences() == [1, 1, 2, 3, 4, 5, 1]
+    assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 5
+
+
+async def test_a_redis_that_answers_errors_ends_no_worker(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    """The story: with its memory full, Redis ended the workers again and again, and callbacks stood
+    still for 40 s. Tasks go on when it takes some again."""
+    redis_server, log = Broker(tmp_path), tmp_path / "w1.log"
+    redis_server.start()
+    client = redis_server.client()
+    client.config_set("maxmemory", "1")
+    try:
+        with worker(world, redis_server.url, log) as process:
+            async with receiver() as sink:
+                endpoint = world.endpoint(sink.url)
+                world.owe(world.events(3), endpoint)
+                await until(lambda: "tasks_wait_for_redis" in log.read_text(), 40)
+                await until(lambda: world.states(endpoint) == ["delivered"] * 3)
+            client.config_set("maxmemory", "0")
+            world.sql("INSERT INTO lanes VALUES (-1, -1, 1, gen_random_uuid(), '2020-01-01')")
+            send = Celery(broker=f"redis+socket://{redis_server.socket}").send_task
+            send("delivery.forget_lanes", queue="eventhub")
+            await until(lambda: not world.one("SELECT count(*) FROM lanes WHERE run = 1"), 20)
+            assert process.poll() is None
+    finally:
+        redis_server.kill()
 
 
 async def losing_redis_with_everything_in_it_loses_nothing(

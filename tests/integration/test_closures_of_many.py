@@ -148,14 +148,14 @@ async def test_nothing_that_was_answered_is_missing_whenever_one_asks(
     assert exact > 5
 
 
-async def test_after_a_dear_one_for_an_audience_others_are_everything(
+async def test_after_a_expensive_one_for_an_audience_others_are_everything(
     zone: LiveZone, small: pytest.MonkeyPatch
 ) -> None:
     async with opened(zone) as current:
         zone.register(device(1))
         first = await current("a")
-        assert (await current("b")).closure == first.closure, "it was not dear"
-        small.setattr(limits, "CLOSURE_DEAR_S", 0.0)
+        assert (await current("b")).closure == first.closure, "it was not expensive"
+        small.setattr(limits, "CLOSURE_EXPENSIVE_S", 0.0)
         small.setattr(limits, "CLOSURE_AGAIN_SHARE", 1e6)
         await current("c")
         assert (await current("d")).closure == EVERYTHING

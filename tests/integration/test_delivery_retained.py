@@ -2,6 +2,7 @@
 the events it is owed for.
 """
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -10,9 +11,13 @@ import pytest
 
 from delivery import retained
 from delivery.callbacks import claims
+from delivery.callbacks.load import Loader
 from delivery.forward.partitions import make_partitions
+from delivery.forward.retiring import retire_deliveries_group
+from eventhub.clock import SystemClock
 from eventhub.eventlog.clean import Fence, clean, forget_groups
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.maintain import make_groups
 from eventhub.eventlog.quota import Room
 from eventhub.eventlog.retention import Rooms
 from tests.integration.forward_world import World, world_database
@@ -137,6 +142,45 @@ async def test_a_pending_delivery_gets_its_events_bytes_before_they_go(
     assert all(one.payload for one in due(world, stream_id))
 
 
+async def test_an_event_that_goes_between_the_claim_and_the_post_is_posted(
+    world: World, connection: Connection
+) -> None:
+    """Its delivery got its bytes and was not looked at again: a gap was told of what was there."""
+    group = await new_group(world)
+    stream_id = world.stream(segment_events_max=2)
+    world.emit(stream_id, "before", "between")
+    owe(world, stream_id, 2)
+    [claimed] = [one for one in await claims.claim_parallel(connection, {7: 100})
+                 if one.stream_id == stream_id]  # fmt: skip
+    await new_group(world)
+    drop(world, stream_id)
+    await clean_all(connection)
+    assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_g{group}"]
+    endpoint = claims.Endpoint(7, "https://example.org/", b"", 1, "native")
+    loader = Loader("key", SystemClock())
+    [(body, _)] = await loader.load(connection, [claimed], {7: endpoint})
+    assert body is not None
+    told = json.loads(body.content([1]).body)
+    assert (told["sequence"], told["event"]["type"]) == (2, "between")
+
+
+async def test_a_notice_of_a_gap_gets_no_bytes(world: World, connection: Connection) -> None:
+    """It takes the place of an event, and told nothing of it."""
+    group = await new_group(world)
+    stream_id = world.stream(segment_events_max=5)
+    world.emit(stream_id, *["a"] * 5)
+    owe(world, stream_id, 3)
+    world.sql(
+        "UPDATE deliveries SET gap_first = 1, gap_why = 'backlog' WHERE stream_id = %s", stream_id
+    )
+    later = await new_group(world)
+    assert await retire_deliveries_group(connection, group, None)
+    assert due(world, stream_id) == [Due(later, 3, None)]
+    drop(world, stream_id)
+    await clean_all(connection)
+    assert due(world, stream_id) == [Due(later, 3, None)]
+
+
 async def test_the_event_of_a_delivery_is_found_where_its_segment_moved(
     world: World, connection: Connection
 ) -> None:
@@ -174,3 +218,24 @@ async def test_deliveries_partitions_that_nothing_is_in_go_with_their_events(
     assert world.sql(TABLES, group, group) == []
     assert await make_partitions(connection)
     assert world.sql(TABLES, group, group) == []  # and is not made again
+
+
+async def test_a_group_is_full_with_the_deliveries_of_its_events(
+    world: World, connection: Connection
+) -> None:
+    """Only its events counted: the deliveries of a few events, each to many endpoints, took the
+    whole quota in the current group, which nothing cleans.
+    """
+    small = Room(0, quota=32 * 1024 * 1024)
+    group = await new_group(world)
+    stream_id = world.stream()
+    world.emit(stream_id, "a")
+    await make_groups(connection, small)
+    assert world.sql("SELECT current_group FROM log_state") == [(group,)]
+    world.sql(
+        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+        " registrations) SELECT %s, n, 1, 1, %s, '{1}' FROM generate_series(1, 30000) AS n",
+        *(group, stream_id),
+    )
+    await make_groups(connection, small)
+    assert world.sql("SELECT current_group FROM log_state") == [(group + 1,)]

@@ -50,7 +50,9 @@ async def test_at_least_the_retained_events_stay_and_whole_segments_go(
     fill(url, stream, 2051, 2100)
     await drop(connection)
     assert oldest(url, stream).sequence + 1 == 1101
-    assert ask(url, "SELECT DISTINCT left_why FROM segments WHERE tier = 'dropped'") == [("count",)]
+    assert ask(url, "SELECT DISTINCT removal_reason FROM segments WHERE tier = 'dropped'") == [
+        ("count",)
+    ]
     [first, second] = announced(url, "stream.trimmed")
     assert (first["first"], first["segments"], first["events"], first["why"]) == (
         (1001, 10, 1000, "count")

@@ -3,6 +3,7 @@ seam between the log and the ring.
 """
 
 import asyncio
+import resource
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -260,3 +261,29 @@ async def test_a_log_that_hears_of_something_as_it_is_closed_is_closed(
     _, late = await asyncio.wait({using}, timeout=TIMEOUT_S)
     assert not late
     await using
+
+
+async def test_a_log_that_nobody_reads_hardly_wakes(database: str, log: Log) -> None:
+    """The listening connection alone woke ten times a second, and the looks at the heads four."""
+    await log.append([draft(new_stream(database))])  # all connections are there
+    async with log.follow(1, "now"):  # as the gate of every process does
+        await asyncio.sleep(1.0)
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+        await asyncio.sleep(2.0)
+        woken = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+    assert woken <= 12
+
+
+async def test_a_log_at_rest_is_looked_at_as_soon_as_somebody_goes_by_it(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cached rights count only beside a fresh look, and looks are seldom while nobody asks."""
+    monkeypatch.setattr(limits, "HEAD_RELIED_S", 0.0)
+    monkeypatch.setattr(limits, "HEAD_REST_INTERVAL_S", 3600.0)
+    clock = asyncio.get_running_loop().time
+    async with log.follow(1, "now") as follower:
+        await log.tail.looked(TIMEOUT_S)
+        rested_s = clock()
+        log.tail.rely()
+        await log.tail.looked(TIMEOUT_S)
+        assert rested_s < follower.ring.confirmed_s < rested_s + TIMEOUT_S / 2

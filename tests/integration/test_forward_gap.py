@@ -24,7 +24,7 @@ GAPS = (
 def drop(world: World, stream_id: int, upto: int, why: str) -> None:
     """As retention does it: the row first, the events later."""
     for group, segment in world.sql(
-        "UPDATE segments SET tier = 'dropped', left_at = now(), left_why = %s"
+        "UPDATE segments SET tier = 'dropped', removed_at = now(), removal_reason = %s"
         " WHERE stream_id = %s AND last <= %s RETURNING group_id, id",
         *(why, stream_id, upto),
     ):
@@ -120,7 +120,7 @@ def goes_on_after_the_database_crashed(world: World) -> None:
     eventually(lambda: len(world.deliveries(stream_id)) == 2, "the first deliveries")
     [[before]] = world.sql("SELECT segment FROM heads WHERE stream_id = %s", stream_id)
     world.sql("TRUNCATE incarnation")  # as every crash recovery does
-    world.sql("SELECT prove_continuity()")
+    world.sql("SELECT prove_continuity(life, NULL, NULL, 0) FROM log_state")
     world.emit(stream_id, "b")
     [[after]] = world.sql("SELECT segment FROM heads WHERE stream_id = %s", stream_id)
     assert after != before

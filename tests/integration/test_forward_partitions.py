@@ -10,8 +10,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from delivery import retained
 from delivery.forward.partitions import make_partitions
 from delivery.forward.retiring import retire, retire_deliveries_group, retiring
+from delivery.forward.write import expand
 from eventhub import limits
 from eventhub.eventlog.database import Connection, connect
 from eventhub.eventlog.maintain import make_group
@@ -107,7 +109,7 @@ async def test_claimed_deliveries_wait_for_the_end_of_their_claim(
 ) -> None:
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=2)
-    owe(world, stream_id, "pending", claim_s=3600)
+    owe(world, stream_id, "pending", claim_s=40)
     owe(world, stream_id, "pending")
     await next_group(world, connection)
     assert not await retire_deliveries_group(connection, old, None)
@@ -210,6 +212,41 @@ async def test_a_group_that_is_not_wholly_forwarded_stays(
     world.sql("UPDATE forwarding SET sequence = 2 WHERE stream_id = %s", stream_id)
     await retiring(world.url, "")
     assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
+
+
+async def test_a_group_whose_fan_out_is_being_written_stays(
+    world: World, connection: Connection
+) -> None:
+    """Also when its events have gone and space is short: its deliveries would have nowhere to go,
+    and the pieces that are written already would be dropped before the rest.
+    """
+    old = await next_group(world, connection)
+    stream_id = world.stream(segment_events_max=1)
+    count = limits.DELIVERIES_PER_STATEMENT_MAX + 1
+    world.emit(stream_id, "a")
+    world.sql(
+        "INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations,"
+        " ends, total) SELECT %s, %s, id, 1, n, n, n, %s FROM segments,"
+        " (SELECT array_agg(i) AS n FROM generate_series(1, %s) AS i) AS numbers"
+        " WHERE stream_id = %s AND first = 1",
+        *(old, stream_id, count, count, stream_id),
+    )
+    await next_group(world, connection)
+    world.emit(stream_id, "a")
+    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", old)
+    world.sql(f"ALTER TABLE events DETACH PARTITION events_g{old}")
+    world.sql(f"DROP TABLE events_g{old}")
+    table = f"deliveries_g{old}"
+    assert await expand(connection) == limits.DELIVERIES_PER_STATEMENT_MAX
+    await retiring(world.url, "")
+    assert not await retained.shed(None, connection, True)
+    assert table in tables(world, r"^deliveries_g\d")
+    assert await expand(connection) == 1
+    owed = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
+    assert world.sql(owed, stream_id) == [(count,)]
+    await retiring(world.url, "")
+    assert table not in tables(world, r"^deliveries_g\d")
+    assert world.sql(owed, stream_id) == [(count,)]  # in the newest group
 
 
 async def test_a_table_that_is_held_is_not_waited_for(world: World, connection: Connection) -> None:

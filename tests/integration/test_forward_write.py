@@ -134,6 +134,26 @@ async def test_a_fan_out_is_expanded_by_anybody_each_delivery_once(
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
 
 
+async def test_an_older_epoch_writes_no_fan_out(world: World, connection: Connection) -> None:
+    """Written by a forwarder that was cut off, it would be expanded beside that of the next one."""
+    owed = {at: [at] for at in range(1, limits.FANOUT_ENDPOINTS_MIN + 2)}
+    async with forwarder(connection) as first, forwarder(connection) as second:
+        lease, place, where = await leased(world, connection, first)
+        await first.release(connection, [lease])
+        await second.renew(connection)
+        await second.acquire(connection)
+        [piece] = pieces(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
+        assert piece.fanout
+        assert not await write(connection, lease, place, piece)
+        assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
+        now = Lease(lease.stream_id, lease.epoch + 1)
+        assert await place_of(connection, now) == place
+        # nor does anybody from another place than where the stream stands
+        elsewhere = place._replace(sequence=place.sequence + 1)
+        assert not await write(connection, now, elsewhere, piece)
+        assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
+
+
 async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
     world: World, connection: Connection
 ) -> None:

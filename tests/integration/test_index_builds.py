@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -100,21 +100,111 @@ def _builds(pid: int, stream_id: int) -> bool:
     return words[1:4] == [b"-m", b"registrations.building", str(stream_id).encode()]
 
 
-def test_what_is_asked_for_is_built_and_counted_also_after_one_that_fails(
-    world: World, data: Path
+def _folder_for_the_manifest(root: Path) -> None:
+    (root / "manifest.json").mkdir(parents=True)
+
+
+def _folder_for_a_part(root: Path) -> None:
+    (root / "manifest.json.part").mkdir(parents=True)
+
+
+def _file_for_the_folder(root: Path) -> None:
+    root.write_text("")
+
+
+def _no_room(root: Path) -> None:
+    root.mkdir()
+    (root / "manifest.json.part").symlink_to("/dev/full")
+
+
+def _read_only(root: Path) -> None:
+    root.symlink_to("/sys/kernel")  # where also root may not make anything
+
+
+@pytest.mark.parametrize(
+    ("hinder", "reason", "tells"),
+    [
+        (_folder_for_the_manifest, "match_index_obstructed", "Remove it from the stream's folder"),
+        (_folder_for_a_part, "match_index_obstructed", "Remove it from the stream's folder"),
+        (_file_for_the_folder, "match_index_obstructed", "Remove it from the stream's folder"),
+        (_no_room, "match_index_disk_full", "Make room"),
+        (_read_only, "match_index_read_only", "Make it writable for the user"),
+    ],
+)
+def test_a_folder_that_takes_no_index_is_named_and_the_others_are_built(
+    world: World, data: Path, hinder: Callable[[Path], None], reason: str, tells: str
 ) -> None:
-    before = outcomes("built"), outcomes("internal")
+    """The reason was `internal`, with the system's words and nothing to be done."""
+    before = outcomes("built"), outcomes(reason)
     bad, good, other = asked_stream(world), asked_stream(world, 5), world.stream()
-    (index_root(data, bad) / "manifest.json.part").mkdir(parents=True)
+    index_root(data, bad).parent.mkdir()
+    hinder(index_root(data, bad))
     run(world, data)
-    assert (outcomes("built") - before[0], outcomes("internal") - before[1]) == (1, 1)
+    assert (outcomes("built") - before[0], outcomes(reason) - before[1]) == (1, 1)
     assert (epoch(data, good).epoch, epoch(data, good).ids) == (1, 5)
     found = noted(world, good)
-    assert (found.state, found.asked_at_us, found.done) == ("built", None, 5)
+    assert (found.state, found.requested_at_us, found.done) == ("built", None, 5)
     found = noted(world, bad)
-    assert (found.state, found.asked_at_us, found.reason) == ("failed", None, "internal")
-    assert found.detail == "Is a directory.", "tenants read it: no path of the server is in it"
+    assert (found.state, found.requested_at_us, found.reason) == ("failed", None, reason)
+    assert tells in found.detail and "tries again by itself" in found.detail
+    assert str(data) not in found.detail, "tenants read it: no path of the server is in it"
     assert not index_root(data, other).exists(), "nobody asked for it, and it is not due"
+
+
+def test_a_folder_of_all_indexes_that_cannot_be_used_is_named_for_each_that_waits(
+    world: World, data: Path
+) -> None:
+    """The task ended with an error, and a build that was asked for waited for ever."""
+    stream_id = asked_stream(world)
+    (data / "indexes").symlink_to("/sys/kernel")
+    run(world, data)
+    found = noted(world, stream_id)
+    assert (found.state, found.reason) == ("failed", "match_index_read_only")
+    with blocking(world.url, name="test") as connection:
+        assert stream_id in rows.later(connection)
+    (data / "indexes").unlink()
+    ask(world, stream_id)
+    run(world, data)
+    assert noted(world, stream_id).state == "built"
+
+
+def test_a_folder_in_the_place_of_an_old_manifest_keeps_nothing_from_being_built(
+    world: World, data: Path
+) -> None:
+    stream_id = asked_stream(world)
+    for _ in range(2):
+        build(Order(world.url, data, stream_id))
+    old = index_root(data, stream_id) / "epoch-00000001"
+    (old / "manifest.json").unlink()
+    (old / "manifest.json").mkdir()
+    assert build(Order(world.url, data, stream_id)).epoch == 3
+
+
+def test_a_clock_that_was_set_back_repeats_no_build_and_delays_none(
+    world: World, data: Path
+) -> None:
+    """An hour back: what was asked for before seemed to be asked for after the build had begun, so
+    it was built again and again; a builder that had gone seemed to be at work, and a stream whose
+    build had failed was not tried.
+    """
+    stream_id = asked_stream(world)
+    later = "UPDATE index_builds SET {} WHERE stream_id = %s"
+    world.sql(later.format("requested_at = now() + interval '1 hour'"), stream_id)
+    run(world, data)
+    assert noted(world, stream_id).state == "built"
+    with blocking(world.url, name="test") as connection:
+        assert stream_id not in rows.asked(connection)
+        rows.ask(connection, stream_id)
+        rows.begin(connection, stream_id, 3)
+        world.sql(later.format("heartbeat_at = now() + interval '1 hour'"), stream_id)
+        assert noted(world, stream_id).state == "waiting", "nobody has heard it since"
+        assert stream_id not in [stream.id for stream in rows.at_work(connection)]
+        rows.hear(connection, stream_id, "read", 1)
+        assert noted(world, stream_id).state == "building"
+        rows.fail(connection, stream_id, "process", "")
+        assert stream_id in rows.later(connection)
+        world.sql(later.format("ended_at = now() + interval '1 hour'"), stream_id)
+        assert stream_id not in rows.later(connection)
 
 
 def test_a_builder_that_is_killed_leaves_what_was_there_and_is_tried_again_later(
@@ -135,7 +225,7 @@ def test_a_builder_that_is_killed_leaves_what_was_there_and_is_tried_again_later
     with blocking(world.url, name="test") as connection:
         assert stream_id in rows.later(connection)
         connection.execute(
-            "UPDATE index_builds SET asked_at = now() WHERE stream_id = %s", (stream_id,)
+            "UPDATE index_builds SET requested_at = now() WHERE stream_id = %s", (stream_id,)
         )
     run(world, data)
     assert epoch(data, stream_id).epoch == 1, "it was not to be tried before its time"
@@ -153,7 +243,7 @@ def test_a_job_that_is_told_to_stop_ends_its_builder_and_counts_no_failure(
     with building(world, data, stream_id, job):
         job.stop()
     assert outcomes("process") == before
-    assert noted(world, stream_id).asked_at_us is not None
+    assert noted(world, stream_id).requested_at_us is not None
     assert noted(world, stream_id).reason == "", "who stops it knows why"
     job.run(world.url, data)
     assert not (index_root(data, stream_id) / "manifest.json").exists()
@@ -164,7 +254,7 @@ def test_one_builder_is_at_work_at_a_time(world: World, data: Path) -> None:
     with turn(data, wait=True) as ours:
         assert ours
         run(world, data)
-        assert noted(world, stream_id).begun_at_us is None
+        assert noted(world, stream_id).started_at_us is None
         with turn(data, wait=False) as free:
             assert not free
 
@@ -190,7 +280,7 @@ def test_the_pause_after_a_failure_begins_when_it_ends_whoever_asked_meanwhile(
     with blocking(world.url, name="test") as connection:
         rows.begin(connection, stream_id, 3)
         world.sql("UPDATE index_builds SET tries = 12 WHERE stream_id = %s", stream_id)
-        world.sql(older.format("begun_at"), stream_id)
+        world.sql(older.format("started_at"), stream_id)
         assert stream_id in rows.later(connection), "it was heard just now"
         rows.ask(connection, stream_id)
         rows.fail(connection, stream_id, "too_long", "")
@@ -208,12 +298,12 @@ def test_a_builder_that_dies_before_it_has_begun_has_had_its_try(
     for tries in (1, 2):
         run(world, data)
         found = noted(world, stream_id)
-        assert (found.state, found.reason, found.asked_at_us) == ("failed", "process", None)
+        assert (found.state, found.reason, found.requested_at_us) == ("failed", "process", None)
         [[counted]] = world.sql("SELECT tries FROM index_builds WHERE stream_id = %s", stream_id)
         assert counted == tries
         with blocking(world.url, name="test") as connection:
             assert stream_id in rows.later(connection)
-        older = "UPDATE index_builds SET asked_at = now(), ended_at = now() - interval '1 hour'"
+        older = "UPDATE index_builds SET requested_at = now(), ended_at = now() - interval '1 hour'"
         world.sql(f"{older} WHERE stream_id = %s", stream_id)
 
 
@@ -254,7 +344,8 @@ def test_a_builder_that_was_not_heard_for_long_is_taken_for_gone(world: World, d
     with blocking(world.url, name="test") as connection:
         rows.begin(connection, stream_id, 0)
         connection.execute(
-            "UPDATE index_builds SET heard_at = now() - interval '1 minute' WHERE stream_id = %s",
+            "UPDATE index_builds SET heartbeat_at = now() - interval '1 minute'"
+            " WHERE stream_id = %s",
             (stream_id,),
         )
         assert noted(world, stream_id).state == "interrupted"

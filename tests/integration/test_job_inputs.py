@@ -64,8 +64,8 @@ def test_events_are_exported_or_found_in_the_archive(database: World, tmp_path: 
     payloads = fill(url, stream, 25)
     archive(url, place)
     payloads += fill(url, stream, 10, begin=26)  # seals the third segment, opens the fourth
-    execute(url, "UPDATE segments SET tier = 'archived', left_why = 'age' WHERE stream_id = %s"
-                 " AND first = 1", stream)  # fmt: skip
+    execute(url, "UPDATE segments SET tier = 'archived', removal_reason = 'age'"
+                 " WHERE stream_id = %s AND first = 1", stream)  # fmt: skip
     inputs = Inputs(url, tmp_path / "in", place)
     found = inputs.segments(stream)
     assert [(row["first"], row["last"], row["source"], row["sealed"]) for row in found] == [

@@ -4,11 +4,14 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from celery import signals
 
 from eventhub import limits
+from eventhub.celery import app
 from eventhub.eventlog.database import blocking
 from eventhub.jobs import rows
 from eventhub.jobs.job import RunJob, ask_by_timetable
@@ -98,13 +101,105 @@ def test_the_timetable_asks_unless_a_run_waits(jobs: Jobs, connection: psycopg.C
     for _ in range(2):
         ask_by_timetable(jobs.world.url, "audit")
     [run] = rows.history(connection, "audit", None, 10)
-    assert (run.state, run.asked_by, run.params) == ("waiting", "timetable", {})
+    assert (run.state, run.requested_by, run.params) == ("waiting", "timetable", {})
     assert rows.begin(connection, run.id)
     ask_by_timetable(jobs.world.url, "audit")
     assert [one.state for one in rows.history(connection, "audit", None, 10)] == [
         "waiting",
         "running",
     ]
+
+
+def test_a_run_of_the_timetable_that_may_succeed_later_is_repeated_the_same_night(
+    jobs: Jobs, connection: psycopg.Connection
+) -> None:
+    """Three audits in a row were lost to a machine that was busy for a quarter of a minute."""
+    slow = Ending("failed", "java_slow", "Java did not say its version in time.")
+    first = rows.ask_by_timetable(connection, "audit")
+    run, pauses = first, []
+    for attempt in range(1, limits.JOB_ATTEMPTS_MAX + 1):
+        assert run is not None
+        assert rows.begin(connection, run)
+        began = jobs.find(run)
+        assert (began.attempt, began.requested_by) == (attempt, "timetable")
+        assert began.repeats == (None if attempt == 1 else first)
+        assert rows.end(connection, began, slow)
+        assert rows.ask_by_timetable(connection, "audit") is None or attempt == 5
+        repeats = rows.waiting_repeats(connection)
+        if attempt == limits.JOB_ATTEMPTS_MAX:
+            assert repeats == []
+            break
+        [repeat] = repeats
+        ended = jobs.find(run)
+        assert (ended.state, ended.reason) == ("failed", "java_slow")
+        assert repeat.not_before_us is not None and ended.ended_at_us is not None
+        pauses.append((repeat.not_before_us - ended.ended_at_us) / 60e6)
+        assert rows.waiting(connection) == [], "not yet"
+        jobs.world.sql("UPDATE job_runs SET not_before = now() WHERE id = %s", repeat.id)
+        assert rows.waiting(connection) == [repeat.id]
+        run = repeat.id
+    assert pauses == [5, 15, 45, 135]
+
+
+@pytest.mark.parametrize(
+    ("requested_by", "ending"),
+    [
+        ("timetable", Ending("failed", "no_java", "There is no Java.")),
+        ("timetable", CANCELLED),
+        ("timetable", DONE),
+        ("tester", Ending("failed", "java_slow", "Java did not answer.")),
+    ],
+)
+def test_what_will_not_pass_and_what_people_asked_for_is_not_repeated(
+    jobs: Jobs, connection: psycopg.Connection, requested_by: str, ending: Ending
+) -> None:
+    run = rows.ask_running(connection, Asked("audit", {}, requested_by))
+    assert run is not None
+    assert rows.end(connection, jobs.find(run), ending)
+    assert len(rows.history(connection, "audit", None, 10)) == 1
+
+
+def test_a_night_ends(jobs: Jobs, connection: psycopg.Connection) -> None:
+    """A run that is interrupted by day waits for the next night. A repeat may be cancelled, and
+    keeps nobody's own run of the job waiting.
+    """
+    run = rows.ask_running(connection, Asked("audit", {}, "timetable"))
+    assert run is not None
+    jobs.world.sql("UPDATE job_runs SET requested_at = now() - interval '356 minutes'")
+    jobs.lapse(run)
+    assert [one.id for one in rows.interrupt_lapsed(connection)] == [run]
+    assert rows.waiting_repeats(connection) == []
+    run = rows.ask_running(connection, Asked("audit", {}, "timetable"))
+    assert run is not None
+    jobs.lapse(run)
+    rows.interrupt_lapsed(connection)
+    [repeat] = rows.waiting_repeats(connection)
+    own = rows.ask(connection, Asked("audit", {}, "tester"))
+    assert rows.waiting(connection) == [own]
+    assert rows.cancel(connection, repeat.id)
+    assert rows.waiting_repeats(connection) == []
+
+
+def test_a_clock_that_was_set_back_keeps_no_run_from_its_end_or_its_begin(
+    jobs: Jobs, connection: psycopg.Connection
+) -> None:
+    """An hour back: the lease of a runner that has gone ran an hour longer, and a repeat waited so
+    much longer. One that is there keeps its run.
+    """
+    gone, alive = jobs.begun(), rows.ask_running(connection, Asked("audit", {}, "timetable"))
+    assert alive is not None
+    jobs.world.sql("UPDATE job_runs SET lease_expires_at = lease_expires_at + interval '1 hour'")
+    assert rows.interrupt_lapsed(connection) == [], "nobody knows yet whether they are there"
+    lease = "SELECT max(lease_expires_at) <= now() + make_interval(secs => %s) FROM job_runs"
+    assert jobs.world.sql(lease, limits.JOB_LEASE_S) == [(True,)]
+    jobs.lapse(gone.id)
+    assert rows.beat(connection, alive, Heard("at work")) is False
+    assert [run.id for run in rows.interrupt_lapsed(connection)] == [gone.id]
+    assert rows.end(connection, jobs.find(alive), Ending("failed", "spark"))
+    [repeat] = rows.waiting_repeats(connection)
+    assert rows.waiting(connection) == []
+    jobs.world.sql("UPDATE job_runs SET not_before = not_before + interval '3 hours'")
+    assert rows.waiting(connection) == [repeat.id]
 
 
 def test_a_filter_is_kept_as_it_was_written(jobs: Jobs, connection: psycopg.Connection) -> None:
@@ -115,10 +210,19 @@ def test_a_filter_is_kept_as_it_was_written(jobs: Jobs, connection: psycopg.Conn
     assert list(kept["filter"]) == ["b", "a"]
 
 
-def test_a_database_that_is_away_is_no_error() -> None:
+def test_a_database_that_is_away_is_no_error_and_the_timetable_asks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A night's run was never asked for if the database was away at its minute."""
     away = "postgresql://127.0.0.1:1/none"
     RunJob().run(away)
-    ask_by_timetable(away, "audit")
+    monkeypatch.setenv("DATABASE_DIRECT_URL", away)
+    retries: list[Any] = []
+    signals.task_retry.connect(lambda reason, **_: retries.append(reason), weak=False)
+    result = app.tasks["jobs.ask"].apply(("audit",))
+    assert result.state == "FAILURE", "of the last try"
+    assert len(retries) == limits.JOB_ASK_RETRIES_MAX
+    assert {retry.when for retry in retries} == {limits.JOB_ASK_PAUSE_S}
 
 
 def test_a_run_is_cancelled_before_it_publishes_or_not_at_all(
@@ -168,6 +272,8 @@ def test_the_oldest_results_go_first_and_the_newest_of_each_job_stays(
 
     large = left("audit", 900)
     old, middle, new = (left("backtest", size) for size in (10, 20, 30))
+    back = "UPDATE job_runs SET ended_at = ended_at + interval '1 hour' WHERE id = ANY (%s)"
+    jobs.world.sql(back, [old, middle])  # then the clock was set back
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", 950)
     assert rows.drop_results(connection) == [("backtest", old)]
     assert rows.drop_results(connection) == [], "what is gone is not dropped again"

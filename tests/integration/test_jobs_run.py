@@ -64,6 +64,22 @@ def test_a_driver_that_fails_says_why_and_its_log_is_bounded(
     assert b"line 3 of" not in log
 
 
+def test_a_java_that_is_slow_is_asked_again_and_then_named(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run said that there is no Java."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexec sleep 60\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(limits, "JOB_JAVA_S_MAX", 0.1)
+    ended, heard = jobs.done(jobs.begun())
+    assert (ended.state, ended.reason) == ("failed", "java_slow")
+    waits = [one for one in heard if one.phase.startswith("waiting for Java")]
+    assert len(waits) == limits.JOB_JAVA_TRIES - 1
+
+
 def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_runs_leave_what_they_found(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

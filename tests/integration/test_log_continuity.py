@@ -16,12 +16,14 @@ import pytest
 from eventhub import errors
 from eventhub.event.envelope import Event
 from eventhub.eventlog import continuity, streams
+from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.up.embedded import embedded
-from tests.integration.eventlog_world import draft, log_tables
+from tests.databases import migrate
+from tests.integration.eventlog_world import draft
 
 TIMEOUT_S = 30.0
 
@@ -34,8 +36,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         with embedded(folder) as env:
             url = env["DATABASE_URL"]
+            migrate(url)
             with psycopg.connect(url, autocommit=True) as connection:
-                log_tables(connection)
                 connection.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
                 connection.execute("ALTER SYSTEM SET wal_writer_flush_after = '1GB'")
                 connection.execute("SELECT pg_reload_conf()")
@@ -45,8 +47,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def log(server: str) -> AsyncIterator[Log]:
-    async with Log.open(database_url=server) as opened:
+def marks_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"file://{tmp_path_factory.getbasetemp()}"
+
+
+@pytest.fixture
+async def log(server: str, marks_url: str) -> AsyncIterator[Log]:
+    async with Log.open(database_url=server, mark_url=marks_url) as opened:
         yield opened
 
 
@@ -137,11 +144,12 @@ async def test_a_crash_takes_nothing_from_a_sync_stream_and_its_readers_go_on(
 
 
 async def test_the_recovery_is_announced_once_however_many_processes_connect(
-    server: str, log: Log
+    server: str, log: Log, marks_url: str
 ) -> None:
     stream = new_stream(server, "told", "async")
     await append(log, stream, 1)
-    async with log.follow(1, "now") as system, Log.open(database_url=server) as other:
+    other_log = Log.open(database_url=server, mark_url=marks_url)
+    async with log.follow(1, "now") as system, other_log as other:
         await crash(server)
         await asyncio.gather(append(log, stream, 1), append(other, stream, 1))
         told: list[Event] = []
@@ -155,16 +163,32 @@ async def test_the_recovery_is_announced_once_however_many_processes_connect(
     assert told[0].attributes["reason"] == "crashed"
 
 
-def test_in_another_server_every_stream_has_a_new_segment(server: str) -> None:
-    stream = new_stream(server, "moved", "sync")
+async def test_in_another_server_every_stream_has_a_new_segment(
+    server: str, marks_url: str
+) -> None:
+    new_stream(server, "moved", "sync")
+    await continuity.prove_store(server, marks_url)
     with psycopg.connect(server) as connection:
         before = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
         connection.execute("UPDATE log_state SET system_identifier = 1")
-        found = connection.execute("SELECT stream, reason FROM prove_continuity()").fetchall()
+        connection.execute("DELETE FROM incarnation")  # as in the files of another server
+    proof = await continuity.prove_store(server, marks_url)
+    with psycopg.connect(server) as connection:
         after = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
-    assert sorted(found) == sorted((stream_id, "restored") for stream_id, _ in before)
-    assert (stream.id, "restored") in found
+    assert (proof.reason, proof.streams) == ("restored", len(before))
     assert not set(before) & set(after)
+
+
+async def test_a_change_before_the_log_is_proved_is_refused(server: str, marks_url: str) -> None:
+    """A management change is appended by another connection than those that prove the log."""
+    await continuity.prove_store(server, marks_url)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DELETE FROM incarnation")  # as after a crash
+        with pytest.raises(errors.DatabaseUnavailable), connection.transaction():
+            append_in(connection, [draft(1)])
+        await continuity.prove_store(server, marks_url)
+        with connection.transaction():
+            append_in(connection, [draft(1)])
 
 
 def test_all_streams_can_be_given_new_segments_by_hand(server: str) -> None:

@@ -183,12 +183,12 @@ def test_a_segment_says_when_and_why_it_left() -> None:
     manager.put("/v1/streams/orders", {"segment_events_max": 2})
     emit("orders", 5)
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE segments SET tier = 'dropped', left_at = now(), left_why = 'count'"
-                       " WHERE last = 2")  # fmt: skip
-        cursor.execute("UPDATE segments SET tier = 'archived', left_at = now(), left_why = 'age',"
-                       " archive = 'a/b' WHERE last = 4")  # fmt: skip
+        cursor.execute("UPDATE segments SET tier = 'dropped', removed_at = now(),"
+                       " removal_reason = 'count' WHERE last = 2")  # fmt: skip
+        cursor.execute("UPDATE segments SET tier = 'archived', removed_at = now(),"
+                       " removal_reason = 'age', archive = 'a/b' WHERE last = 4")  # fmt: skip
     segments = manager.get("/v1/streams/orders/segments").json()["items"]
-    shown = [(item["tier"], item["archived"], item["left_why"]) for item in segments]
+    shown = [(item["tier"], item["archived"], item["removal_reason"]) for item in segments]
     assert shown == [("dropped", False, "count"), ("archived", True, "age"), ("live", False, None)]
-    assert [item["left_at"] is None for item in segments] == [False, False, True]
+    assert [item["removed_at"] is None for item in segments] == [False, False, True]
     assert manager.get("/v1/streams/orders").json()["first"] == 3

@@ -21,6 +21,7 @@ from eventhub.client.types import Cursor, Delivered
 from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 
 FIRST_EVENT_PATIENCE_S = 60.0
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -139,6 +140,24 @@ def test_every_command_of_the_page_about_access_works(hub: Hub) -> None:
     assert '"plant"' in said
 
 
+def test_the_python_of_the_readme_works(hub: Hub) -> None:
+    """It did not run, and listened to another domain than it emitted."""
+    [script] = PYTHON.findall((HOME / "README.md").read_text())
+    script = script.replace("http://127.0.0.1:8000", hub.url)
+    running = subprocess.Popen(
+        [".venv/bin/python", "-u", "-c", script],
+        cwd=hub.data.parent,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with running:
+        assert running.stdout is not None
+        emitted, listened = running.stdout.readline(), running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+    assert emitted.startswith("emitted ")
+    assert listened == f"{emitted.strip().rpartition(':')[2]} order.placed\n"
+
+
 def test_every_command_of_the_page_about_the_api_works(hub: Hub) -> None:
     assert '"ranges"' in run(hub, commands("api.md"))
 
@@ -166,9 +185,11 @@ def test_every_command_of_the_page_about_endpoints_works(hub: Hub) -> None:
     assert said.count('"reason":"request"') == 1
 
 
-def test_backup_of_the_page_about_operations_works(hub: Hub) -> None:
-    run(hub, commands("operations.md", "pg_dump"))
+def test_backups_of_the_page_about_them_work(hub: Hub) -> None:
+    run(hub, commands("backup.md", "-D base -c fast"))
+    run(hub, commands("backup.md", "manage.py backup"))
     assert (hub.data.parent / "hub.dump").stat().st_size > 0
+    assert (hub.data.parent / "base" / "PG_VERSION").exists()
 
 
 def test_url_of_the_page_about_operations_is_right(hub: Hub) -> None:

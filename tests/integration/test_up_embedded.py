@@ -1,5 +1,6 @@
 """Embedded servers and supervised parts of a process that ends badly, or never gets ready."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,24 +20,25 @@ with embedded(Path(sys.argv[1])) as env:
     sys.stdin.read()
 """
 
-NEVER_READY = """
-import os, sys
+SUPERVISED = """
+import os, shlex, sys
 from eventhub.guarded import Command
 from eventhub.guarded import ordinary
 from eventhub.up.output import Output
-from eventhub.up.supervisor import HubFailed, Part, Supervisor
-command = Command("slow", ("sleep", "600"), {**os.environ, "MARK": sys.argv[1]})
-part = Part(command, stage=0, is_ready=lambda: False, ready_timeout_s=0.2)
+from eventhub.up.supervisor import HubFailed, Part, Patience, Supervisor
+words, limits = shlex.split(sys.argv[2]), Patience(*eval(sys.argv[3]))
+command = Command("slow", words, {**os.environ, "MARK": sys.argv[1]})
+part = Part(command, stage=0, is_ready=lambda: False, slow_after_s=0.2)
 try:
-    Supervisor([part], ordinary(), Output()).run(lambda: None)
+    Supervisor([part], ordinary(), Output(), patience=limits).run(lambda: None)
 except HubFailed as error:
     sys.exit(str(error))
 """
 
 
-def start(script: str, data: Path) -> subprocess.Popen[str]:
+def start(script: str, data: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", script, str(data)],
+        [sys.executable, "-c", script, str(data), *words],
         cwd=HOME,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -58,9 +60,40 @@ def test_embedded_servers_end_with_their_process(tmp_path: Path, killed: bool) -
     wait_until(lambda: not processes_of(data), "the servers to end")
 
 
-def test_part_that_never_gets_ready_stops_the_hub_with_a_reason(tmp_path: Path) -> None:
-    process = start(NEVER_READY, tmp_path)
-    output, _ = process.communicate(timeout=20)
+@pytest.mark.parametrize(
+    ("command", "limits", "said"),
+    [
+        ("sleep 600", "(None, 0.4)", "of 0.4 that EVENTHUB_START_TIMEOUT_S allows"),
+        ("false", "(2, None)", "ended with status 1 and was restarted 2 times in a row"),
+        ("sh -c 'exit 78'", "()", "slow cannot run as the hub is set"),
+    ],
+)
+def test_limit_or_bad_setting_stops_the_hub_with_a_reason(
+    tmp_path: Path, command: str, limits: str, said: str
+) -> None:
+    process = start(SUPERVISED, tmp_path, command, limits)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "slow is not ready after" in output
+    assert said in output
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sleep 600", "slow is not ready after 1 s: still waiting for it"),
+        ("false", "starting it again in 1 s"),
+        ("/absent/program", "starting it again in 1 s"),
+    ],
+)
+def test_without_limits_the_hub_goes_on_trying_and_says_so(
+    tmp_path: Path, command: str, said: str
+) -> None:
+    """A busy machine after a power cut ended it for good after a minute."""
+    process = start(SUPERVISED, tmp_path, command, "()")
+    assert process.stdout is not None
+    assert any(said in line for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
     assert processes_of(tmp_path) == []

@@ -129,7 +129,7 @@ def test_killed_guardian_of_web_takes_its_web_with_it(lasting: Hub) -> None:
 def test_part_that_keeps_crashing_stops_the_hub_with_a_reason(data: Path) -> None:
     hub = Hub(data, "--restarts", "2", STAND_IN_WEB="crash")
     assert hub.wait_end() == 1
-    assert "was restarted 2 times within a minute" in hub.text
+    assert "was restarted 2 times in a row" in hub.text
     assert "cannot go on" in hub.text
     assert hub.leftovers() == []
 
@@ -139,6 +139,35 @@ def test_part_that_ignores_the_stop_is_killed_in_time(data: Path) -> None:
     hub.interrupt()
     assert hub.wait_end(limits.STOP_TIMEOUT_S_MAX) == 0
     assert hub.leftovers() == []
+
+
+def test_nothing_of_postgres_is_left_when_the_hub_says_stopped(data: Path) -> None:
+    """Its guardian was killed just before Ctrl-C: the hub said `stopped` while PostgreSQL ran."""
+    hub = with_data(data)
+    hub.process.send_signal(signal.SIGSTOP)
+    postmaster = hub.part("postgres")
+    for process in (*postmaster.children(), postmaster):
+        process.suspend()  # it cannot react to a signal but the last one
+    hub.guardian("postgres").kill()
+    hub.interrupt()
+    hub.process.send_signal(signal.SIGCONT)
+    hub.wait_line("stopping")
+    hub.interrupt()
+    assert hub.wait_end() == 0
+    assert hub.leftovers() == []
+    assert hub.text.rstrip().endswith("stopped")
+
+
+def test_disk_that_fails_for_a_while_does_not_end_the_hub(lasting: Hub) -> None:
+    """The hub asked the disk whether it was full, got an error, and ended without a reason."""
+    away = lasting.data.with_name("away")
+    with restarted(lasting, "postgres"):
+        lasting.data.rename(away)
+        lasting.part("postgres").kill()
+        lasting.wait_line("the disk does not answer")
+        lasting.wait_line("postgres cannot be started")
+        away.rename(lasting.data)
+    assert_kept(lasting)
 
 
 def test_second_interrupt_hurries(data: Path) -> None:

@@ -1,5 +1,6 @@
 """What the supervisor decides, without starting anything, and who it lets the parts run as."""
 
+import errno
 import io
 import os
 import pwd
@@ -18,24 +19,24 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root steps down")
 
 
 @pytest.mark.parametrize(
-    ("restarts_at", "now", "per_minute_max", "delay_s"),
+    ("restarts_at", "row_max", "delay_s"),
     [
-        ([], 100.0, 5, DELAYS_S[0]),
-        ([99.0], 100.0, 5, DELAYS_S[1]),
-        ([98.0, 99.0], 100.0, 5, DELAYS_S[2]),
-        ([39.0, 40.0], 100.0, 5, DELAYS_S[0]),  # a minute ago and more: forgotten
-        ([40.1, 99.0], 100.0, 5, DELAYS_S[2]),
-        ([95.0, 96.0, 97.0, 98.0], 100.0, 5, DELAYS_S[4]),
-        ([95.0, 96.0, 97.0, 98.0, 99.0], 100.0, 5, None),
-        ([1.0, 95.0, 96.0, 97.0, 98.0], 100.0, 5, DELAYS_S[4]),
-        ([99.0] * 9, 100.0, 100, DELAYS_S[-1]),
-        ([], 100.0, 0, None),
+        ([], 5, DELAYS_S[0]),
+        ([99.0], 5, DELAYS_S[1]),
+        ([98.0, 99.0], 5, DELAYS_S[2]),
+        ([89.0, 90.0], 5, DELAYS_S[0]),  # it was up for ten seconds since
+        ([81.0, 90.1, 99.0], 5, DELAYS_S[3]),  # and here never
+        ([95.0, 96.0, 97.0, 98.0], 5, DELAYS_S[4]),
+        ([95.0, 96.0, 97.0, 98.0, 99.0], 5, None),
+        ([80.0, 95.0, 96.0, 97.0, 98.0], 5, DELAYS_S[4]),
+        ([99.0] * 99, None, DELAYS_S[-1]),  # without a limit it goes on, with the longest pause
+        ([], 0, None),
     ],
 )
-def test_restart_backs_off_and_gives_up(
-    restarts_at: list[float], now: float, per_minute_max: int, delay_s: float | None
+def test_restart_backs_off_and_gives_up_where_it_is_told_to(
+    restarts_at: list[float], row_max: int | None, delay_s: float | None
 ) -> None:
-    assert decide(restarts_at, now, per_minute_max).delay_s == delay_s
+    assert decide(restarts_at, 100.0, row_max).delay_s == delay_s
 
 
 def test_output_is_prefixed_and_plain_when_it_is_no_terminal() -> None:
@@ -51,6 +52,35 @@ def test_output_survives_a_closed_terminal() -> None:
     output = Output(stream)
     stream.close()
     output.line("web-1", "nobody listens")
+
+
+class Full(io.StringIO):
+    """A log on a disk that takes nothing for a while."""
+
+    full = False
+
+    def write(self, text: str) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_log_that_takes_nothing_leaves_the_reason_on_standard_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The hub ended on an I/O error of its disk, and nobody could read why."""
+    stream = Full()
+    output = Output(stream)
+    stream.full = True
+    output.line("web-1", "hello")
+    output.say("postgres cannot be started")
+    stream.full = False
+    output.say("stopped")
+    assert capsys.readouterr().err == "hub: postgres cannot be started\n"
+    assert stream.getvalue().splitlines() == [
+        "hub       | 2 lines before this one were lost",
+        "hub       | stopped",
+    ]
 
 
 def test_folder_of_another_user_is_not_used_for_sockets(tmp_path: Path) -> None:

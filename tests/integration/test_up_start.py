@@ -2,14 +2,16 @@
 
 import os
 import re
+import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.integration.up_process import Hub
+from tests.chaos.starts.ids import a_thread
+from tests.integration.up_process import STAND_IN, Hub
 
 
 @contextmanager
@@ -33,21 +35,47 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
 
 
 def test_second_start_keeps_data_and_secret(tmp_path: Path) -> None:
-    """What an interrupted first start left is no obstacle. Nor is a stale postmaster.pid: after a
-    power loss the id in it may belong to anything that lives."""
+    """What an interrupted first start left is no obstacle. Nor are stale lock files of PostgreSQL:
+    after a kill or a power loss the ids in them may belong to anything that lives. That of the
+    socket made every start fail, and the hub gave up."""
     data = tmp_path / "data"
     (data / "postgres.new" / "base").mkdir(parents=True)
     with running(data) as hub:
         hub.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         secret = (data / "secret_key").read_text()
-    (data / "metrics" / "counter_1.db").write_text("of a process that has ended")
+        counters = Path(hub.part("web-1").environ()["PROMETHEUS_MULTIPROC_DIR"])
+    assert data not in counters.parents, "a full disk ends who counts there"
+    (counters / "counter_1.db").write_text("of a process that has ended")
     stale = data / "postgres" / "postmaster.pid"
     stale.write_text(f"{os.getpid()}\n{data / 'postgres'}\n1\n5432\n{data / 'run'}\n\n")
-    with running(data, EVENTHUB_ARCHIVE_URL="s3://name:password@bucket") as hub:
+    with ExitStack() as stack:
+        thread = stack.enter_context(a_thread())
+        lock = data / "run" / ".s.PGSQL.5432.lock"
+        lock.write_text(f"{thread}\n{data / 'postgres'}\n1\n5432\n{data / 'run'}\n")
+        archive = "s3://name:password@bucket"
+        hub = stack.enter_context(running(data, EVENTHUB_ARCHIVE_URL=archive))
+        assert "lock file" not in hub.text
         assert hub.execute("SELECT answer FROM kept") == [(42,)]
         assert (data / "secret_key").read_text() == secret
-        assert list((data / "metrics").iterdir()) == []
+        assert not (counters / "counter_1.db").exists()
         assert "initdb" not in hub.text
+        assert "password" not in hub.text
+
+
+def test_all_parts_have_the_settings_that_the_file_had_at_the_start(tmp_path: Path) -> None:
+    """Also a part that starts again, when the file is being edited or its user may not read it."""
+    file = tmp_path / "eventhub.toml"
+    file.write_text('quota_bytes = "10GiB"\narchive_url = "s3://name:password@bucket"\n')
+    file.chmod(0o600)
+    with running(tmp_path / "data", EVENTHUB_SETTINGS_FILE=str(file)) as hub:
+        file.write_text("quota_bytes = ")
+        ready = hub.text.count("web-1 is ready")
+        hub.part("web-1").kill()
+        hub.wait_line("web-1 is ready", ready + 1)
+        for name in ("web-1", "web-2", "postgres"):
+            env = hub.part(name).environ()
+            assert env["EVENTHUB_QUOTA_BYTES"] == str(10 << 30)
+            assert "EVENTHUB_SETTINGS_FILE" not in env
         assert "password" not in hub.text
 
 
@@ -60,8 +88,9 @@ def test_the_banner_names_what_commands_beside_the_hub_need(hub: Hub) -> None:
 def test_secrets_and_sockets_are_private(hub: Hub) -> None:
     secret = (hub.data / "secret_key").stat()
     assert secret.st_mode & 0o777 == 0o600
-    for name in ("", "postgres", "run", "metrics"):
-        assert (hub.data / name).stat().st_mode & 0o777 == 0o700
+    counters = Path(hub.part("web-1").environ()["PROMETHEUS_MULTIPROC_DIR"])
+    for folder in (hub.data, hub.data / "postgres", hub.data / "run", counters, counters.parent):
+        assert folder.stat().st_mode & 0o777 == 0o700
     assert secret.st_uid == (hub.data / "postgres" / "PG_VERSION").stat().st_uid
 
 
@@ -87,6 +116,20 @@ def test_second_hub_on_the_same_data_says_so(hub: Hub) -> None:
     hub.get()
 
 
+def test_lock_file_that_is_removed_does_not_let_a_second_hub_in(hub: Hub) -> None:
+    """Somebody takes it for stale. The second hub ended the first one's PostgreSQL, which was
+    started again, and so on."""
+    lock = (hub.data / "lock").rename(hub.data.parent / "lock")
+    postgres = hub.part("postgres").pid
+    second = Hub(hub.data)
+    try:
+        assert second.wait_end() == 1
+    finally:
+        lock.rename(hub.data / "lock")
+    assert f"another hub (process {hub.process.pid}), whose lock file was removed" in second.text
+    assert hub.part("postgres").pid == postgres
+
+
 def test_two_hubs_on_one_machine_do_not_disturb_each_other(hub: Hub, tmp_path: Path) -> None:
     """The second's path is long: its sockets are in a private folder elsewhere."""
     data = tmp_path / ("long" * 20) / "data"
@@ -101,6 +144,43 @@ def test_two_hubs_on_one_machine_do_not_disturb_each_other(hub: Hub, tmp_path: P
         assert two.execute("SELECT to_regclass('only_here')::text", sockets) == [(None,)]
     assert not sockets.exists()
     hub.get()
+
+
+def test_output_that_cannot_have_all_characters_loses_no_line(tmp_path: Path) -> None:
+    """The banner was lost for a letter of the folder's name."""
+    with running(tmp_path / "dätä", PYTHONIOENCODING="ascii") as hub:
+        assert "d\\xe4t\\xe4\n" in hub.text
+        assert "were lost" not in hub.text
+
+
+def ignores(pid: int, number: signal.Signals) -> bool:
+    [mask] = re.findall(r"^SigIgn:\s+(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+CLOSED = """
+import os, signal, sys
+os.close(0), os.close(2)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, {script!r}, *sys.argv[1:]])
+"""
+
+
+def test_closed_streams_and_variables_for_another_postgresql_do_not_matter(tmp_path: Path) -> None:
+    """The port's socket became standard input, which every part has of its own: no web process
+    could serve. And PGPORT moved the socket, for which the hub waited without end. A hub that was
+    run by `nohup` ended with its terminal."""
+    script = tmp_path / "closed.py"
+    script.write_text(CLOSED.format(script=str(STAND_IN)))
+    given = {"PGPORT": "1", "PGSERVICE": "nowhere", "PGTARGETSESSIONATTRS": "read-only"}
+    hub = Hub(tmp_path / "data", script=script, **given)
+    try:
+        hub.wait_line("EventHub is ready at")
+        hub.get()
+        assert ignores(hub.process.pid, signal.SIGHUP)
+    finally:
+        hub.interrupt()
+        hub.wait_end()
 
 
 def test_servers_given_by_url_are_not_started(tmp_path: Path) -> None:

@@ -44,7 +44,18 @@ class Hub:
         self.data = data
         inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
         self.process = subprocess.Popen(
-            [sys.executable, str(script), "up", "--data", str(data), "--port", str(port), *words],
+            [
+                sys.executable,
+                "-X",
+                "faulthandler",
+                str(script),
+                "up",
+                "--data",
+                str(data),
+                "--port",
+                str(port),
+                *words,
+            ],
             env={**inherited, "PYTHONPATH": str(HOME), **given},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -84,7 +95,12 @@ class Hub:
         self.process.send_signal(signal.SIGINT)
 
     def wait_end(self, patience_s: float = PATIENCE_S) -> int:
-        status = self.process.wait(patience_s)
+        try:
+            status = self.process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # its threads say where they are
+            self._reader.join(PATIENCE_S / 10)
+            raise AssertionError(f"the hub does not end:\n{self.text}") from None
         self._reader.join(patience_s)
         return status
 

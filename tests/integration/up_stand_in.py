@@ -11,7 +11,6 @@ import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from eventhub import limits
 from eventhub.up.hub import Options, run
 
 
@@ -43,7 +42,7 @@ def main() -> None:
     parser.add_argument("command")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--restarts", type=int, default=limits.RESTARTS_PER_MINUTE_MAX)
+    parser.add_argument("--restarts", type=int)
     parser.add_argument("--fd", type=int)
     given, _ = parser.parse_known_args()
     if given.command == "up":
@@ -52,7 +51,7 @@ def main() -> None:
             port=given.port,
             forwarders=0,
             workers=0,
-            restarts_per_minute=given.restarts,
+            restarts_max=given.restarts,
             manage=Path(__file__).resolve(),
         )
         sys.exit(run(options))

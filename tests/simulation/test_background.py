@@ -13,6 +13,7 @@ from eventhub.errors import OutcomeUnknown
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.appender import Appender
+from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.database import reading_pool
 from eventhub.eventlog.drafts import Draft, NewRow
 from eventhub.eventlog.log import Log
@@ -57,7 +58,7 @@ class FailsOnce(Tail):
 
     failed = False
 
-    def committed(self, rows: list[NewRow]) -> None:
+    def committed(self, rows: list[NewRow], *, durable: bool = False) -> None:
         if not self.failed:
             self.failed = True
             raise ValueError("unforeseen")
@@ -68,7 +69,9 @@ async def test_an_append_that_fails_unforeseen_is_answered_and_the_next_one_serv
 ) -> None:
     url = hub.database_url
     draft = draft_for(hub, zone)
-    tail = FailsOnce(url=url, direct_url=url, pool=reading_pool(url, "read", 1), shares=set())
+    continuity = Continuity("")
+    pool = reading_pool(url, "read", 1)
+    tail = FailsOnce(url=url, direct_url=url, pool=pool, shares=set(), continuity=continuity)
     appender = Appender(url, "sync", tail)
     running = asyncio.create_task(appender.run())
     try:

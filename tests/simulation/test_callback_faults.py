@@ -12,8 +12,9 @@ import pytest
 import pytest_asyncio
 
 from tests.chaos.callbacks.harm import Plan
+from tests.chaos.callbacks.receivers import SinkProcess
 from tests.chaos.callbacks.rounds import rest, run_round
-from tests.chaos.callbacks.world import CallbackWorld, SinkProcess
+from tests.chaos.callbacks.world import CallbackWorld
 from tests.chaos.exact.run import exact, scene_at
 
 RATE = 400.0
@@ -35,11 +36,17 @@ async def world() -> AsyncIterator[CallbackWorld]:
 
 
 @pytest.mark.parametrize(
-    "names", [("kill-leader", "flush-redis"), ("stop-forwarders",), ("stop-postgres", "kill-web")]
+    "names",
+    [
+        ("kill-leader", "flush-redis"),
+        ("stop-forwarders",),
+        ("stop-postgres", "kill-web"),
+        ("kill-worker",),
+    ],
 )
 async def test_harm_costs_repeats_at_the_most(world: CallbackWorld, names: tuple[str, ...]) -> None:
     """Checkpoints, deliveries, arrivals, their order and the changes of registrations are judged
-    while the load goes on. What leaves claims behind is left to the long run: they take 45 s."""
+    while the load goes on."""
     world.go()
     found = await run_round(world, 1, Plan(names, 0.5), random.Random(names[0]), SECONDS)
     assert found.problems == []

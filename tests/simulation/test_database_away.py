@@ -1,7 +1,7 @@
 """A database that was away for a while and is back: the first management call is answered.
 
 The story: the pool of connections slept longer and longer between its attempts, and callers were
-told for as long again that the database was away.
+told for as long again that the database was away. And each process logged several lines a second.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from tests.live import Answer, LiveHub, live_hub
 from tests.live_processes import WebProcess
 
 AWAY_CALLS = 4  # one after the other; each waits for a connection until it is refused
+LINES_MAX = 45  # of both web processes meanwhile: half are of the calls, the rest of what is away
 LEAVE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
 
 
@@ -50,10 +51,14 @@ def test_the_first_management_call_after_the_database_is_back_is_answered(hub: L
     def ask(web: WebProcess) -> Answer:
         return hub.call("GET", "/v1/streams/orders", key=zone.admin, url=web.url)
 
+    before = [len(web.log().splitlines()) for web in hub.web]
     with away(hub), ThreadPoolExecutor() as pool:
         for _ in range(AWAY_CALLS):
             for answer in pool.map(ask, hub.web):
                 answer.refused(503, "database_unavailable")
+        for web, begun in zip(hub.web, before, strict=True):
+            said = web.log().splitlines()[begun:]
+            assert len(said) <= LINES_MAX, "\n".join(said)
     for web in hub.web:
         answer = ask(web)
         assert answer.status == 200, answer.body

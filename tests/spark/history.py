@@ -91,7 +91,7 @@ class History:
         self._segment(1002, ORDERS, 41, 80, tier="archived", source="archive")
         self._segment(1003, ORDERS, 81, 120, source="archive")
         self._segment(1004, ORDERS, 121, 130, source="export")
-        self._segment(1005, TICKS, 1, 20, tier="dropped", source="none", left_why="age")
+        self._segment(1005, TICKS, 1, 20, tier="dropped", source="none", removal_reason="age")
         self._segment(1006, TICKS, 21, 40, tier="archived", source="archive")
         size = self.segment(1003)["bytes"]
         self.tables["live"].append(

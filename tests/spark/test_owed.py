@@ -45,6 +45,7 @@ def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> Matcher:
     assert counts[0] == len(versions)
     found = matcher_of(where, STREAM)
     assert found is not None
+    found.load(1, 100)
     return found
 
 
@@ -96,6 +97,44 @@ def test_on_system_a_zone_sees_its_own_and_what_is_of_the_hub(tmp_path: Path) ->
     assert owed(found, event(a=1, zone="acme")) == {5: [10]}
     assert owed(found, event(a=1)) == {5: [10]}
     assert owed(found, event(a=1, zone="other")) == {}
+
+
+def test_however_many_versions_no_index_holds_they_are_matched(tmp_path: Path) -> None:
+    """An audit of a hub with more than 100,000 of them failed."""
+    many = (version(id, f"(= a {id % 7})", is_system=True) for id in range(1, 100_002))
+    where = Where(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
+    assert build_matcher(where.root(STREAM.stream_id), many) == (100_001, 100_001)
+    write_tables(tmp_path / "inputs", {})
+    found = Matcher(where, STREAM)
+    found.load(1, 100)
+    [registrations] = owed(found, event(a=3)).values()
+    assert registrations == [id * 10 for id in range(3, 100_002, 7)]
+
+
+def test_of_versions_that_no_index_holds_those_of_the_segment_are_loaded(tmp_path: Path) -> None:
+    """A long history takes no more memory than its registrations of one moment."""
+    bounds = [(0, 40), (0, None), (20, 60), (40, 80), (60, None), (39, 40)]
+    versions = [
+        version(id, "(= a 1)", is_system=True, since=since, until=until)
+        for id, (since, until) in enumerate(bounds, 1)
+    ]
+    found = matcher(tmp_path, *versions)
+    for first, last, loaded in [
+        (1, 20, [1, 2]),
+        (41, 60, [2, 3, 4]),
+        (61, 90, [2, 4, 5]),
+        (31, 40, [1, 2, 3, 6]),
+        (41, 41, [2, 3, 4]),
+    ]:
+        found.load(first, last)
+        assert sorted(found.loaded) == loaded
+        for sequence in (first, last):
+            holding = [
+                id * 10
+                for id, (since, until) in enumerate(bounds, 1)
+                if since < sequence and (until is None or sequence <= until)
+            ]
+            assert owed(found, event(a=1), sequence) == {5: holding}
 
 
 def test_only_destinations_are_owed_an_event(tmp_path: Path) -> None:

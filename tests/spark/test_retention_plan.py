@@ -121,7 +121,7 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
     )
     while await drop_by_policy(connection, rooms, NOW_US):
         pass
-    gone = ask(url, "SELECT id, left_why FROM segments WHERE left_at = to_timestamp(%s)",
+    gone = ask(url, "SELECT id, removal_reason FROM segments WHERE removed_at = to_timestamp(%s)",
                NOW_US / 1e6)  # fmt: skip
     dropped = {row["segment_id"]: row["reason"] for row in plan if row["action"] == DROP}
     assert dropped == dict(gone)

@@ -9,7 +9,6 @@ import pytest
 from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
 from eventhub.event.protobuf_codec import encode
-from sparkjobs.audit.deliveries import merged
 from sparkjobs.audit.scan import facts_of
 from sparkjobs.matchers import build_matcher
 from sparkjobs.owed import Where
@@ -124,9 +123,3 @@ def test_a_file_that_is_not_there_hides_all_of_its_events(history: History) -> N
     found = facts(history, 1002)
     assert faults(found) == [("missing_file", 41, 80)]
     assert [(each["first"], each["last"]) for each in found["unseen"]] == [(41, 80)]
-
-
-def test_ranges_that_notices_stand_for_lie_beside_one_another() -> None:
-    """One row of a match must not become two."""
-    told = [(2, 5, 9), (1, 4, 8), (1, 1, 3), (1, 6, 20), (1, 30, 31), (2, 5, 9)]
-    assert merged(told) == [(1, 1, 20), (1, 30, 31), (2, 5, 9)]

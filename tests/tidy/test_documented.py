@@ -1,7 +1,7 @@
 """What an operator or a caller sees is documented, and what is documented is there."""
 
-import ast
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,11 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from delivery.sessions.table import LISTEN_DOORS
 from eventhub import limits, metrics
+from eventhub.config import SETTINGS, Env
 from eventhub.doors.table import DOORS, EMIT_REFUSES
-from eventhub.env import Env
+from eventhub.env import FILE
 from eventhub.openapi import all_errors, document
+from eventhub.setting import written
 from registrations.bulk.table import BULK_DOORS
 from registrations.understand.table import UNDERSTAND_DOORS
 from tests.tidy.source import HOME, PACKAGES, for_each, module_name, product, tracked
@@ -29,9 +31,7 @@ WITHOUT_REASON = {
     "MANAGE_BODY_BYTES_MAX",
     "PAGE_ITEMS_DEFAULT",
     "PAGE_ITEMS_MAX",
-    "READY_TIMEOUT_S_MAX",
     "READ_TIMEOUT_S_MAX",
-    "RESTARTS_PER_MINUTE_MAX",
     "SEGMENT_BYTES_DEFAULT",
     "SEGMENT_BYTES_MAX",
     "SEGMENT_EVENTS_DEFAULT",
@@ -55,17 +55,26 @@ def rows(name: str) -> set[str]:
     return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
 
 
-def read_variables() -> set[str]:
-    """The environment variables that eventhub/env.py asks for."""
-    calls = [node for node in ast.walk(ast.parse(page("eventhub/env.py")))
-             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-             and node.func.id == "get"]  # fmt: skip
-    return {str(call.args[0].value) for call in calls if isinstance(call.args[0], ast.Constant)}
+def settings_row(name: str) -> str:
+    """A setting's row in the table of docs/settings.md."""
+    setting = SETTINGS[name]
+    default = getattr(Env(), name)
+    text = f"{default:,}" if type(default) is int else f"`{written(default)}`"
+    means = re.sub(r"docs/(\w+\.md)(#[\w-]+)?", r"[\1](\1\2)", setting.means)
+    return f"| `{setting.variable}` | {means} | {setting.unset or text} |"
 
 
-def test_every_setting_is_documented() -> None:
-    assert len(read_variables()) == len(Env._fields)
-    assert read_variables() - rows("docs/settings.md") == set()
+def test_table_of_settings_says_what_the_class_says() -> None:
+    """Paste the rows that are said to be missing."""
+    table = page("docs/settings.md").partition("| variable | means | default |\n|---|---|---|\n")[2]
+    shown = table.partition("\n\n")[0].splitlines()
+    assert shown == [settings_row(name) for name in SETTINGS]
+    assert f"`{FILE}=" in page("docs/settings.md")
+
+
+def test_setting_is_named_in_a_file_as_in_the_environment() -> None:
+    for name, setting in SETTINGS.items():
+        assert name == setting.variable.lower().removeprefix("eventhub_")
 
 
 def test_every_documented_setting_is_read_somewhere() -> None:
@@ -159,6 +168,34 @@ def test_links_of_the_pages_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page(str(file))):
             if "://" not in target and not target.startswith("/"):
                 assert (HOME / file.parent / target).exists(), f"{file}: {target}"
+
+
+def test_links_to_a_part_of_a_page_name_a_heading_of_it() -> None:
+    """As `page.md#a-heading`, or as `[page](page.md), "A heading"`."""
+    for file in (file for file in tracked() if file.suffix == ".md"):
+        text = page(str(file))
+        for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", text):
+            assert anchor in anchors(_page_at(file, target)), f"{file}: {target}#{anchor}"
+        for target, heading in re.findall(r"\]\(([^)#\s:]+\.md)\), \"([^\"]+)\"", text):
+            assert slug(" ".join(heading.split())) in anchors(_page_at(file, target)), heading
+
+
+def _page_at(file: Path, target: str) -> str:
+    path = (HOME / file.parent / target).resolve() if target else HOME / file
+    return path.read_text() if path.suffix == ".md" else ""
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings; a heading that comes again gets `-1`, `-2`, ..."""
+    found: Counter[str] = Counter()
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        name = slug(heading)
+        found[f"{name}-{found[name]}" if found[name] else name] += 1
+    return set(found)
+
+
+def slug(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 @for_each(tracked())

@@ -15,8 +15,11 @@ SELECT coalesce(sum(h.sequence), 0)::bigint
  WHERE s.zone_id = %(zone)s
 
 -- name: endpoints
-SELECT count(*) FILTER (WHERE enabled), count(*) FILTER (WHERE NOT enabled), count(*)
-  FROM (SELECT enabled FROM endpoints WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS counted
+-- Failing: enabled, and no attempt was delivered since one failed.
+SELECT count(*) FILTER (WHERE c.enabled), count(*) FILTER (WHERE NOT c.enabled),
+       count(*) FILTER (WHERE c.enabled AND h.failing_since IS NOT NULL), count(*)
+  FROM (SELECT id, enabled FROM endpoints WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS c
+  LEFT JOIN endpoint_health h ON h.endpoint_id = c.id
 
 -- name: registrations
 SELECT count(*)
@@ -39,5 +42,6 @@ SELECT count(*)
   FROM (SELECT FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
          WHERE e.zone_id = %(zone)s AND d.state = 'dead' LIMIT %(count_max)s) AS counted
 
--- name: forwarders
-SELECT count(*) FROM forwarders WHERE seen_at > now() - make_interval(secs => %(seen_s)s)
+-- name: processes
+SELECT (SELECT count(*) FROM forwarders WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s),
+       (SELECT count(*) FROM drains WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s)

@@ -152,10 +152,13 @@ class ProgramRunner:
 
 
 class Forwarder:
-    """A POST to a URL for each event, as the hub's own callbacks: same body, same signatures."""
+    """A POST to a URL for each event, as the hub's own callbacks: same body, same signatures, and
+    the ids of the endpoint's deliveries, if it stands for one (else of its own).
+    """
 
-    def __init__(self, url: str, secret: str, trying: Trying) -> None:
-        self._url = url
+    def __init__(self, to: tuple[str, int | None], secret: str, trying: Trying) -> None:
+        self._url, endpoint = to
+        self._endpoint = endpoint or "cli"
         self._secret = secret
         self._trying = trying
         timeout = aiohttp.ClientTimeout(total=trying.timeout_s)
@@ -172,7 +175,7 @@ class Forwarder:
             }
         )
         segment = told.delivered.segment.replace("-", "")
-        message = f"msg_{segment}_{told.delivered.sequence}_cli"
+        message = f"msg_{segment}_{told.delivered.sequence}_{self._endpoint}"
         what = f"{self._url} did not take event {told.delivered.sequence}"
         await _tried(lambda: self._post(message, body), self._trying, what)
 

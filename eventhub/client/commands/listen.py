@@ -25,8 +25,10 @@ from eventhub.client.commands.exits import CONSUMER, USAGE, Failed, run
 from eventhub.client.commands.filters import F, StartType, filters, wanted
 from eventhub.client.commands.output import Progress, Told, say
 from eventhub.client.commands.settings import Settings
+from eventhub.client.errors import NotAllowed
 from eventhub.client.listening import Lost, OnGap
 from eventhub.client.place import from_text
+from eventhub.client.remote import HubClient
 from eventhub.client.types import Cursor, Delivered, Start
 
 _CONSUMERS = (
@@ -44,6 +46,10 @@ _CONSUMERS = (
     click.option("--forward-secret-file", type=click.Path(exists=True, path_type=Path),
                  help="The `whsec_…` to sign with; without it EVENTHUB_FORWARD_SECRET, or a new one"
                  " that is shown."),
+    click.option("--forward-endpoint", metavar="ID", type=click.IntRange(min=1),
+                 help="The endpoint that the receiver knows these events from: they come with the"
+                 " `webhook-id` of its callbacks. Without it the client's endpoint of that URL, if"
+                 " there is one."),
     click.option("--forward-secret", envvar="EVENTHUB_FORWARD_SECRET", hidden=True, default=""),
     click.option("--timeout", type=float, help="Seconds for a program or receiver."),
     click.option("--on-failure", type=click.Choice(("stop", "skip")), default="stop",
@@ -111,6 +117,7 @@ async def _listen(settings: Settings, stream: str, options: dict[str, Any]) -> N
     on_gap: OnGap = "raise" if options["on_gap"] == "stop" else _told_of_gap
     async with settings.hub() as hub:
         await hub.call("GET", "/healthz")  # nobody there: say so now rather than wait
+        await _find_endpoint(hub, options)
         events = hub.listen(
             stream, start=start, via=options["via"], on_gap=on_gap, **wanted(options)
         )
@@ -158,6 +165,7 @@ async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> N
     start = (place.load() if place else None) or options["start"]
     progress = Progress()
     async with settings.hub() as hub:
+        await _find_endpoint(hub, options)
         walk = hub.walk(stream, start=start, **wanted(options))
 
         async def within() -> AsyncIterator[Delivered]:
@@ -169,6 +177,23 @@ async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> N
                     yield delivered
 
         await _consume(_Flow(stream, within(), place, progress), options)
+
+
+async def _find_endpoint(hub: HubClient, options: dict[str, Any]) -> None:
+    """Set the option `forward_endpoint` to the client's endpoint of the URL, if it has one: whoever
+    keeps the `webhook-id` of what it has handled then handles no event twice.
+    """
+    url, after = options["forward"], ""
+    while url and options["forward_endpoint"] is None:
+        try:
+            page = await hub.call("GET", f"/v1/endpoints?limit={limits.PAGE_ITEMS_MAX}{after}")
+        except NotAllowed:  # a key that may not see endpoints
+            return
+        same = [item["id"] for item in page["items"] if item["url"] == url]
+        options["forward_endpoint"] = same[0] if same else None
+        if not page["next"]:
+            return
+        after = f"&after={page['next']}"
 
 
 class _Flow(NamedTuple):
@@ -232,7 +257,9 @@ def _consumers(options: dict[str, Any]) -> list[Consumer]:
     if options["forward"]:
         seconds = options["timeout"] or limits.FORWARD_LOCAL_TIMEOUT_S
         trying = Trying(seconds, limits.CONSUMER_TRIES, skip)
-        found.append(Forwarder(options["forward"], _secret(options), trying))
+        found.append(
+            Forwarder((options["forward"], options["forward_endpoint"]), _secret(options), trying)
+        )
     if not options["quiet"]:
         found.append(Printer(human=options["form"] == "text"))
     return found

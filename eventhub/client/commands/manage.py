@@ -39,8 +39,7 @@ def list_streams(settings: Settings, as_json: bool) -> None:
         if as_json:
             show(found)
         else:
-            table([_flat(stream) for stream in found],
-                  ("name", "durability", "keyed", "first", "sequence", "segment"))  # fmt: skip
+            table(list(map(_row, found)), ("name", "durability", "keyed", "sequence", "segment"))
 
     run(command())
 
@@ -108,7 +107,11 @@ def list_segments(settings: Settings, stream: str, as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file; without it standard output, unless that is a terminal.",
 )
-@click.option("--parquet", is_flag=True, help="Parquet, of an archived segment.")
+@click.option(
+    "--parquet",
+    is_flag=True,
+    help="Parquet, of an archived segment; takes an operator's connection token.",
+)
 @click.pass_obj  # fmt: skip
 def download(
     settings: Settings, stream: str, segment: str, output: Path | None, parquet: bool
@@ -218,5 +221,7 @@ def _call(settings: Settings, method: str, path: str, body: Any = None) -> None:
     run(command())
 
 
-def _flat(stream: dict[str, Any]) -> dict[str, Any]:
-    return {**stream.get("policy", {}), **stream}
+def _row(stream: dict[str, Any]) -> dict[str, Any]:
+    """Return a stream's cells: its last sequence, and the segment being written by its UUID."""
+    head = stream["segment"]
+    return {**stream, "sequence": head["sequence"], "segment": head["uuid"]}

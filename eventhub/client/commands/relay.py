@@ -1,7 +1,7 @@
 """`eventhub relay`: a stream's events into another stream, transformed on the way. Plain; click."""
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -10,15 +10,17 @@ import click
 import orjson
 
 from eventhub import limits
+from eventhub.client.batches import batches
 from eventhub.client.commands.cursor_file import CursorFile
 from eventhub.client.commands.exits import USAGE, Failed, run
 from eventhub.client.commands.filters import StartType, filters, wanted
 from eventhub.client.commands.output import say
 from eventhub.client.commands.settings import Given, Settings, settings
-from eventhub.client.errors import NotThere, ProducerWindow
+from eventhub.client.errors import NotThere
 from eventhub.client.remote import HubClient
 from eventhub.client.typecache import TypeCache
-from eventhub.client.types import Delivered
+from eventhub.client.types import Cursor, Delivered, HubProblem
+from eventhub.client.verdict import judge
 from eventhub.errors import EventHubError
 from eventhub.event.errors import ImmutableProperty
 from eventhub.event.transform import Switch
@@ -36,6 +38,13 @@ class Passing(NamedTuple):
     there: HubClient
     switch: Switch
     types: TypeCache
+
+
+class Made(NamedTuple):
+    """An event to emit there, and the cursor here of the one that it was made of."""
+
+    cursor: Cursor
+    event: dict[str, Any]
 
 
 @click.command()
@@ -100,7 +109,8 @@ async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any
         passing = Passing(stream, to, here, other, _switch(options["switch"]), TypeCache(here))
         events = here.listen(stream, start=start, **wanted(options))
         try:
-            await _pass(passing, events, place, options)
+            async with aclosing(batches(events, limits.RELAY_BATCH_EVENTS)) as found:  # type: ignore[type-var]
+                await _pass(passing, found, place, options)
         finally:
             if place:
                 place.save()
@@ -108,28 +118,79 @@ async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any
 
 async def _pass(
     passing: Passing,
-    events: AsyncIterator[Delivered],
+    batches: AsyncIterator[list[Delivered]],
     place: CursorFile | None,
     options: dict[str, Any],
 ) -> None:
-    count = 0
-    async with aclosing(events):  # type: ignore[type-var]
-        async for delivered in events:
-            try:
-                made = await transformed(passing, delivered)
-            except ImmutableProperty as error:
-                message = f"Event {delivered.cursor.text}: {error.field} is immutable"
-                if options["on_immutable"] == "stop":
-                    raise Failed(f"{message}. --on-immutable skip leaves it out.") from error
-                say(f"{message}; left out.")
-            else:
-                with suppress(ProducerWindow):  # later ones are there, so this one was, too
-                    await passing.there.emit(passing.to, made, retry_for_s=limits.RELAY_RETRY_S)
+    left = options["count"]
+    async for batch in batches:
+        batch = batch[:left]
+        made, failed = await _made(passing, batch, stop=options["on_immutable"] == "stop")
+        async for cursor in stored(passing, made):
             if place:
-                place.moved(delivered.cursor)
-            count += 1
-            if count == options["count"]:
+                place.moved(cursor)
+        if failed is not None:
+            raise failed
+        if place:
+            place.moved(batch[-1].cursor)
+        if left is not None:
+            left -= len(batch)
+            if not left:
                 return
+
+
+async def _made(
+    passing: Passing, batch: list[Delivered], *, stop: bool
+) -> tuple[list[Made], Failed | None]:
+    """What to emit of a batch, up to the event that a transformer may not change so."""
+    made: list[Made] = []
+    for delivered in batch:
+        try:
+            made.append(Made(delivered.cursor, await transformed(passing, delivered)))
+        except ImmutableProperty as error:
+            message = f"Event {delivered.cursor.text}: {error.field} is immutable"
+            if stop:
+                return made, Failed(f"{message}. --on-immutable skip leaves it out.")
+            say(f"{message}; left out.")
+    return made, None
+
+
+async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
+    """Emit events in as few requests as the hub takes; yield the cursor here of the last event that
+    is stored there. Raises Failed for the first that is refused, with all before it stored, and
+    HubProblem.
+    """
+    waiting, most = list(made), len(made)
+    while waiting:
+        part = _within(waiting[:most])
+        try:
+            events = [one.event for one in part]
+            await passing.there.emit(passing.to, events, retry_for_s=limits.RELAY_RETRY_S)
+        except HubProblem as problem:
+            verdict = judge(problem, len(part))
+            if verdict.kind == "renumber":  # later ones are there, so this one was, too
+                del waiting[verdict.at]
+            elif verdict.kind == "halve":
+                most = len(part) // 2
+            elif verdict.kind == "bury" and verdict.at:  # those before it first
+                most = verdict.at
+            elif verdict.kind == "bury":
+                raise Failed(f"Event {part[0].cursor.text} is refused: {problem}") from problem
+            else:
+                raise
+            continue
+        del waiting[: len(part)]
+        yield part[-1].cursor
+
+
+def _within(made: list[Made]) -> list[Made]:
+    """The first of them that fit into one request, at least one."""
+    size = 0
+    for at, one in enumerate(made):
+        size += len(orjson.dumps(one.event))
+        if at and size > limits.OUTBOX_BATCH_BYTES:
+            return made[:at]
+    return made
 
 
 async def transformed(passing: Passing, delivered: Delivered) -> dict[str, Any]:

@@ -19,9 +19,9 @@ SELECT sequence, appended_at, mask, payload
 -- name: due
 -- Sealed segments that wait, the oldest first; one that failed waits for its next try.
 SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id, t.zone_id, t.name
-  FROM segments s JOIN streams t ON t.id = s.stream_id LEFT JOIN archive_tries a ON a.segment_id = s.id
+  FROM segments s JOIN streams t ON t.id = s.stream_id LEFT JOIN archive_attempts a ON a.segment_id = s.id
  WHERE t.archive AND s.archive IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
-   AND (a.retry_at IS NULL OR a.retry_at <= now())
+   AND (a.retry_at IS NULL OR is_over(a.retry_at, %(retry_s_max)s))
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
    AND (%(segment)s::text IS NULL OR s.uuid::text = %(segment)s)
  ORDER BY s.sealed_at, s.id
@@ -30,24 +30,24 @@ SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id, t.zone_id, t.name
 -- name: take
 -- The lease, if it is free or ours: prolonged by the database's clock.
 UPDATE archiver SET owner = %(owner)s, until = now() + make_interval(secs => %(lease_s)s)
- WHERE owner = %(owner)s OR until IS NULL OR until < now()
+ WHERE owner = %(owner)s OR until IS NULL OR is_over(until, %(lease_s)s)
 
 -- name: let_go
 UPDATE archiver SET owner = NULL, until = NULL WHERE owner = %(owner)s
 
 -- name: holder
-SELECT owner FROM archiver WHERE until >= now()
+SELECT owner FROM archiver WHERE NOT is_over(until, %(lease_s)s)
 
 -- name: begin_try
 -- What did not finish is seen in the next try by its number. Nothing if the segment is archived or gone meanwhile.
-INSERT INTO archive_tries AS a (segment_id, tries, reason, retry_at)
+INSERT INTO archive_attempts AS a (segment_id, tries, reason, retry_at)
 SELECT id, 1, 'unfinished', now() FROM segments
  WHERE id = %(segment_id)s AND archive IS NULL AND tier = 'live'
-ON CONFLICT (segment_id) DO UPDATE SET tries = a.tries + 1, reason = 'unfinished', tried_at = now()
+ON CONFLICT (segment_id) DO UPDATE SET tries = a.tries + 1, reason = 'unfinished', attempted_at = now()
 RETURNING tries
 
 -- name: retry_now
-UPDATE archive_tries SET retry_at = now()
+UPDATE archive_attempts SET retry_at = now()
 
 -- name: hasten
 -- With `act`, one segment's next try is due now. Why it cannot be archived, or needs not; the empty text: it can. No row: it is
@@ -61,13 +61,13 @@ WITH found AS (
       FROM segments s JOIN streams t ON t.id = s.stream_id
      WHERE s.id = %(segment_id)s AND s.uuid = %(segment)s::uuid
 ), hastened AS (
-    UPDATE archive_tries a SET retry_at = now() FROM found f
+    UPDATE archive_attempts a SET retry_at = now() FROM found f
      WHERE f.id = a.segment_id AND f.why = '' AND a.retry_at > now() AND %(act)s
 )
 SELECT why FROM found
 
 -- name: fail_try
-UPDATE archive_tries
+UPDATE archive_attempts
    SET reason = %(reason)s, detail = %(detail)s, retry_at = now() + make_interval(secs => %(pause_s)s)
  WHERE segment_id = %(segment_id)s
 
@@ -78,7 +78,7 @@ WITH done AS (
      WHERE id = %(segment_id)s AND archive IS NULL AND EXISTS (SELECT FROM archiver WHERE owner = %(owner)s)
     RETURNING id
 )
-DELETE FROM archive_tries USING done WHERE segment_id = done.id
+DELETE FROM archive_attempts USING done WHERE segment_id = done.id
 
 -- name: waiting
 -- What is sealed and not archived: segments, events, bytes, and the age of the oldest since it was sealed.
@@ -96,14 +96,14 @@ SELECT count(*), COALESCE(sum(s.last - s.first + 1), 0)::bigint, COALESCE(sum(s.
 -- name: failures
 SELECT t.zone_id, t.name, s.uuid::text, a.tries, a.reason, a.detail,
        (extract(epoch FROM a.retry_at) * 1000000)::bigint
-  FROM archive_tries a JOIN segments s ON s.id = a.segment_id JOIN streams t ON t.id = s.stream_id
+  FROM archive_attempts a JOIN segments s ON s.id = a.segment_id JOIN streams t ON t.id = s.stream_id
  WHERE a.reason <> 'unfinished' AND s.archive IS NULL AND s.tier = 'live'
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
  ORDER BY s.id
  LIMIT %(failures_max)s
 
 -- name: forget_tries
-DELETE FROM archive_tries a USING segments s
+DELETE FROM archive_attempts a USING segments s
  WHERE s.id = a.segment_id AND (s.archive IS NOT NULL OR s.tier <> 'live')
 
 -- name: copy_of

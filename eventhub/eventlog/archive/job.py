@@ -11,9 +11,10 @@ from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.archive import ledger
 from eventhub.eventlog.archive.ledger import Choice, Status
 from eventhub.eventlog.database import blocking
-from eventhub.logs import get_logger
+from eventhub.logs import Seldom, get_logger
 
 log = get_logger(__name__)
+seldom = Seldom(log)
 
 
 class Report(NamedTuple):
@@ -46,7 +47,7 @@ class ArchiveJob:
                         self._archive()
                         _measure(connection, archive_url)
             except DatabaseUnavailable as error:
-                log.info("archiving_postponed", reason=error.code)
+                seldom.info("archiving_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the process, if there is one; what it has begun is done anew by the next."""

@@ -85,7 +85,10 @@ class Status(NamedTuple):
 
 def due(connection: Connection, choice: Choice) -> list[DueSegment]:
     """Some segments that wait and whose next try is not later, the oldest first."""
-    bounds = {"segments_max": limits.ARCHIVE_SEGMENTS_PER_LOOK_MAX}
+    bounds = {
+        "segments_max": limits.ARCHIVE_SEGMENTS_PER_LOOK_MAX,
+        "retry_s_max": limits.ARCHIVE_RETRY_S_MAX,
+    }
     rows = connection.execute(SQL["due"], {**choice._asdict(), **bounds}).fetchall()
     return [DueSegment(*row) for row in rows]
 
@@ -155,7 +158,8 @@ def status(connection: Connection, stream: str | None = None) -> Status:
     """How archiving stands, of all streams or those of a name."""
     *waiting, lag_s = connection.execute(SQL["waiting"], {"stream": stream}).fetchone() or (0,) * 4
     archived = connection.execute(SQL["archived"], {"stream": stream}).fetchone() or (0,) * 3
-    busy = connection.execute(SQL["holder"]).fetchone() is not None
+    lease = {"lease_s": limits.ARCHIVE_LEASE_S}
+    busy = connection.execute(SQL["holder"], lease).fetchone() is not None
     values = {"stream": stream, "failures_max": limits.ARCHIVE_FAILURES_SHOWN_MAX}
     failures = connection.execute(SQL["failures"], values).fetchall()
     return Status(

@@ -14,12 +14,23 @@ SELECT sequence FROM heads WHERE stream_id = %s FOR NO KEY UPDATE
 -- name: state_sequence
 SELECT sequence FROM keyed_state WHERE stream_id = %s AND digest = sha256(convert_to(%s, 'UTF8'))
 
--- name: prove_continuity
-SELECT reason, array_agg(stream) FROM prove_continuity() GROUP BY reason
+-- name: proven
+-- The life that the log was proved for, if it was, and the key of its mark. Another life after every start of the server,
+-- every crash recovery and every restore.
+SELECT proven_life()::text, (SELECT system_identifier FROM pg_control_system())::text || ':' || current_database()
 
--- name: life
--- Another one after every crash recovery and every restore, the same after an orderly stop.
-SELECT since::text FROM incarnation
+-- name: appendable
+-- Whether the log was proved for this life of the server, or nobody has appended yet.
+SELECT proven_life() IS NOT NULL OR life IS NULL FROM log_state
+
+-- name: prove_continuity
+SELECT reason, streams, before::text, life::text FROM prove_continuity(%s::uuid, %s::uuid, %s::uuid, %s)
+
+-- name: shows_loss
+SELECT shows_loss(%s, %s::uuid, %s)
+
+-- name: roll_one
+SELECT FROM roll_segments(ARRAY[%s]::bigint[], true)
 
 -- name: new_history
 -- What was made of the database before, and is kept elsewhere, may be of a future that is lost.

@@ -1,11 +1,13 @@
 -- Partitions ahead of need, old producers and old tokens.
 
 -- name: state
--- The current group, the newest, how many partitions there are; what the current one takes on the disk, and how many of
--- its stored bytes are live.
+-- The current group, the newest, how many partitions there are; what the current one takes on the disk with all that is
+-- partitioned like it, and how many of its stored bytes are live.
 SELECT l.current_group, (SELECT max(id) FROM groups),
        (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass),
-       pg_total_relation_size(('events_g' || l.current_group)::regclass),
+       (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
+         WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
+           AND c.relname ~ ('_g' || l.current_group || '$')),
        COALESCE(g.live, 0)::bigint, COALESCE(g.stored, 0)::bigint
   FROM log_state l,
        LATERAL (SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,

@@ -113,7 +113,7 @@ SELECT FROM segments
 WITH gone AS (
     UPDATE segments g
        SET tier = CASE WHEN g.archive IS NULL THEN 'dropped' ELSE 'archived' END,
-           left_at = to_timestamp(%(now_us)s / 1000000.0), left_why = v.why
+           removed_at = to_timestamp(%(now_us)s / 1000000.0), removal_reason = v.why
       FROM unnest(%(segments)s::bigint[], %(whys)s::text[]) AS v (id, why)
      WHERE g.id = v.id AND g.tier = 'live' AND g.last IS NOT NULL
        AND EXISTS (SELECT FROM streams s WHERE s.id = g.stream_id AND s.hold IS NULL)
@@ -148,7 +148,7 @@ SELECT quota_bytes FROM log_state
 
 -- name: groups
 -- Each group whose partition is there, attached or not: what it takes on the disk with all that is partitioned like it,
--- and how many of its stored bytes are still live.
+-- how many of the stored bytes that were written to it are still live, and are read from it.
 WITH tables AS MATERIALIZED (
     SELECT c.oid, c.relname, substring(c.relname FROM '_g([0-9]+)$')::integer AS id
       FROM pg_class c
@@ -164,7 +164,7 @@ SELECT t.id, i.inhrelid IS NOT NULL, COALESCE(i.inhdetachpending, false), COALES
   LEFT JOIN pg_inherits i ON i.inhrelid = t.oid
   LEFT JOIN LATERAL (
         SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
-               sum(COALESCE(s.bytes, h.bytes)) AS stored,
+               COALESCE(sum(COALESCE(s.bytes, h.bytes)), 0) + (SELECT moved_bytes FROM groups WHERE id = t.id) AS stored,
                count(*) FILTER (WHERE s.tier = 'live' AND (s.last IS NULL OR s.last >= s.first)) AS unempty
           FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
          WHERE s.group_id = t.id) AS g ON true
@@ -222,7 +222,11 @@ SELECT max(sequence), sum(octet_length(payload))::bigint FROM page
 
 -- name: moved
 -- From now on readers look for the segment there.
-UPDATE segments SET group_id = %(to)s WHERE id = %(segment_id)s AND group_id = %(group_id)s AND tier = 'live'
+WITH moved AS (
+    UPDATE segments SET group_id = %(to)s WHERE id = %(segment_id)s AND group_id = %(group_id)s AND tier = 'live'
+    RETURNING bytes
+)
+UPDATE groups g SET moved_bytes = g.moved_bytes + m.bytes FROM moved m WHERE g.id = %(group_id)s
 
 -- name: in_group
 -- What must be out of a group before its partition goes.

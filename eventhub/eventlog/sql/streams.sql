@@ -61,7 +61,7 @@ SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_by
 SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL, s.tier,
        COALESCE(s.bytes, h.bytes), (extract(epoch FROM s.opened_at) * 1000000)::bigint,
        (extract(epoch FROM s.sealed_at) * 1000000)::bigint, s.archive IS NOT NULL,
-       (extract(epoch FROM s.left_at) * 1000000)::bigint, s.left_why
+       (extract(epoch FROM s.removed_at) * 1000000)::bigint, s.removal_reason
   FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND h.stream_id = s.stream_id
  WHERE s.stream_id = %s AND (s.first, s.id) > (%s, %s)
  ORDER BY s.first, s.id
@@ -73,10 +73,10 @@ SELECT id, durability, segment_events_max, segment_bytes_max, segment_age_s_max,
   FROM streams WHERE id = ANY (%s::bigint[])
 
 -- name: left_segments
-SELECT stream_id, left_why, count(*) FROM segments
- WHERE stream_id = ANY (%s::bigint[]) AND left_why IS NOT NULL
- GROUP BY stream_id, left_why
- ORDER BY stream_id, left_why
+SELECT stream_id, removal_reason, count(*) FROM segments
+ WHERE stream_id = ANY (%s::bigint[]) AND removal_reason IS NOT NULL
+ GROUP BY stream_id, removal_reason
+ ORDER BY stream_id, removal_reason
 
 -- name: archived
 SELECT count(*), COALESCE(sum(g.bytes), 0)::bigint

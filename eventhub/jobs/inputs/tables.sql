@@ -64,7 +64,7 @@ SELECT s.id, COALESCE(s.zone_id, 0) AS zone_id, COALESCE(z.name, '') AS zone, s.
 -- With the manifest's path in the place of its file.
 SELECT s.id, s.uuid::text, s.stream_id, s.group_id, s.first, COALESCE(s.last, h.sequence) AS last,
        COALESCE(s.bytes, h.bytes) AS bytes, s.last IS NOT NULL AS sealed, s.tier, s.opened_at,
-       s.sealed_at, s.left_at, s.left_why, s.archive IS NOT NULL AS archived,
+       s.sealed_at, s.removed_at, s.removal_reason, s.archive IS NOT NULL AS archived,
        s.id IN ({asked}) AS asked, s.archive AS manifest
   FROM segments s
   LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL

@@ -1,63 +1,91 @@
 -- Runs of jobs.
 
 -- name: ask
-INSERT INTO job_runs (job, asked_by, params) VALUES (%(job)s, %(asked_by)s, %(params)s) RETURNING id
+INSERT INTO job_runs (job, requested_by, params) VALUES (%(job)s, %(requested_by)s, %(params)s) RETURNING id
 
 -- name: ask_running
 -- By whoever runs it at once. Raises a unique violation if another run of the job is under way.
-INSERT INTO job_runs (job, asked_by, params, state, begun_at, lease_until, phase)
-VALUES (%(job)s, %(asked_by)s, %(params)s, 'running', now(), now() + make_interval(secs => %(lease_s)s), 'beginning')
+INSERT INTO job_runs (job, requested_by, params, state, started_at, lease_expires_at, phase)
+VALUES (%(job)s, %(requested_by)s, %(params)s, 'running', now(), now() + make_interval(secs => %(lease_s)s), 'beginning')
+RETURNING id
+
+-- name: ask_again
+-- Repeat a run of the timetable, the same night only. Nothing is returned if the night is over, or one of the timetable waits.
+INSERT INTO job_runs (job, requested_by, params, attempt, repeats, not_before)
+SELECT r.job, r.requested_by, r.params, r.attempt + 1, first.id, now() + make_interval(secs => %(pause_s)s)
+  FROM job_runs r JOIN job_runs first ON first.id = COALESCE(r.repeats, r.id)
+ WHERE r.id = %(id)s AND now() + make_interval(secs => %(pause_s)s) < first.requested_at + make_interval(secs => %(within_s)s)
+   AND NOT EXISTS (SELECT FROM job_runs w WHERE w.job = r.job AND w.state = 'waiting' AND w.requested_by = r.requested_by)
 RETURNING id
 
 -- name: begin
 -- Raises a unique violation if another run of the job is under way.
 UPDATE job_runs
-   SET state = 'running', begun_at = now(), lease_until = now() + make_interval(secs => %(lease_s)s), phase = 'beginning'
+   SET state = 'running', started_at = now(), lease_expires_at = now() + make_interval(secs => %(lease_s)s), phase = 'beginning'
  WHERE id = %(id)s AND state = 'waiting'
 RETURNING id
 
 -- name: waiting
--- The oldest run of each job that nobody is at, in the order of asking.
-SELECT id FROM (SELECT DISTINCT ON (job) id, job FROM job_runs WHERE state = 'waiting' ORDER BY job, id) AS first
+-- The oldest run of each job that nobody is at, in the order of asking. A time further ahead than the longest pause is not
+-- believed: the clock was set back since.
+SELECT id FROM (SELECT DISTINCT ON (job) id, job FROM job_runs
+                 WHERE state = 'waiting'
+                   AND (not_before IS NULL OR not_before <= now()
+                        OR not_before > now() + make_interval(secs => %(pause_s_max)s))
+                 ORDER BY job, id) AS first
  WHERE NOT EXISTS (SELECT FROM job_runs r WHERE r.job = first.job AND r.state = 'running')
  ORDER BY id
 
 -- name: count_waiting
-SELECT count(*), count(*) FILTER (WHERE job = %(job)s) FROM job_runs WHERE state = 'waiting'
+-- Of all jobs.
+SELECT count(*) FROM job_runs WHERE state = 'waiting'
+
+-- name: has_waiting
+-- Whether a run of the job waits that the same one asked for.
+SELECT EXISTS (SELECT FROM job_runs WHERE state = 'waiting' AND job = %(job)s AND requested_by = %(requested_by)s)
+
+-- name: waiting_repeats
+SELECT max(id) FROM job_runs WHERE state = 'waiting' AND repeats IS NOT NULL GROUP BY job
+
+-- name: bound_leases
+-- A lease that ends further ahead than a new one is not believed, because the clock was set back since: it counts from now
+-- on. A runner that is there prolongs it.
+UPDATE job_runs SET lease_expires_at = now() + make_interval(secs => %(lease_s)s)
+ WHERE state = 'running' AND lease_expires_at > now() + make_interval(secs => %(lease_s)s)
 
 -- name: lapsed
 -- Whose runner has gone without a word.
-SELECT id FROM job_runs WHERE state = 'running' AND lease_until <= now() ORDER BY id
+SELECT id FROM job_runs WHERE state = 'running' AND lease_expires_at <= now() ORDER BY id
 
 -- name: beat
 -- The runner is there. Nothing is returned if the run is not its own any more.
 UPDATE job_runs
-   SET lease_until = now() + make_interval(secs => %(lease_s)s), phase = %(phase)s, rows_done = %(rows_done)s,
+   SET lease_expires_at = now() + make_interval(secs => %(lease_s)s), phase = %(phase)s, rows_done = %(rows_done)s,
        stages_done = %(stages_done)s, stages = %(stages)s, tasks_done = %(tasks_done)s, tasks = %(tasks)s,
        engine = %(engine)s
  WHERE id = %(id)s AND state = 'running'
-RETURNING cancel_asked_at IS NOT NULL
+RETURNING cancel_requested_at IS NOT NULL
 
 -- name: publish
 -- From here on nobody cancels the run. Nothing is returned if it was cancelled before, or is not the caller's any more.
-UPDATE job_runs SET publishing = true WHERE id = %(id)s AND state = 'running' AND cancel_asked_at IS NULL RETURNING id
+UPDATE job_runs SET publishing = true WHERE id = %(id)s AND state = 'running' AND cancel_requested_at IS NULL RETURNING id
 
 -- name: end
 -- Of one that is running; `lapsed`: only if nobody has its lease any more.
 UPDATE job_runs
-   SET state = %(state)s, ended_at = now(), lease_until = NULL, phase = '', verdict = %(verdict)s, summary = %(summary)s,
+   SET state = %(state)s, ended_at = now(), lease_expires_at = NULL, phase = '', verdict = %(verdict)s, summary = %(summary)s,
        figures = %(figures)s, reason = %(reason)s, detail = %(detail)s, result_bytes = %(result_bytes)s
- WHERE id = %(id)s AND state = 'running' AND (NOT %(lapsed)s OR lease_until <= now())
+ WHERE id = %(id)s AND state = 'running' AND (NOT %(lapsed)s OR lease_expires_at <= now())
 RETURNING id
 
 -- name: cancel_waiting
 UPDATE job_runs
-   SET state = 'cancelled', cancel_asked_at = now(), ended_at = now(), reason = 'cancelled', detail = 'It was cancelled.'
+   SET state = 'cancelled', cancel_requested_at = now(), ended_at = now(), reason = 'cancelled', detail = 'It was cancelled.'
  WHERE id = %(id)s AND state = 'waiting' RETURNING id
 
 -- name: cancel_running
-UPDATE job_runs SET cancel_asked_at = COALESCE(cancel_asked_at, now())
- WHERE id = %(id)s AND state = 'running' AND lease_until > now() AND NOT publishing RETURNING id
+UPDATE job_runs SET cancel_requested_at = COALESCE(cancel_requested_at, now())
+ WHERE id = %(id)s AND state = 'running' AND lease_expires_at > now() AND NOT publishing RETURNING id
 
 -- name: forget
 -- Runs that are over, but the newest of the job.
@@ -66,13 +94,13 @@ DELETE FROM job_runs
    AND id <= (SELECT id FROM job_runs WHERE job = %(job)s ORDER BY id DESC OFFSET %(kept)s LIMIT 1)
 
 -- name: drop_results
--- The oldest results of all jobs, until the others have as many bytes as may be kept; never the newest of a job.
+-- The oldest results of all jobs, until the others have as many bytes as may be kept; never the newest of a job. By number,
+-- whatever the clock said.
 UPDATE job_runs SET result_gone = true
  WHERE NOT result_gone AND id IN (
        SELECT id FROM (
-              SELECT id, newest, sum(result_bytes) OVER (ORDER BY newest DESC, ended_at DESC, id DESC) AS with_newer_ones
-                FROM (SELECT id, ended_at, result_bytes,
-                             row_number() OVER (PARTITION BY job ORDER BY ended_at DESC, id DESC) = 1 AS newest
+              SELECT id, newest, sum(result_bytes) OVER (ORDER BY newest DESC, id DESC) AS with_newer_ones
+                FROM (SELECT id, result_bytes, row_number() OVER (PARTITION BY job ORDER BY id DESC) = 1 AS newest
                         FROM job_runs WHERE state = 'completed' AND NOT result_gone) AS there) AS summed
         WHERE NOT newest AND with_newer_ones > %(bytes_max)s)
 RETURNING job, id
@@ -83,14 +111,14 @@ SELECT id, state = 'completed' AND NOT result_gone FROM job_runs WHERE job = %(j
 
 -- name: runs
 -- A run whose lease has run out (`gone`) is shown as what it will be noted as.
-SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END, asked_by,
-       (extract(epoch FROM asked_at) * 1000000)::bigint, (extract(epoch FROM begun_at) * 1000000)::bigint,
-       (extract(epoch FROM ended_at) * 1000000)::bigint,
-       CASE WHEN gone THEN '' WHEN state = 'running' AND cancel_asked_at IS NOT NULL THEN 'being cancelled' ELSE phase END,
+SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END, requested_by,
+       (extract(epoch FROM requested_at) * 1000000)::bigint, (extract(epoch FROM started_at) * 1000000)::bigint,
+       (extract(epoch FROM ended_at) * 1000000)::bigint, attempt, repeats, (extract(epoch FROM not_before) * 1000000)::bigint,
+       CASE WHEN gone THEN '' WHEN state = 'running' AND cancel_requested_at IS NOT NULL THEN 'being cancelled' ELSE phase END,
        rows_done, stages_done, stages, tasks_done, tasks, params::text, engine, verdict, summary, figures::text,
        CASE WHEN gone THEN %(gone_reason)s ELSE reason END, CASE WHEN gone THEN %(gone_detail)s ELSE detail END,
        result_bytes, result_gone
-  FROM job_runs, LATERAL (SELECT state = 'running' AND lease_until <= now() AS gone) AS lease
+  FROM job_runs, LATERAL (SELECT state = 'running' AND lease_expires_at <= now() AS gone) AS lease
  WHERE (%(id)s::bigint IS NULL OR id = %(id)s) AND (%(job)s::text IS NULL OR job = %(job)s)
    AND (%(before)s::bigint IS NULL OR id < %(before)s)
  ORDER BY id DESC LIMIT %(count)s
@@ -98,5 +126,5 @@ SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END, asked_by,
 -- name: newest
 -- Of each job the run that is under way, and the last one that is over.
 SELECT max(id)
-  FROM (SELECT id, job, state = 'running' AND lease_until > now() AS running FROM job_runs WHERE state <> 'waiting') AS begun
+  FROM (SELECT id, job, state = 'running' AND lease_expires_at > now() AS running FROM job_runs WHERE state <> 'waiting') AS begun
  GROUP BY job, running

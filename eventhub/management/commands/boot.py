@@ -1,15 +1,31 @@
 """`manage.py boot`: tell the start of the hub; before the first web process."""
 
+import asyncio
+import os
 from argparse import ArgumentParser
 from typing import Any
 
+import psycopg
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from eventhub import limits
 from eventhub.access.system import raw_connection
+from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.eventlog import boot
+from eventhub.eventlog.continuity import prove_store
+from eventhub.preflight import require_schema
+from eventhub.schema import OtherSchema
 from eventhub.up.beside import NoDatabaseUrl, require_database
+
+
+def _require_answer(url: str) -> None:
+    """Raises CommandError with the server's reason, which a pool of connections keeps to itself."""
+    try:
+        psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S).close()
+    except psycopg.OperationalError as error:
+        raise CommandError(f"The database cannot be reached: {error}") from error
 
 
 class Command(BaseCommand):
@@ -26,13 +42,20 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             require_database()
+            _require_answer(read_env().database_url)
             if options["migrate"]:
                 call_command("migrate", interactive=False, verbosity=options["verbosity"])
+            else:
+                require_schema(read_env().database_url)
+            env = read_env()
+            asyncio.run(prove_store(env.database_direct_url, env.mark_url))
             connection = raw_connection()
             place = boot.mark_start(connection)
             keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
+        except OtherSchema as error:
+            raise CommandError(str(error), returncode=os.EX_CONFIG) from error
         except EventHubError as error:
             raise CommandError(error.message) from error
         self.stdout.write(f"started at {place.sequence} of system; {keys} keys told again")

@@ -34,7 +34,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             require_database()
-            text = _create(options)
+            issued, is_new = _create(options)
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
         except EventHubError as error:
@@ -43,21 +43,24 @@ class Command(BaseCommand):
             raise CommandError(
                 "The database of DATABASE_URL does not answer; is the hub running?"
             ) from error
-        self.stdout.write(text)
+        if is_new:
+            self.stderr.write(f"The client {options['client']} is new in zone {options['zone']}.")
+        self.stdout.write(issued)
 
 
-def _create(options: dict[str, Any]) -> str:
+def _create(options: dict[str, Any]) -> tuple[str, bool]:
+    """The text of the key, and whether its client was created for it."""
     name = valid_name(options["client"], field="client")
     grants = _grants(options["grant"])
     zone = selectors.find_zone(name=valid_name(options["zone"], field="zone"))
-    client = selectors.live_clients(zone_id=zone.pk).filter(name=name).first()
-    client = client or services.create_client(zone_id=zone.pk, name=name)
+    found = selectors.live_clients(zone_id=zone.pk).filter(name=name).first()
+    client = found or services.create_client(zone_id=zone.pk, name=name)
     issued = key_services.issue_key(
         actor=Actor(zone.pk, zone.name, None),
         client=client,
         terms=key_services.KeyTerms(grants, options["label"][: limits.NAME_CHARS_MAX]),
     )
-    return issued.text
+    return issued.text, found is None
 
 
 def _grants(texts: list[str]) -> tuple[Grant, ...]:

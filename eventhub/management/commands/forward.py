@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from delivery.forward.process import Where, forward
 from eventhub.celery import open_waker
-from eventhub.env import Env, read_env
+from eventhub.env import Env
 from eventhub.eventlog.archive.reader import archive_of
+from eventhub.preflight import require_flight
 
 
 class Command(BaseCommand):
@@ -23,9 +24,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, **options: Any) -> None:
-        env = read_env()
-        if not env.database_url:
-            raise CommandError("DATABASE_URL is not set.")
+        env = require_flight(secret=False)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_told(env))
 
@@ -37,7 +36,8 @@ async def _until_told(env: Env) -> None:
     waker = open_waker()
     try:
         archive = archive_of(env.archive_url)
-        where = Where(env.database_url, env.database_direct_url, archive, Path(env.data))
+        urls = (env.database_url, env.database_direct_url)
+        where = Where(*urls, archive, Path(env.data), env.mark_url)
         await forward(where, woken=waker.wake, stop=stop)
     finally:
         waker.close()

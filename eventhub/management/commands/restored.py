@@ -1,15 +1,20 @@
 """`manage.py restored`: after a restore, before the hub runs again."""
 
+import asyncio
+import os
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from eventhub.access.system import append_here, raw_connection
+from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.eventlog import streams
-from eventhub.eventlog.continuity import roll_all
+from eventhub.eventlog.continuity import ROLLED_ALL, prove_store, roll_all
 from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.preflight import require_schema
+from eventhub.schema import OtherSchema
 from eventhub.up.beside import NoDatabaseUrl, require_database
 
 
@@ -23,9 +28,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             require_database()
-            count = _roll_all()
+            env = read_env()
+            require_schema(env.database_direct_url)
+            proof = asyncio.run(prove_store(env.database_direct_url, env.mark_url))
+            count = proof.streams if proof.reason in ROLLED_ALL else _roll_all()
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
+        except OtherSchema as error:
+            raise CommandError(str(error), returncode=os.EX_CONFIG) from error
         except EventHubError as error:
             raise CommandError(error.message) from error
         self.stdout.write(f"{count} streams have new segments")

@@ -107,9 +107,9 @@ class Command(ExamplesCommand):
             found = rows.history(connection, kind_of(job).name, None, limits.JOB_RUNS_KEPT)
         for run in found:
             took = _took(run)
-            words = " ".join(filter(None, (run.state, run.verdict, took, f"by {run.asked_by}")))
+            words = " ".join(filter(None, (run.state, run.verdict, took, f"by {run.requested_by}")))
             said = run.summary or run.detail
-            self._say(f"{run.id}  {time_text(run.asked_at_us)[:19]}Z  {words}  {said}".rstrip())
+            self._say(f"{run.id}  {time_text(run.requested_at_us)[:19]}Z  {words}  {said}".rstrip())
         if not found:
             self._say(f"There was no run of {job}.")
 
@@ -189,6 +189,6 @@ def _progress(heard: Heard) -> Progress:
 
 
 def _took(run: Run) -> str:
-    if run.begun_at_us is None or run.ended_at_us is None:
+    if run.started_at_us is None or run.ended_at_us is None:
         return ""
-    return f"{(run.ended_at_us - run.begun_at_us) / 1e6:,.1f} s"
+    return f"{(run.ended_at_us - run.started_at_us) / 1e6:,.1f} s"

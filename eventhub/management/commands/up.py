@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from eventhub import limits
 from eventhub.env import read_env
 from eventhub.up.arguments import PORT_MAX, whole
 from eventhub.up.hub import Options, run
@@ -18,10 +17,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own declaration
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        env = read_env()
         parser.add_argument(
             "--demo", action="store_true", help="with an operator, a client and real input"
         )
-        parser.add_argument("--data", type=Path, default=Path(read_env().data), metavar="DIR")
+        parser.add_argument("--data", type=Path, default=Path(env.data), metavar="DIR")
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument(
             "--port", type=whole(0, PORT_MAX), default=8000, help="0 takes a free one"
@@ -36,9 +36,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--restarts",
             type=whole(0),
-            default=limits.RESTARTS_PER_MINUTE_MAX,
+            default=env.restarts_max,
             metavar="N",
-            help="restarts of one part within a minute before the hub gives up",
+            help="restarts of one part in a row before the hub stops; default: it goes on trying",
+        )
+        parser.add_argument(
+            "--start-timeout",
+            type=whole(1),
+            default=env.start_timeout_s,
+            metavar="SECONDS",
+            help="until the hub stops if it is not ready; default: it goes on waiting",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,7 +59,8 @@ class Command(BaseCommand):
                     forwarders=options["forwarders"],
                     workers=options["workers"],
                     demo=options["demo"],
-                    restarts_per_minute=options["restarts"],
+                    restarts_max=options["restarts"],
+                    start_s_max=options["start_timeout"],
                 )
             )
         )

@@ -8,7 +8,8 @@ import uvicorn
 from django.core.management.base import BaseCommand, CommandParser
 
 from eventhub import limits
-from eventhub.server import HubHttpProtocol
+from eventhub.preflight import require_flight
+from eventhub.server import HubHttpProtocol, HubServer
 from eventhub.websocket import HubWebSocketProtocol
 
 
@@ -22,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--fd", type=int, help="a listening socket, already bound")
 
     def handle(self, **options: Any) -> None:
+        require_flight()
         # uvicorn's lines of less than a warning hold URLs, and URLs hold connection tokens
         logging.getLogger("uvicorn").setLevel("WARNING")
         config = uvicorn.Config(
@@ -42,7 +44,7 @@ class Command(BaseCommand):
             timeout_keep_alive=limits.KEEP_ALIVE_S,
             timeout_graceful_shutdown=limits.GRACEFUL_S_MAX,
         )
-        server = uvicorn.Server(config)
+        server = HubServer(config)
         server.run()
         if not server.started:
             raise SystemExit(3)

@@ -7,9 +7,15 @@ export function keepToken(value: string): void {
   token = value;
 }
 
+const READ_S_MAX = 30; // of an answer that never comes nobody would hear otherwise
+
 /** fetch with the token; once again when another tab has logged in since. Numbers keep all digits. */
 export async function fetchWithToken(request: Request): Promise<Response> {
-  return exactAnswer(request.method === "GET" ? await fetch(request) : await written(request));
+  return exactAnswer(request.method === "GET" ? await read(request) : await written(request));
+}
+
+async function read(request: Request): Promise<Response> {
+  return fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(READ_S_MAX * 1000)]) });
 }
 
 async function written(request: Request): Promise<Response> {

@@ -55,9 +55,9 @@ export async function* linesOf<T>(zone: string, path: string, body: string, sign
   }
 }
 
-/** A sealed segment as it is stored: with all that others may not see, so it takes the right to manage the stream. */
+/** Returns the stored bytes of a sealed segment. */
 export async function readRaw(zone: string, stream: string, segment: string): Promise<Blob> {
-  const token = await mintToken(zone, [{ action: "manage", streams: stream }]);
+  const token = await mintToken(zone, [{ action: "listen", streams: stream }]);
   const path = `/v1/streams/${encodeURIComponent(stream)}/segments/${segment}/raw`;
   const answer = await fetch(path, { headers: { Authorization: `Bearer ${token}` }, credentials: "omit" });
   return answer.ok ? answer.blob() : bodyOf<never>(answer);

@@ -55,5 +55,6 @@ export function errorAt(error: unknown, field: string): string | undefined {
 export function textOf(error: unknown): string {
   if (error instanceof Problem) return error.message;
   if (error instanceof TypeError) return "The hub cannot be reached.";
+  if (error instanceof DOMException && error.name === "TimeoutError") return "The hub does not answer.";
   return error instanceof Error ? error.message : String(error);
 }

@@ -6,10 +6,13 @@ import { Link, Outlet, useLocation } from "react-router";
 import { pathIn, useZone } from "../api/zone";
 import { Brand } from "./Brand";
 import { ColorScheme } from "./ColorScheme";
+import { useStaleness } from "./freshness";
+import { HubState } from "./HubState";
 import { keepZone } from "./lastZone";
 import { Navigation } from "./Navigation";
 import classes from "./Shell.module.css";
 import { Shortcuts } from "./Shortcuts";
+import { Stale } from "./Stale";
 import { UserMenu } from "./UserMenu";
 import { ZoneSelect } from "./ZoneSelect";
 
@@ -17,7 +20,11 @@ export function Shell({ username }: { username: string }) {
   const zone = useZone();
   const { pathname } = useLocation();
   const [open, { toggle, close }] = useDisclosure(false);
+  const stale = useStaleness();
   useEffect(() => keepZone(zone), [zone]);
+  useEffect(() => {
+    document.documentElement.toggleAttribute("data-stale", stale !== undefined); // also for what opens at the side
+  }, [stale]);
   useEffect(close, [close, pathname]);
 
   return (
@@ -27,7 +34,7 @@ export function Shell({ username }: { username: string }) {
       </a>
       <AppShell.Header className={classes.bar}>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="sm" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap" flex="none">
             <Burger
               opened={open}
               onClick={toggle}
@@ -39,7 +46,8 @@ export function Shell({ username }: { username: string }) {
               <Brand />
             </Link>
           </Group>
-          <Group gap="xs" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap" miw={0}>
+            <HubState zone={zone} />
             <ZoneSelect zone={zone} />
             <ColorScheme />
             <UserMenu username={username} />
@@ -50,8 +58,11 @@ export function Shell({ username }: { username: string }) {
         <Navigation zone={zone} />
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1} className={classes.main}>
-        <div className={classes.page} key={zone}>
-          <Outlet />
+        <div className={classes.page}>
+          {stale !== undefined && <Stale stale={stale} />}
+          <div key={zone}>
+            <Outlet />
+          </div>
         </div>
       </AppShell.Main>
       <Shortcuts zone={zone} />

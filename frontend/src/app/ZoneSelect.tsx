@@ -22,6 +22,7 @@ export function ZoneSelect({ zone }: { zone: string }) {
       aria-label="Zone"
       size="sm"
       w={{ base: 128, xs: 176 }}
+      miw={64}
       data={names.includes(zone) ? names : [zone, ...names]}
       value={zone}
       allowDeselect={false}

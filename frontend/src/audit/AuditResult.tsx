@@ -51,7 +51,7 @@ const ABOUT: Record<string, string> = {
   retried: "more than one attempt",
   repeats: "attempts after one that succeeded",
   undelivered: "matched, and not delivered so far",
-  expired: "the event was over before",
+  expired: "the event expired before it was matched, or before it was posted",
   skipped: "gone before they were matched; a notice of the gap said so",
   unknown: "nobody can say any more",
 };

@@ -17,7 +17,7 @@ import { GroupNames, GroupsInput } from "./GroupsInput";
 export function ClientGroups({ zone, name }: { zone: string; name: string }) {
   const [editing, { open, close }] = useDisclosure(false);
   const { data, error, isError, refetch } = useQuery(oneClient(zone, name));
-  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={90} />;
   return (
     <section aria-label="Groups">

@@ -9,7 +9,7 @@ import { rfc3339 } from "../parts/time";
 import { type Grant, type Key, useCreateKey } from "./clients";
 
 const ACTIONS = ["emit", "listen", "manage"];
-const NEW_GRANT: Grant = { action: "listen", streams: "*" };
+const NEW_GRANT: Grant = { action: "listen", streams: "" }; // on which, is for whoever grants it
 
 interface Props {
   value?: Key; // to change it
@@ -23,7 +23,7 @@ interface Props {
 /** A key's label and what it may do. */
 export function KeyForm({ value, error, children, onSubmit, ...form }: Props) {
   const [label, setLabel] = useState(value?.label ?? "");
-  const [grants, setGrants] = useState<Grant[]>(value?.grants ?? [{ action: "emit", streams: "*" }, NEW_GRANT]);
+  const [grants, setGrants] = useState<Grant[]>(value?.grants ?? [NEW_GRANT]);
   return (
     <Form {...form} error={error} fields={["label", "grants", "expires_at"]} onSubmit={() => onSubmit({ label, grants })}>
       <TextInput

@@ -2,7 +2,6 @@ import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient }
 
 import { api, done, ifMatch, loaded } from "../api/client";
 import { PAGING } from "../api/pages";
-import { Problem } from "../api/problem";
 import type { components } from "../api/schema";
 
 export type Client = components["schemas"]["Client"];
@@ -12,13 +11,13 @@ export type Grant = components["schemas"]["Grant"];
 export type NewKey = components["schemas"]["NewKey"];
 export type KeyChange = components["schemas"]["PatchedKeyChange"];
 
-/** The names of the zone's clients, at most the first thousand. */
+/** The names of the zone's clients, at most the first thousand; `whole`: these are all. */
 export function useClientNames(zone: string) {
   return useQuery({
     queryKey: ["clients", zone, "names"],
     queryFn: async () => {
       const page = await done(api.GET("/v1/clients", { params: { query: { zone, limit: 1000 } } }));
-      return page.items.map((client) => client.name);
+      return { names: page.items.map((client) => client.name), whole: page.next === null };
     },
     staleTime: 10_000,
   });
@@ -96,18 +95,6 @@ export function useChangeKey(zone: string, id: string) {
 
 export function useRevokeKey(zone: string, id: string) {
   return useWrite(zone, () => done(api.DELETE("/v1/keys/{public_id}", { params: { path: { public_id: id }, query: { zone } } })));
-}
-
-/** Makes a client that is not there yet. */
-export async function ensureClient(zone: string, name: string, known: readonly string[]): Promise<void> {
-  if (known.includes(name)) return;
-  try {
-    await done(api.POST("/v1/clients", { params: { query: { zone } }, body: { name, groups: [] } }));
-  } catch (error) {
-    if (error instanceof Problem && error.code === "conflict") return; // somebody was faster
-    if (error instanceof Problem && error.field === "name") throw error.at("client");
-    throw error;
-  }
 }
 
 function useWrite<Body, Answer>(zone: string, mutationFn: (body: Body) => Promise<Answer>) {

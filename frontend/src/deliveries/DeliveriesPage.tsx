@@ -6,7 +6,8 @@ import { useEndpointChoice } from "../endpoints/endpoints";
 import { FaultAlert } from "../parts/FaultAlert";
 import { PageHeader } from "../parts/PageHeader";
 import { Side } from "../parts/Side";
-import { type DeliveryFilter, isWhole } from "./deliveries";
+import { ChooseEndpoint } from "./ChooseEndpoint";
+import { isWhole } from "./deliveries";
 import { DeliveryDetail } from "./DeliveryDetail";
 import { DeliveryFilters } from "./DeliveryFilters";
 import { DeliveryList } from "./DeliveryList";
@@ -17,21 +18,18 @@ export function DeliveriesPage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const endpoints = useEndpointChoice(zone, undefined);
-  const { filter: asked, faults } = askedOf(search);
-  const first = endpoints.data?.items[0]?.id;
-  const faulty = isFaulty(faults);
-  const filter: DeliveryFilter = isWhole(asked) || faulty ? asked : { endpoint: first, state: asked.state };
+  const { filter, faults } = askedOf(search);
 
   return (
     <>
       <PageHeader title="Deliveries" about="What is owed to an endpoint, and what became of it." />
       <DeliveryFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
-      {faulty ? (
+      {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : isWhole(filter) ? (
         <DeliveryList zone={zone} filter={filter} onOpen={(delivery) => setSearch(opening(search, delivery))} />
       ) : (
-        endpoints.isSuccess && <NoEndpoint zone={zone} />
+        endpoints.isSuccess && (endpoints.data.items.length === 0 ? <NoEndpoint zone={zone} /> : <ChooseEndpoint zone={zone} />)
       )}
       <Side
         of={search.get("delivery") ?? undefined}

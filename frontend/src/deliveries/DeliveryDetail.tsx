@@ -14,7 +14,7 @@ import { Tries } from "./Tries";
 /** One delivery: what is owed, each attempt, and the event. */
 export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
   const { data, error, isError, refetch } = useDelivery(zone, id);
-  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={320} />;
   return (
     <Stack gap="lg">
@@ -51,7 +51,12 @@ function factsOf(delivery: OneDelivery): [string, ReactNode][] {
     ["Attempts", attempts],
     ["Created", <Moment key="created" at={delivery.created_at} />],
   ];
+  if (delivery.gap !== null) facts.splice(1, 0, ["Notice of a gap", gapText(delivery.gap)]);
   if (state === "pending" && next !== null) facts.push(["Next attempt", <Moment key="next" at={next} />]);
   if (delivery.finished_at !== null) facts.push(["Finished", <Moment key="finished" at={delivery.finished_at} />]);
   return facts;
+}
+
+function gapText({ first, last, why }: NonNullable<OneDelivery["gap"]>): string {
+  return `${whole(first)} to ${whole(last)} were dropped: ${why}`;
 }

@@ -4,7 +4,7 @@ import type { Faults } from "../api/address";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
 import { capital, whole } from "../parts/text";
 import classes from "./DeliveryFilters.module.css";
-import { type DeliveryFilter, STATES } from "./deliveries";
+import { type DeliveryFilter, isOfAll, STATES } from "./deliveries";
 
 const ALL = "all";
 
@@ -23,7 +23,7 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
         <EndpointSelect
           zone={zone}
           aria-label="Endpoint"
-          placeholder="Endpoint"
+          placeholder={isOfAll(filter) ? "All endpoints" : "Choose an endpoint"}
           value={endpoint}
           error={"endpoint" in faults}
           onChange={(chosen) => onChange({ endpoint: chosen, state })}
@@ -37,7 +37,7 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
       <SegmentedControl
         aria-label="State"
         className={classes.states}
-        classNames={{ label: classes.state }}
+        classNames={{ control: classes.one, label: classes.state }}
         data={[ALL, ...STATES].map((value) => ({ value, label: capital(value) }))}
         value={"state" in faults ? "" : (state ?? ALL)}
         onChange={(chosen) => onChange({ ...filter, state: STATES.find((one) => one === chosen) })}

@@ -1,5 +1,6 @@
 import { Accordion, Group, Text } from "@mantine/core";
 
+import { outcomeOf } from "../endpoints/endpoints";
 import { Moment } from "../parts/Moment";
 import { State } from "../parts/State";
 import { visible, whole } from "../parts/text";
@@ -39,11 +40,6 @@ export function Tries({ tries }: { tries: Try[] }) {
       ))}
     </Accordion>
   );
-}
-
-function outcomeOf({ outcome, status }: Try): string {
-  const words = outcome.replaceAll("_", " ");
-  return status === null ? words : `${outcome === "status" ? "status" : words} ${status}`;
 }
 
 function Part({ title, text }: { title: string; text: string }) {

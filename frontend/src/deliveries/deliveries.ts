@@ -8,12 +8,15 @@ export type Delivery = components["schemas"]["Delivery"];
 export type OneDelivery = components["schemas"]["OneDelivery"];
 export type Try = OneDelivery["tries"][number];
 
-export const STATES = ["pending", "delivered", "dead", "cancelled"] as const;
+export const STATES = ["pending", "delivered", "dead", "cancelled", "dropped", "expired"] as const;
 export type DeliveryState = (typeof STATES)[number];
 
 const INTERVAL_MS = 3_000;
 
-/** Of one endpoint, or of one event. */
+/** Ended without delivery: these are listed for all endpoints together. */
+const ENDED: readonly DeliveryState[] = ["dead", "cancelled", "dropped", "expired"];
+
+/** Of one endpoint, of one event, or of all endpoints. */
 export interface DeliveryFilter {
   endpoint?: number;
   stream?: string;
@@ -21,8 +24,19 @@ export interface DeliveryFilter {
   state?: DeliveryState;
 }
 
-export function isWhole({ endpoint, stream, sequence }: DeliveryFilter): boolean {
-  return endpoint !== undefined || (stream !== undefined && sequence !== undefined);
+/** Does it say of what? Nothing is chosen for whoever asked. */
+export function isWhole(filter: DeliveryFilter): boolean {
+  return filter.endpoint !== undefined || isOfEvent(filter) || isOfAll(filter);
+}
+
+function isOfEvent({ stream, sequence }: DeliveryFilter): boolean {
+  return stream !== undefined && sequence !== undefined;
+}
+
+/** Those of all endpoints. */
+export function isOfAll(filter: DeliveryFilter): boolean {
+  const { endpoint, state } = filter;
+  return endpoint === undefined && !isOfEvent(filter) && state !== undefined && ENDED.includes(state);
 }
 
 /** Kept up to date while only the newest page is shown. */

@@ -1,5 +1,5 @@
 import { type Faults, numberAt } from "../api/address";
-import { type DeliveryFilter, type DeliveryState, isWhole, STATES } from "./deliveries";
+import { type DeliveryFilter, type DeliveryState, STATES } from "./deliveries";
 
 export interface Asked {
   filter: DeliveryFilter;
@@ -17,7 +17,7 @@ export function askedOf(search: URLSearchParams): Asked {
   if (stream !== undefined && !search.has("sequence")) faults.stream = "Without the sequence of an event.";
   if (sequence !== undefined && stream === undefined) faults.sequence = "Without the stream of the event.";
   const filter = { stream, sequence, state };
-  return { filter: isWhole(filter) ? filter : { state }, faults };
+  return { filter: stream !== undefined && sequence !== undefined ? filter : { state }, faults };
 }
 
 export function searchOf(filter: DeliveryFilter): URLSearchParams {

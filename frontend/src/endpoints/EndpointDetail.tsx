@@ -14,8 +14,8 @@ import { ProblemAlert } from "../parts/ProblemAlert";
 import { Removal } from "../parts/Removal";
 import { Undisturbed } from "../parts/Undisturbed";
 import { EndpointForm } from "./EndpointForm";
-import { type Endpoint, FORMATS, oneEndpoint, useChangeEndpoint, useDeleteEndpoint } from "./endpoints";
-import { EndpointState } from "./EndpointState";
+import { type Endpoint, FORMATS, oneEndpoint, outcomeOf, useChangeEndpoint, useDeleteEndpoint } from "./endpoints";
+import { EndpointState, FailingSince } from "./EndpointState";
 
 interface Props {
   zone: string;
@@ -28,7 +28,7 @@ export function EndpointDetail({ zone, id, onEnded }: Props) {
   const [editing, { open, close }] = useDisclosure(false);
   const remove = useDeleteEndpoint(zone, id);
   const { data, error, isError, refetch } = useQuery(oneEndpoint(zone, id));
-  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={260} />;
   if (editing)
     return (
@@ -61,17 +61,29 @@ export function EndpointDetail({ zone, id, onEnded }: Props) {
 }
 
 function factsOf(endpoint: Endpoint): [string, ReactNode][] {
-  const { url, client, ordered, format, description } = endpoint;
+  const { url, client, ordered, format, description, health } = endpoint;
   return [
     ["URL", <span key="url" className="mono">{url}</span>],
     ["Client", client],
     ["State", <EndpointState key="state" endpoint={endpoint} />],
+    ["Last attempt", <LastAttempt key="last" health={health} />],
+    ["Last delivered", health.delivered_at === null ? "none" : <Moment key="delivered" at={health.delivered_at} />],
+    ["Failing since", <FailingSince key="failing" endpoint={endpoint} />],
     ["Order", ordered ? "in order, one event of a stream at a time" : "in parallel"],
     ["Format", FORMATS.find((one) => one.value === format)?.label ?? format],
     ["Description", description || "none"],
     ["Created", <Moment key="created" at={endpoint.created_at} />],
     ["Changed", <Moment key="changed" at={endpoint.changed_at} />],
   ];
+}
+
+function LastAttempt({ health }: { health: Endpoint["health"] }) {
+  if (health.last_attempt_at === null) return "none yet";
+  return (
+    <>
+      <Moment at={health.last_attempt_at} />, {outcomeOf(health)}
+    </>
+  );
 }
 
 interface ActionsProps {

@@ -12,6 +12,7 @@ interface Props {
   error: unknown;
   busy: boolean;
   action: string;
+  ready?: boolean;
   onSubmit: (body: Body) => void;
   onReload?: () => void;
   aside?: ReactNode;

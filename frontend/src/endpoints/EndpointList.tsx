@@ -3,13 +3,14 @@ import { Empty } from "../parts/Empty";
 import { Listed } from "../parts/Listed";
 import { Moment } from "../parts/Moment";
 import { type Endpoint, useEndpoints } from "./endpoints";
-import { EndpointState } from "./EndpointState";
+import { EndpointState, FailingSince } from "./EndpointState";
 
 const COLUMNS: Column<Endpoint>[] = [
   { title: "Endpoint", cell: ({ id }) => id },
   { title: "URL", cell: ({ url }) => <span title={url}>{url}</span> },
   { title: "Client", cell: ({ client }) => client },
   { title: "State", cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
+  { title: "Failing since", cell: (endpoint) => <FailingSince endpoint={endpoint} /> },
   { title: "Order", cell: ({ ordered }) => (ordered ? "in order" : "in parallel") },
   { title: "Changed", cell: ({ changed_at: at }) => <Moment at={at} /> },
 ];
@@ -23,7 +24,7 @@ export function EndpointList({ zone, onOpen }: { zone: string; onOpen: (id: numb
       keyOf={({ id }) => String(id)}
       nameOf={({ id }) => `Endpoint ${id}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={760}
+      minWidth={900}
       empty={
         <Empty
           title="There is no endpoint yet"

@@ -14,7 +14,7 @@ export function EndpointsPage() {
   const close = () => setShown(undefined);
   return (
     <>
-      <PageHeader title="Endpoints" about="Where the hub calls back, and whether it may.">
+      <PageHeader title="Endpoints" about="Where the hub calls back, whether it may, and how it was answered.">
         <New label="New endpoint">{(made) => <NewEndpoint zone={zone} onMade={made} />}</New>
       </PageHeader>
       <EndpointList zone={zone} onOpen={setShown} />

@@ -3,19 +3,22 @@ import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient }
 import { api, done, ifMatch, loaded } from "../api/client";
 import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
-import { ensureClient } from "../clients/clients";
 import type { Secret } from "../parts/SecretOnce";
 
 export type Endpoint = components["schemas"]["Endpoint"];
 export type EndpointChange = components["schemas"]["PatchedEndpointChange"];
 export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: string };
 
+const INTERVAL_MS = 5_000;
+
+/** Kept up to date, as far as their health goes, while only the first page is shown. */
 export function useEndpoints(zone: string) {
   return useInfiniteQuery({
     queryKey: ["endpoints", zone, "pages"],
     queryFn: ({ pageParam }) =>
       done(api.GET("/v1/endpoints", { params: { query: { zone, after: pageParam, limit: 100 } } })),
     ...PAGING,
+    refetchInterval: (query) => (query.state.data?.pages.length === 1 ? INTERVAL_MS : false),
   });
 }
 
@@ -33,16 +36,14 @@ export function oneEndpoint(zone: string, id: number) {
   return queryOptions({
     queryKey: ["endpoints", zone, "one", id],
     queryFn: () => loaded(api.GET("/v1/endpoints/{endpoint}", { params: at(zone, id) })),
+    refetchInterval: INTERVAL_MS,
   });
 }
 
-export function useCreateEndpoint(zone: string, clients: readonly string[]) {
+export function useCreateEndpoint(zone: string) {
   const refresh = useRefresh(zone);
   return useMutation({
-    mutationFn: async (body: NewEndpoint) => {
-      await ensureClient(zone, body.client, clients);
-      return done(api.POST("/v1/endpoints", { params: { query: { zone } }, body }));
-    },
+    mutationFn: (body: NewEndpoint) => done(api.POST("/v1/endpoints", { params: { query: { zone } }, body })),
     onSuccess: refresh,
   });
 }
@@ -84,4 +85,10 @@ export const FORMATS = [
 export function secretOf(text: string): Secret {
   const about = "Receivers check the signature of every callback with it (Standard Webhooks).";
   return { name: "endpoint's secret", about, text };
+}
+
+/** How an attempt ended: `status 500`, `timeout`. */
+export function outcomeOf({ outcome, status }: { outcome: string | null; status: number | null }): string {
+  const words = outcome?.replaceAll("_", " ") ?? "";
+  return status === null ? words : `${outcome === "status" ? "status" : words} ${status}`;
 }

@@ -55,7 +55,7 @@ function Trying({ first, stream: asked }: { first: FilterDraft; stream: string |
       <Header>
         <New label="Register it" size="xl">
           {(made) => (
-            <NewRegistration zone={zone} first={{ draft, streams: stream === undefined ? [] : [stream] }} onMade={made} />
+            <NewRegistration zone={zone} first={{ draft, streams: chosen === undefined ? [] : [chosen] }} onMade={made} />
           )}
         </New>
       </Header>

@@ -30,7 +30,7 @@ export function GroupDetail({ zone, id, onEnded }: Props) {
   const { data, error, isError, refetch } = useQuery(oneGroup(zone, id));
   const remove = useDeleteGroup(zone, id);
   const suspend = useSuspendGroup(zone, id, data?.etag);
-  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={260} />;
   const { suspended, name } = data.value;
   return (

@@ -70,7 +70,7 @@ function Clients({ zone, value, onChange }: { zone: string; value: string | unde
     <Select
       aria-label="Of the client"
       placeholder="Every client"
-      data={clients.data ?? []}
+      data={clients.data?.names ?? []}
       value={value ?? null}
       onChange={(client) => onChange(client ?? undefined)}
       clearable

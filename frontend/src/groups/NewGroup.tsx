@@ -3,14 +3,12 @@ import { useState } from "react";
 
 import { errorAt } from "../api/problem";
 import { ClientInput } from "../clients/ClientInput";
-import { useClientNames } from "../clients/clients";
 import { Form } from "../parts/Form";
 import { useCreateGroup } from "./groups";
 
 export function NewGroup({ zone, onMade }: { zone: string; onMade: (id: number) => void }) {
-  const names = useClientNames(zone).data ?? [];
-  const create = useCreateGroup(zone, names);
-  const [client, setClient] = useState(names[0] ?? "");
+  const create = useCreateGroup(zone);
+  const [client, setClient] = useState("");
   const [name, setName] = useState("");
   const [suspended, setSuspended] = useState(false);
   return (
@@ -22,7 +20,7 @@ export function NewGroup({ zone, onMade }: { zone: string; onMade: (id: number) 
       ready={name !== "" && client !== ""}
       onSubmit={() => create.mutate({ client, name, suspended }, { onSuccess: ({ id }) => onMade(id) })}
     >
-      <ClientInput names={names} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
+      <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
       <TextInput
         label="Name"
         description="Unique among the client's groups."

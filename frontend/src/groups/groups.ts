@@ -3,7 +3,6 @@ import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient }
 import { api, done, ifMatch, loaded } from "../api/client";
 import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
-import { ensureClient } from "../clients/clients";
 
 export type RegistrationGroup = components["schemas"]["Group"];
 type NewGroup = components["schemas"]["NewGroup"] & { client: string };
@@ -39,12 +38,8 @@ export function oneGroup(zone: string, id: number) {
   });
 }
 
-/** Makes the client too when it is a new one. */
-export function useCreateGroup(zone: string, clients: readonly string[]) {
-  return useWrite(zone, async (body: NewGroup) => {
-    await ensureClient(zone, body.client, clients);
-    return done(api.POST("/v1/registration-groups", { params: { query: { zone } }, body }));
-  });
+export function useCreateGroup(zone: string) {
+  return useWrite(zone, (body: NewGroup) => done(api.POST("/v1/registration-groups", { params: { query: { zone } }, body })));
 }
 
 /** Fails with 412 when somebody else has changed it since it was loaded with `etag`. */

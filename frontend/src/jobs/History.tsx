@@ -13,8 +13,8 @@ import { taken, TITLES, titleOf } from "./words";
 const COLUMNS: Column<Run>[] = [
   { title: "Run", cell: ({ id }) => id },
   { title: "State", cell: (run) => <RunState run={run} /> },
-  { title: "Asked", cell: ({ asked_at: at }) => <Moment at={at} /> },
-  { title: "By", cell: ({ asked_by: by }) => by },
+  { title: "Asked", cell: ({ requested_at: at }) => <Moment at={at} /> },
+  { title: "By", cell: ({ requested_by: by }) => by },
   { title: "Took", cell: (run) => (run.ended_at === null ? "–" : (taken(run) ?? "–")) },
   { title: "Said", cell: (run) => <span title={saidOf(run)}>{saidOf(run)}</span>, width: 420 },
 ];
@@ -36,7 +36,8 @@ export function History({ zone, job }: { zone: string; job: JobName }) {
   );
 }
 
-function saidOf({ state, summary, phase, detail }: Run): string {
+function saidOf({ state, summary, phase, detail, attempt, repeats }: Run): string {
   if (state === "running") return phase;
+  if (state === "waiting" && repeats !== null) return `Attempt ${attempt}, a repeat of run ${repeats}`;
   return summary || detail;
 }

@@ -25,7 +25,7 @@ const NEED_FORMS: readonly JobName[] = ["backtest", "match_index"];
 
 /** What a job is for, when it runs, how its last run ended, and how far the one is that is going. */
 export function JobCard({ zone, name, job }: { zone: string; name: JobName; job: Job }) {
-  const { about, timetable, next_at: next, running, last } = job;
+  const { about, timetable, next_at: next, running, last, repeat } = job;
   const start = useStart(name);
   const navigate = useNavigate();
   const own = pathIn(zone, `jobs/${name}`);
@@ -39,6 +39,7 @@ export function JobCard({ zone, name, job }: { zone: string; name: JobName; job:
           facts={[
             ["Runs", timetable ?? "when it is asked for"],
             ...(next === null ? [] : [["Next", <Moment key="next" at={next} />] as const]),
+            ...(repeat === null ? [] : [["Repeat", <Repeat key="repeat" zone={zone} run={repeat} />] as const]),
             ["Last run", last === null ? "none yet" : <Last key="last" zone={zone} run={last} />],
           ]}
         />
@@ -75,8 +76,25 @@ export function JobCard({ zone, name, job }: { zone: string; name: JobName; job:
   );
 }
 
+/** A run of the timetable that did not end well is repeated at its time. */
+function Repeat({ zone, run }: { zone: string; run: Run }) {
+  return (
+    <Text span size="sm">
+      <Anchor component={Link} to={runAt(zone, run)} size="sm">
+        {titleOf(run)}
+      </Anchor>
+      , attempt {run.attempt}
+      {run.not_before !== null && (
+        <>
+          , not before <Moment at={run.not_before} />
+        </>
+      )}
+    </Text>
+  );
+}
+
 function Last({ zone, run }: { zone: string; run: Run }) {
-  const at = run.ended_at ?? run.asked_at;
+  const at = run.ended_at ?? run.requested_at;
   return (
     <Stack gap={2}>
       <Group gap={8}>

@@ -21,7 +21,7 @@ export function JobsPage() {
     <>
       <PageHeader title="Jobs" about="Work over the whole log, of the whole hub, on a timetable or when it is asked for. Spark does it." />
       <Stack gap="md">
-        {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={520} />}
         {data !== undefined && <Shown zone={zone} jobs={data} />}
       </Stack>

@@ -34,7 +34,7 @@ function Tail({ run }: { run: Run }) {
   useEffect(() => {
     if (follows.current) box.current?.scrollTo({ top: box.current.scrollHeight });
   }, [data]);
-  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={160} />;
   if (data === "") {
     return (

@@ -55,7 +55,7 @@ function Found({ zone, job, id }: { zone: string; job: JobName; id: number }) {
         {data !== undefined && <Actions run={data} />}
       </PageHeader>
       <Stack gap="md">
-        {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={420} />}
         {data !== undefined && <Shown zone={zone} job={job} run={data} />}
       </Stack>
@@ -110,14 +110,21 @@ function Without({ run: { state, reason, detail, summary, details, files } }: { 
 }
 
 function Told({ run }: { run: OneRun }) {
-  const { asked_by: by, asked_at: at, engine } = run;
+  const { requested_by: by, requested_at: at, engine } = run;
   const time = taken(run);
   const whose = by === "timetable" ? "By the timetable" : by === "command" ? "By a command" : `By ${by}`;
   return (
     <>
       {whose}, <Moment at={at} />
       {run.ended_at !== null && time !== undefined && `. It took ${time}`}
-      {engine !== "" && `. ${capital(engine)}`}.
+      {engine !== "" && `. ${capital(engine)}`}
+      {run.repeats !== null && `. Attempt ${run.attempt}, a repeat of run ${run.repeats}`}
+      {run.state === "waiting" && run.not_before !== null && (
+        <>
+          . Not before <Moment at={run.not_before} />
+        </>
+      )}
+      .
     </>
   );
 }

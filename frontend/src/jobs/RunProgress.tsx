@@ -40,7 +40,8 @@ function Words({ text }: { text: string }) {
   );
 }
 
-function waiting({ asked_at: at }: Run): string {
+function waiting({ requested_at: at, not_before: from }: Run): string {
+  if (from !== null && Date.now() < Date.parse(from)) return "It waits for its time: a repeat begins some minutes after the attempt before.";
   const patient = Date.now() - Date.parse(at) < PATIENCE_MS;
   return patient ? "A worker begins within seconds." : "No worker has begun yet. Another run of this job may be under way, or no worker runs.";
 }

@@ -19,7 +19,7 @@ export function titleOf({ job, id }: Run): string {
 }
 
 /** How long it took; how long it has been going for one that is not over. */
-export function taken({ begun_at: begun, ended_at: ended }: Run): string | undefined {
+export function taken({ started_at: begun, ended_at: ended }: Run): string | undefined {
   if (begun === null) return undefined;
   const seconds = ((ended === null ? Date.now() : Date.parse(ended)) - Date.parse(begun)) / 1000;
   return spoken(seconds);

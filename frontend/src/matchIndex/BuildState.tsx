@@ -68,11 +68,11 @@ function Words({ text }: { text: string }) {
   );
 }
 
-function waited({ asked_at: asked }: Build): number {
+function waited({ requested_at: asked }: Build): number {
   return asked === null ? 0 : Date.now() - Date.parse(asked);
 }
 
-function taken({ begun_at: begun, ended_at: ended }: Build): string {
+function taken({ started_at: begun, ended_at: ended }: Build): string {
   if (begun === null || ended === null) return "some time";
   const seconds = (Date.parse(ended) - Date.parse(begun)) / 1000;
   if (seconds < 1) return "less than a second";

@@ -24,7 +24,7 @@ export function Figures({ overview, rate }: { overview: Overview; rate: number |
       <Figure
         label="Endpoints"
         value={count(endpoints.total)}
-        about={endpoints.disabled > 0 ? `${whole(endpoints.disabled)} disabled` : "all enabled"}
+        about={<EndpointsAbout endpoints={endpoints} />}
       />
       <Figure
         label="Pending deliveries"
@@ -38,6 +38,13 @@ export function Figures({ overview, rate }: { overview: Overview; rate: number |
       />
     </SimpleGrid>
   );
+}
+
+function EndpointsAbout({ endpoints: { failing, disabled } }: { endpoints: Overview["endpoints"] }) {
+  const zone = useZone();
+  const parts = [failing > 0 && `${whole(failing)} failing`, disabled > 0 && `${whole(disabled)} disabled`].filter((part) => part !== false);
+  if (parts.length === 0) return "none failing, all enabled";
+  return <To page={pathIn(zone, "endpoints")} label={parts.join(", ")} />;
 }
 
 function To({ page, label }: { page: string; label: string }) {

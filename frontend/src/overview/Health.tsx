@@ -1,23 +1,30 @@
 import { Group } from "@mantine/core";
 
 import { State } from "../parts/State";
-import { capital } from "../parts/text";
-import type { Overview } from "./readings";
+import { capital, whole } from "../parts/text";
+import { type Component, LABELS, type Overview } from "./readings";
 
-/** Whether the hub's parts answer; `stale`: the last reading failed. */
-export function Health({ overview, stale }: { overview: Overview; stale: boolean }) {
-  const { checks, processes } = overview;
-  const { forwarders } = processes;
+/** Each component of the hub with its status; those that run in numbers are counted. */
+export function Health({ overview: { health, processes } }: { overview: Overview }) {
+  if (health === null) return null;
+  const counts: Record<string, string> = {
+    forwarders: counted(processes.forwarders, "forwarder"),
+    workers: counted(processes.workers, "worker"),
+  };
   return (
     <Group gap="xs" role="status" aria-label="Health">
-      {stale && <State state="away" label="Hub not reached" />}
-      {Object.entries(checks).map(([part, state]) => (
-        <State key={part} state={state === "ok" ? "ok" : "away"} label={`${capital(part)} ${state}`} />
+      {health.components.map((component) => (
+        <State key={component.name} state={component.status} label={labelOf(component, counts)} />
       ))}
-      <State
-        state={forwarders > 0 ? "ok" : "away"}
-        label={forwarders === 1 ? "1 forwarder" : `${forwarders} forwarders`}
-      />
     </Group>
   );
+}
+
+function labelOf({ name, status }: Component, counts: Record<string, string>): string {
+  const label = LABELS[name] ?? capital(name);
+  return status === "ok" ? (counts[name] ?? `${label} ok`) : `${label} ${status}`;
+}
+
+function counted(count: number, what: string): string {
+  return `${whole(count)} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -9,6 +9,7 @@ import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { rate, whole } from "../parts/text";
 import { Boot } from "./Boot";
+import { Degraded } from "./Degraded";
 import { FirstSteps } from "./FirstSteps";
 import { Figures } from "./Figures";
 import { Health } from "./Health";
@@ -26,13 +27,14 @@ export function OverviewPage() {
   return (
     <>
       <PageHeader title="Overview" about={`What the zone ${zone} takes, matches and still owes.`}>
-        {data !== undefined && <Health overview={data.now} stale={isError} />}
+        {data !== undefined && <Health overview={data.now} />}
       </PageHeader>
       <Stack gap="md">
-        {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={420} />}
         {data !== undefined && (
           <>
+            <Degraded health={data.now.health} />
             <Figures overview={data.now} rate={rates.at(-1) ?? null} />
             <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
               <Card title="Events appended per second">

@@ -4,6 +4,15 @@ import { api, done } from "../api/client";
 import type { components } from "../api/schema";
 
 export type Overview = components["schemas"]["Overview"];
+export type Component = components["schemas"]["Component"];
+
+/** Components whose names alone say too little. */
+export const LABELS: Record<string, string> = {
+  system: "Stream system",
+  beat: "Timetable",
+  deliveries: "Due deliveries",
+  indexer: "Match indexes",
+};
 
 const INTERVAL_MS = 2_000;
 const KEPT = 300; // ten minutes

@@ -22,10 +22,10 @@ type Props<T> = Omit<ComponentProps<typeof DataTable<T>>, "items"> & {
 
 /** A table of what the hub lists in pages, or what there is instead: an error, nothing yet, nothing at all. */
 export function Listed<T>({ list, empty, ...table }: Props<T>) {
-  if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isError && list.data === undefined) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Loading h={240} />;
   const items = itemsOf(list.data);
-  if (items.length === 0) return empty;
+  if (items.length === 0 && !list.hasNextPage) return empty; // a page may be empty with more behind it
   return (
     <Paper withBorder bg="var(--card)">
       <DataTable items={items} {...table} />

@@ -2,7 +2,6 @@ import { useState } from "react";
 
 import { errorAt } from "../api/problem";
 import { ClientInput } from "../clients/ClientInput";
-import { useClientNames } from "../clients/clients";
 import { secretOf } from "../endpoints/endpoints";
 import type { Secret } from "../parts/SecretOnce";
 import { type First, RegistrationForm } from "./RegistrationForm";
@@ -15,9 +14,8 @@ interface Props {
 }
 
 export function NewRegistration({ zone, first, onMade }: Props) {
-  const names = useClientNames(zone).data ?? [];
-  const create = useCreateRegistration(zone, names);
-  const [client, setClient] = useState(names[0] ?? "");
+  const create = useCreateRegistration(zone);
+  const [client, setClient] = useState("");
   return (
     <RegistrationForm
       zone={zone}
@@ -26,6 +24,7 @@ export function NewRegistration({ zone, first, onMade }: Props) {
       error={create.error}
       busy={create.isPending}
       action="Register"
+      ready={client !== ""}
       onSubmit={(asked, callback) =>
         create.mutate(
           {
@@ -38,7 +37,7 @@ export function NewRegistration({ zone, first, onMade }: Props) {
         )
       }
     >
-      <ClientInput names={names} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
+      <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
     </RegistrationForm>
   );
 }

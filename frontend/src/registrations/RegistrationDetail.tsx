@@ -28,7 +28,7 @@ export function RegistrationDetail({ zone, id, onEnded }: Props) {
   const [editing, { open, close }] = useDisclosure(false);
   const remove = useDeleteRegistration(zone, id);
   const { data, error, isError, refetch } = useQuery(oneRegistration(zone, id));
-  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={260} />;
   if (editing)
     return (

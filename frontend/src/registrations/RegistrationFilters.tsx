@@ -29,7 +29,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onTicket }
       <Select
         aria-label="Of the client"
         placeholder="Every client"
-        data={clients.data ?? []}
+        data={clients.data?.names ?? []}
         value={filter.client ?? null}
         onChange={(client) => onChange({ ...filter, client: client ?? undefined })}
         clearable

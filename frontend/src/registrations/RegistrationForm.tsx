@@ -41,6 +41,7 @@ interface Props {
   error: unknown;
   busy: boolean;
   action: string;
+  ready?: boolean;
   onSubmit: (asked: Asked, callback: CallbackChoice) => void;
   onReload?: () => void;
   children?: ReactNode; // whose it is, of a new one

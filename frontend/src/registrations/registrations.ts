@@ -3,7 +3,6 @@ import { queryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@ta
 import { api, done, ifMatch, loaded } from "../api/client";
 import { PAGING } from "../api/pages";
 import type { components } from "../api/schema";
-import { ensureClient } from "../clients/clients";
 
 export type Registration = components["schemas"]["Registration"];
 export type RegistrationChange = components["schemas"]["PatchedRegistrationChange"];
@@ -34,12 +33,11 @@ export function oneRegistration(zone: string, id: number) {
   });
 }
 
-/** Makes the client too when it is a new one; gives the secret of an endpoint that was made on the way. */
-export function useCreateRegistration(zone: string, clients: readonly string[]) {
+/** Gives the secret of an endpoint that was made on the way. */
+export function useCreateRegistration(zone: string) {
   const refresh = useRefresh(zone);
   return useMutation({
     mutationFn: async (body: NewRegistration) => {
-      await ensureClient(zone, body.client, clients);
       const made = await done(api.POST("/v1/registrations", { params: { query: { zone } }, body }));
       return "secret" in made ? made.secret : undefined;
     },

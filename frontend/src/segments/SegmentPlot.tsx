@@ -62,7 +62,7 @@ function About({ segment }: { segment: Segment }) {
       </Text>
       <Text size="xs" className="number">
         {whole(countOf(segment))} events, {bytes(sizeOf(segment))}, {placeOf(segment)}
-        {segment.left_why !== null && ` (${segment.left_why})`}
+        {segment.removal_reason !== null && ` (${segment.removal_reason})`}
       </Text>
     </>
   );

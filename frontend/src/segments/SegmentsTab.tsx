@@ -37,7 +37,7 @@ export function SegmentsTab({ zone, stream }: { zone: string; stream: Stream }) 
   if (stream.durability === "transient") {
     return <Empty title="A transient stream has no segments to show" about="Its newest events are in memory; when their order cannot be proved, it goes on in a new segment." />;
   }
-  if (list.isError) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isError && list.data === undefined) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Loading h={420} />;
   const segments = itemsOf(list.data);
   return (
@@ -82,7 +82,7 @@ function columnsOf(onDownload: (segment: Segment) => void): Column<Segment>[] {
 }
 
 function Place({ segment }: { segment: Segment }) {
-  const { left_why: why, left_at: at, archived, tier } = segment;
+  const { removal_reason: why, removed_at: at, archived, tier } = segment;
   const label = tier === "live" && archived ? "live, archived" : placeOf(segment);
   const state = <State state={placeOf(segment)} label={label} />;
   if (why === null || at === null) return state;

@@ -27,7 +27,7 @@ export function StoragePage() {
         {data !== undefined && <ChangeQuota zone={zone} quota={data.now.quota_bytes} />}
       </PageHeader>
       <Stack gap="md">
-        {isError && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={420} />}
         {data !== undefined && <Shown readings={data} />}
       </Stack>
@@ -85,7 +85,7 @@ function DiskAlert({ disk }: { disk: Storage["disk"] }) {
   if (disk === null || disk.state === "ok") return null;
   const full = disk.state === "full";
   return (
-    <Alert color={full ? "red" : "yellow"} variant="light" icon={<IconAlertTriangle />} role="alert" title={full ? "The disk is full" : "The disk is nearly full"}>
+    <Alert color={full ? "red" : "yellow"} variant="light" icon={<IconAlertTriangle />} role="alert" data-reading title={full ? "The disk is full" : "The disk is nearly full"}>
       <Text size="sm">
         {full
           ? "Emits are refused with 507 until there is space again; nothing that was acknowledged is lost. Free space, or lower the quota."

@@ -93,7 +93,7 @@ function Newest({ zone, found: { value, etag }, onRenew }: NewestProps) {
 
 function Older({ zone, name, version }: { zone: string; name: { domain: string; type: string }; version: string }) {
   const { data, error, isError, refetch } = useQuery(typeVersion(zone, name, version));
-  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={480} />;
   return (
     <Stack gap="md">

@@ -28,17 +28,11 @@ class Base:
 
     def places_of(self, id: int) -> list[Place]:
         """All entries of an id; none if it is not there. Raises IndexDamaged."""
-        found: list[Place] = []
-        for number, shard in enumerate(self.shards):
-            ids, by_id = shard.views["ids"], shard.views["by_id"]
-            try:
-                at = bisect_left(by_id, id, key=ids.__getitem__)
-                while at < len(by_id) and ids[by_id[at]] == id:
-                    found.append(Place(number, by_id[at]))
-                    at += 1
-            except IndexError as error:
-                raise IndexDamaged(f"{shard.path.name} leads outside of itself.") from error
-        return found
+        return [
+            Place(number, dense)
+            for number, shard in enumerate(self.shards)
+            for dense in places_in(shard, id)
+        ]
 
     def verify(self) -> None:
         """Read everything. Raises IndexDamaged."""
@@ -48,6 +42,20 @@ class Base:
     def __len__(self) -> int:
         """How many different ids are in."""
         return self.manifest.ids
+
+
+def places_in(shard: Shard, id: int) -> list[int]:
+    """The dense places of an id in a shard; none if it is not there. Raises IndexDamaged."""
+    ids, by_id = shard.views["ids"], shard.views["by_id"]
+    found: list[int] = []
+    try:
+        at = bisect_left(by_id, id, key=ids.__getitem__)
+        while at < len(by_id) and ids[by_id[at]] == id:
+            found.append(by_id[at])
+            at += 1
+    except IndexError as error:
+        raise IndexDamaged(f"{shard.path.name} leads outside of itself.") from error
+    return found
 
 
 def open_base(root: Path) -> Base:

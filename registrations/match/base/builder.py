@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from errno import EISDIR
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from registrations.match.base.columns import Columns, Gathering
 from registrations.match.base.errors import IndexAbsent, IndexDamaged
 from registrations.match.base.layout import HEADER_BYTES
 from registrations.match.base.manifest import (
+    NAME,
     Manifest,
     Part,
     folder_of,
@@ -87,6 +89,8 @@ def publish_files(root: Path, files: Iterable[Path], plan: Plan) -> Manifest:
 def _next_epoch(root: Path, plan: Plan, fill: Callable[[Path], "list[_Shard]"]) -> Manifest:
     root.mkdir(parents=True, exist_ok=True)
     with _alone(root):
+        if (root / NAME).is_dir():  # known before the work is done
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(root / NAME))
         _clean(root, keep=_kept(root))
         epoch = max(_epochs(root), default=0) + 1
         folder = root / folder_of(epoch)
@@ -201,7 +205,7 @@ def _kept(root: Path) -> list[int]:
 def _is_whole(root: Path, epoch: int) -> bool:
     try:
         return read_manifest(root / folder_of(epoch)).epoch == epoch
-    except (IndexAbsent, IndexDamaged):
+    except (IndexAbsent, IndexDamaged, OSError):
         return False
 
 

@@ -19,11 +19,16 @@ ENGINES: dict[str, Callable[[Shard, Kin], Engine]] = {
 
 def new_engine(name: str, shard: Shard, kin: Kin = only_itself) -> Engine:
     """Over a shard of an index that is open. Raises ValueError if there is no such engine."""
+    return ENGINES[chosen(name)](shard, kin)
+
+
+def chosen(name: str) -> str:
+    """The engine that a name means here. Raises ValueError if there is no such engine."""
     if name == AUTO:
-        name = next(iter(ENGINES))
+        return next(iter(ENGINES))
     if name not in ENGINES:
         raise ValueError(f"no engine {name!r}; there are {', '.join(ENGINES)}")
-    return ENGINES[name](shard, kin)
+    return name
 
 
 def told() -> str:

@@ -10,7 +10,7 @@ from registrations.match.base.errors import IndexDamaged
 from registrations.match.base.names import hash_of
 
 MAGIC = b"EVHMATCH"
-VERSION = 1
+VERSION = 2
 BYTE_ORDER = 0x01020304  # read as 0x04030201 where the bytes are the other way round
 ALIGNMENT = 64  # of sections: a line of the processor's cache
 _HEADER = Struct("<8sIIQI4x3Q14IQ")  # form, then the fields of Head, then the checksum

@@ -11,7 +11,7 @@ import xxhash
 from eventhub import limits
 from eventhub.event.envelope import Event
 from registrations.lang.evaluate import Kin
-from registrations.lang.values import number_of
+from registrations.lang.values import fields_inside, number_of
 from registrations.match.base import layout
 from registrations.match.base.names import (
     SEED,
@@ -30,6 +30,7 @@ from registrations.match.base.shard import Shard
 
 Span = tuple[int, int]
 LOW = 1 << 32
+OPENED = (dict, list, tuple)  # what has values by longer paths
 _digest = xxhash.xxh64_intdigest
 
 
@@ -124,7 +125,7 @@ def see(look: Lookup, event: Event) -> Seen | None:
             mark_name(look, road.simple + raw(value), seen)
         else:
             see_value(look, road, value, seen)
-            if road.flags & layout.IS_OPENED and isinstance(value, dict) and "." not in path:
+            if road.flags & layout.IS_OPENED and isinstance(value, OPENED) and "." not in path:
                 see_inside(look, path, value, event.attributes, seen)
     if look.head.flags:
         see_types(look, event, seen)
@@ -188,20 +189,22 @@ def members_of(value: Any) -> Sequence[Any]:
 
 
 def see_inside(
-    look: Lookup, outer: str, inside: dict[str, Any], attributes: dict[str, Any], seen: Seen
+    look: Lookup, outer: str, inside: Any, attributes: dict[str, Any], seen: Seen
 ) -> None:
-    """The values in an object, by dotted paths; an exact name among the attributes comes first."""
+    """The values in an object, or in the objects of a list, by dotted paths, each once; an exact
+    name among the attributes comes first.
+    """
     waiting = [(outer, inside)]
     while waiting:
         outer, inside = waiting.pop()
-        for name, value in inside.items():
+        for name, value in fields_inside(inside).items():
             path = f"{outer}.{name}"
             road = look.roads[path] if path in look.roads else look.road(path)
             if road is None or "." in name:
                 continue
             if path not in attributes:
                 see_value(look, road, value, seen)
-            if road.flags & layout.IS_OPENED and isinstance(value, dict):
+            if road.flags & layout.IS_OPENED and isinstance(value, OPENED):
                 waiting.append((path, value))
 
 

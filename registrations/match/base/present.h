@@ -153,18 +153,47 @@ class Present : public Shard {
             const Road *found = road(name);
             if (!found) continue;
             see_value(*found, value);
-            if (found->record[0] & IS_OPENED && PyDict_Check(value) &&
+            if (found->record[0] & IS_OPENED && has_inside(value) &&
                 Utf8(name).view.find('.') == std::string_view::npos)
                 see_inside(name, value);
         }
         see_wanted();
     }
 
-    // Values in an object, by dotted paths; an exact name among the attributes comes first.
-    void see_inside(PyObject *outer, PyObject *inside) {
+    static bool is_list(PyObject *value) { return PyList_Check(value) || PyTuple_Check(value); }
+
+    static bool has_inside(PyObject *value) { return PyDict_Check(value) || is_list(value); }
+
+    // What the objects of a list have, by name: a list, in which the members of lists stand by
+    // themselves, as values.fields_inside.
+    static nb::dict joined(PyObject *list) {
+        nb::dict found;
+        PyObject **items = PySequence_Fast_ITEMS(list);
+        for (Py_ssize_t place = 0; place < PySequence_Fast_GET_SIZE(list); ++place) {
+            if (!PyDict_Check(items[place])) continue;
+            PyObject *name, *value;
+            Py_ssize_t at = 0;
+            while (PyDict_Next(items[place], &at, &name, &value)) {
+                nb::object none = nb::steal(PyList_New(0));
+                PyObject *into = PyDict_SetDefault(found.ptr(), name, none.ptr());
+                if (!into) nb::raise_python_error();
+                Py_ssize_t end = PyList_GET_SIZE(into);
+                int failed = is_list(value) ? PyList_SetSlice(into, end, end, value)
+                                            : PyList_Append(into, value);
+                if (failed) nb::raise_python_error();
+            }
+        }
+        return found;
+    }
+
+    // Values in an object, or in the objects of a list, by dotted paths, each once; an exact name
+    // among the attributes comes first.
+    void see_inside(PyObject *outer, PyObject *value_there) {
+        nb::object inside = PyDict_Check(value_there) ? nb::borrow(value_there)
+                                                      : nb::object(joined(value_there));
         PyObject *name, *value;
         Py_ssize_t at = 0;
-        while (PyDict_Next(inside, &at, &name, &value)) {
+        while (PyDict_Next(inside.ptr(), &at, &name, &value)) {
             if (!PyUnicode_Check(name)) continue;
             if (Utf8(name).view.find('.') != std::string_view::npos) continue;
             nb::object path = nb::steal(PyUnicode_FromFormat("%U.%U", outer, name));
@@ -175,7 +204,7 @@ class Present : public Shard {
             int exact = PyDict_Contains(attributes_, path.ptr());
             if (exact < 0) nb::raise_python_error();
             if (!exact) see_value(*found, value);
-            if (found->record[0] & IS_OPENED && PyDict_Check(value)) see_inside(path.ptr(), value);
+            if (found->record[0] & IS_OPENED && has_inside(value)) see_inside(path.ptr(), value);
         }
     }
 
@@ -187,7 +216,7 @@ class Present : public Shard {
             return;
         }
         members_.clear();
-        if (PyList_Check(value) || PyTuple_Check(value)) {
+        if (is_list(value)) {
             PyObject **items = PySequence_Fast_ITEMS(value);
             for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(value); ++at)
                 if (!PyDict_Check(items[at]) && !PyList_Check(items[at]))

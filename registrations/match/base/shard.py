@@ -5,6 +5,7 @@ Whoever maps it shares its pages with all processes that do.
 
 import mmap
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +20,47 @@ _OTHERS: dict[str, Any] = {"table": "Q", "numbers": "d"}
 
 def write_shard(path: Path, made: Assembled, *, durable: bool) -> int:
     """Write a file, and force it to the disk if it is `durable`; its bytes. Raises OSError."""
-    count = len(made.sections)
-    offset = _aligned(len(head_bytes(made.head, 0, dict.fromkeys(map(str, range(count)), _NONE))))
-    sections: dict[str, Section] = {}
-    for name, array in made.sections.items():
-        sections[name] = Section(offset, array.nbytes, hash_of(_bytes_of(array)))
-        offset = _aligned(offset + array.nbytes)
     with path.open("xb") as file:
-        file.write(head_bytes(made.head, offset, sections))
-        for name, array in made.sections.items():
-            file.write(bytes(sections[name].offset - file.tell()))
-            file.write(_bytes_of(array))
-        file.write(bytes(offset - file.tell()))
+        for part in _parts(made):
+            file.write(part)
+        size = file.tell()
         if durable:
             file.flush()
             os.fsync(file.fileno())
-    return offset
+    return size
+
+
+def in_memory(made: Assembled) -> "Shard":
+    """The same without a file."""
+    return Shard(Path("memory"), memoryview(b"".join(_parts(made))))
+
+
+def _parts(made: Assembled) -> Iterator[bytes | memoryview]:
+    """The bytes of a shard, piece by piece."""
+    count = len(made.sections)
+    first = _aligned(len(head_bytes(made.head, 0, dict.fromkeys(map(str, range(count)), _NONE))))
+    sections: dict[str, Section] = {}
+    offset = first
+    for name, array in made.sections.items():
+        sections[name] = Section(offset, array.nbytes, hash_of(_bytes_of(array)))
+        offset = _aligned(offset + array.nbytes)
+    head = head_bytes(made.head, offset, sections)
+    yield head
+    yield bytes(first - len(head))
+    for array in made.sections.values():
+        yield _bytes_of(array)
+        yield bytes(_aligned(array.nbytes) - array.nbytes)
 
 
 class Shard:
     """A mapped file. `views` are its sections as memoryviews of numbers."""
 
-    def __init__(self, path: Path) -> None:
-        """Maps it and looks at its header only. Raises IndexDamaged, OSError."""
+    def __init__(self, path: Path, data: memoryview | None = None) -> None:
+        """Maps the file, unless its bytes are given, and looks at its header only. Raises
+        IndexDamaged, OSError.
+        """
         self.path = path
-        with path.open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                raise IndexDamaged("The file is empty.")
-            self.data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        self.data = _mapped(path) if data is None else data
         self.head, self.sections = read_head(self.data)
         self.views: dict[str, Any] = {
             name: self._bytes(name).cast(_format_of(name)) for name in self.sections
@@ -68,6 +82,13 @@ class Shard:
     def _bytes(self, name: str) -> memoryview:
         section = self.sections[name]
         return self.data[section.offset : section.offset + section.length]
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise IndexDamaged("The file is empty.")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 _NONE = Section(0, 0, 0)

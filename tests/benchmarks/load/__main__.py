@@ -4,7 +4,8 @@ import asyncio
 import gc
 import json
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import uvloop
 
@@ -17,12 +18,14 @@ from tests.benchmarks.load import (
     idle,
     latency,
     library,
+    neighbour,
     replay,
     sockets,
 )
 from tests.benchmarks.load.jobs import (
     KINDS,
     ChurnJob,
+    CrowdJob,
     CursorJob,
     DoorJob,
     HostileJob,
@@ -30,7 +33,9 @@ from tests.benchmarks.load.jobs import (
     IdleJob,
     Job,
     LatencyJob,
+    NeighbourJob,
     ReplayJob,
+    SocketsJob,
     Target,
 )
 
@@ -44,25 +49,24 @@ def main() -> None:
         json.dump(runner.run(run(job)), sys.stdout)
 
 
+RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] = {
+    HttpJob: http.run,
+    DoorJob: doors.run,
+    IdleJob: idle.run,
+    ReplayJob: replay.run,
+    CursorJob: cursors.run,
+    ChurnJob: churn.run,
+    LatencyJob: latency.run,
+    HostileJob: hostile.run,
+    NeighbourJob: neighbour.run,
+    CrowdJob: neighbour.crowd,
+}
+
+
 def run(job: Job) -> Coroutine[None, None, dict[str, float]]:
-    match job:
-        case HttpJob():
-            return http.run(job)
-        case DoorJob():
-            return doors.run(job)
-        case IdleJob():
-            return idle.run(job)
-        case ReplayJob():
-            return replay.run(job)
-        case CursorJob():
-            return cursors.run(job)
-        case ChurnJob():
-            return churn.run(job)
-        case LatencyJob():
-            return latency.run(job)
-        case HostileJob():
-            return hostile.run(job)
-    return library.run(job) if job.library else sockets.run(job)
+    if isinstance(job, SocketsJob):
+        return library.run(job) if job.library else sockets.run(job)
+    return RUNS[type(job)](job)
 
 
 if __name__ == "__main__":

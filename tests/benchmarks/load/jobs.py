@@ -143,6 +143,37 @@ class HostileJob(NamedTuple):
     file: str
 
 
+class NeighbourJob(NamedTuple):
+    """Send the same request steadily, `per_s` times a second over a few connections, and time each
+    from when it was due, whatever the answer.
+    """
+
+    target: Target
+    method: str
+    body: str
+    per_s: float
+    seconds: float
+    warmup_s: float
+    connections: int = 16
+    patience_s: float = 30.0  # for answers that are late at the end
+
+
+class CrowdJob(NamedTuple):
+    """Send the same request over and over on each connection, whatever the answer; with `listen`,
+    connect so many websockets at once and read what they are sent.
+    """
+
+    target: Target
+    method: str
+    body: str
+    connections: int
+    seconds: float
+    listen: str = ""
+    keys: tuple[str, ...] = ()  # of the clients that connect in turn; empty: the target's own
+    addresses: int = 0  # of loopback, from which the connections come in turn; 0: the usual one
+    requests_max: int = 0  # 0: no bound
+
+
 Job = (
     HttpJob
     | SocketsJob
@@ -153,9 +184,11 @@ Job = (
     | ChurnJob
     | LatencyJob
     | HostileJob
+    | NeighbourJob
+    | CrowdJob
 )
 _ALL: tuple[type[Job], ...] = (
     *(HttpJob, SocketsJob, DoorJob, IdleJob, ReplayJob, CursorJob),
-    *(ChurnJob, LatencyJob, HostileJob),
+    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

@@ -4,6 +4,9 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from eventhub.up.hub import HOME
 from tests.benchmarks.load.jobs import Job
@@ -31,6 +34,19 @@ def run_load(job: Job) -> dict[str, float]:
             break
         time.sleep(PAUSE_S)
     raise LoadFailed(done.stderr[-2000:])
+
+
+@contextmanager
+def running_load(job: Job) -> Iterator[dict[str, float]]:
+    """A job in the background; its figures are there after the block. Raises LoadFailed."""
+    figures: dict[str, float] = {}
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(_run, job)
+        yield figures
+        done = running.result()
+    if done.returncode != 0:
+        raise LoadFailed(done.stderr[-2000:])
+    figures.update(json.loads(done.stdout))
 
 
 def _run(job: Job) -> "subprocess.CompletedProcess[str]":

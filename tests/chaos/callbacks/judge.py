@@ -15,7 +15,8 @@ from tests.chaos.hub import HubUnderTest
 from tests.chaos.judge import shorten
 from tests.chaos.until import NeverCame, until_true
 
-STILL_S = 90.0  # twice the longest claim: so long nothing new may arrive while something is owed
+# so long nothing new may arrive while something is owed: longer than claims and back-offs
+STILL_S = 90.0
 DRAIN_S = 1_200.0
 AWAY_S = 60.0
 
@@ -133,6 +134,7 @@ class CallbackJudge:
 
         async def drained() -> bool:
             nonlocal count, moved_at
+            arrivals.read_on()
             if len(arrivals.taken) != count:
                 count, moved_at = len(arrivals.taken), time.monotonic()
             if time.monotonic() - moved_at > STILL_S:

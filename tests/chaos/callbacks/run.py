@@ -44,15 +44,12 @@ async def run(options: argparse.Namespace, data: Path) -> int:
                 break
         evidence = [problem for one in rounds for problem in one.problems] + problems
         summary = summary_of(world, options, rounds)
-        summary |= {"seconds": time.monotonic() - began, "problems": evidence}
+        summary["seconds"] = time.monotonic() - began
     print(_table(rounds, summary["stream_recovery_s"], summary["lane_recovery_s"]))  # type: ignore[arg-type]
     print(", ".join(f"{k} {v}" for k, v in summary.items() if isinstance(v, int | float)))
     print(f"changes of registrations: {summary['changes']}")
-    if options.json:
-        report.write(options.json, {**summary, "rounds": [one._asdict() for one in rounds]})
-    for problem in evidence:
-        print(f"PROBLEM: {problem}")
-    return 1 if evidence else 0
+    summary["rounds"] = [one._asdict() for one in rounds]
+    return report.end(options.json, summary, evidence)
 
 
 def summary_of(
@@ -84,42 +81,29 @@ def summary_of(
 
 
 def _line(found: Round) -> str:
-    verdict = "ok" if not found.problems else f"{len(found.problems)} PROBLEMS"
     return (
         f"{found.number:>3}  {found.harm:<32} offered {found.offered_per_s:>5.0f}/s  "
         f"delivered {found.delivered:>6}  repeated {found.repeated:>5}  "
-        f"recovery {found.recovery_s:>5.2f} s  {verdict}  ({found.victim})"
+        f"recovery {found.recovery_s:>5.2f} s  "
+        f"{report.verdict(found.problems)}  ({found.victim})"
     )
 
 
 def _rest_line(world: CallbackWorld, took_s: float, problems: list[str]) -> str:
-    verdict = "ok" if not problems else f"{len(problems)} PROBLEMS"
     return (
         f"     at rest after {took_s:.1f} s: {len(world.journal.promised)} acknowledged, "
         f"{len(world.judge.debts.owed)} owed, {len(world.arrivals.taken)} delivered, "
-        f"{world.arrivals.repeats} repeats  {verdict}"
+        f"{world.arrivals.repeats} repeats  {report.verdict(problems)}"
     )
 
 
 def _table(rounds: Sequence[Round], streams: dict[int, float], lanes: dict[int, float]) -> str:
     """By harm, alone and as one of a pair: how often, and how long until deliveries went on."""
-    lines = [
-        f"{'harm':<20}{'rounds':>7}{'of pairs':>9}{'recovery median':>17}{'worst':>8}"
-        f"{'streams median':>16}{'worst':>8}{'lanes median':>15}{'worst':>8}{'problems':>10}"
+    those = {harm: [one for one in rounds if harm in one.harm.split(" + ")] for harm in HARMS}
+    columns = [
+        report.total("of pairs", lambda one: "+" in one.harm),
+        *report.seconds("recovery", lambda one: one.recovery_s),
+        *report.seconds("streams", lambda one: streams[one.number]),
+        *report.seconds("lanes", lambda one: lanes[one.number]),
     ]
-    for harm in HARMS:
-        those = [one for one in rounds if harm in one.harm.split(" + ")]
-        if not those:
-            continue
-        recoveries = sorted(one.recovery_s for one in those)
-        all_streams = sorted(streams[one.number] for one in those)
-        ordered = sorted(lanes[one.number] for one in those)
-        middle = len(those) // 2
-        lines.append(
-            f"{harm:<20}{len(those):>7}{sum('+' in one.harm for one in those):>9}"
-            f"{recoveries[middle]:>15.2f} s{recoveries[-1]:>6.2f} s"
-            f"{all_streams[middle]:>14.2f} s{all_streams[-1]:>6.2f} s"
-            f"{ordered[middle]:>13.2f} s{ordered[-1]:>6.2f} s"
-            f"{sum(len(one.problems) for one in those):>10}"
-        )
-    return "\n".join(lines)
+    return report.table("harm", those, columns)

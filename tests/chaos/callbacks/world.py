@@ -3,12 +3,10 @@ and others that change."""
 
 import asyncio
 import random
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiohttp
 
@@ -16,6 +14,14 @@ from eventhub.client.remote import HubClient
 from tests.chaos.callbacks.arrivals import Arrivals
 from tests.chaos.callbacks.changes import Place, Registrar
 from tests.chaos.callbacks.judge import CallbackJudge
+from tests.chaos.callbacks.receivers import (
+    SINKS,
+    Asked,
+    Endpoint,
+    SinkProcess,
+    ask,
+    create_receivers,
+)
 from tests.chaos.callbacks.sink import Mood
 from tests.chaos.emitters import PERSISTENCE_S, Clock, Emitter, Habit, Target
 from tests.chaos.hub import Crew, HubUnderTest
@@ -24,11 +30,9 @@ from tests.chaos.judge import Judge
 from tests.chaos.readers import close_quietly
 from tests.chaos.until import until
 from tests.chaos.world import SEGMENT_EVENTS_MAX
-from tests.integration.up_process import HOME
 
 CREW = Crew(web=2, forwarders=2, workers=2)
 STREAMS = ("alpha", "beta", "gamma")
-SINKS = "127.0.0.1"  # where the hub may call
 TAIL_S = 0.02
 HABITS: dict[str, Habit] = {
     "batches": Habit("alpha", 0.4, batch_max=40, in_flight=4),
@@ -36,14 +40,6 @@ HABITS: dict[str, Habit] = {
     "mixed": Habit("beta", 0.3, batch_max=20, in_flight=4, lives_s=7),
     "library": Habit("gamma", 0.2, batch_max=12, in_flight=4, by_client=True),
 }
-
-
-class Endpoint(NamedTuple):
-    """An endpoint at the sink. `changing`: registrations that come and go may name it."""
-
-    ordered: bool = False
-    changing: bool = True
-    mood: Mood = Mood()
 
 
 ENDPOINTS: dict[str, Endpoint] = {
@@ -66,52 +62,6 @@ STAYING: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-class SinkProcess:
-    """The sink, started; `close` ends it and waits."""
-
-    def __init__(self, file: Path, seed: int) -> None:
-        self.file = file
-        words = ["-m", "tests.chaos.callbacks.sink", str(file), "--seed", str(seed)]
-        self.process = subprocess.Popen(
-            [sys.executable, *words], cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(10)
-
-
-async def ask(http: aiohttp.ClientSession, method: str, url: str, body: Any) -> Any:
-    """What a management door answers; raises unless it is content."""
-    async with http.request(method, url, json=body) as response:
-        if response.status >= 300:
-            raise RuntimeError(f"{method} {url}: {response.status} {await response.text()}")
-        return {} if response.status == 204 else await response.json()
-
-
-async def create_endpoints(
-    http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
-) -> dict[str, int]:
-    """Endpoints at the sink, which learns their secrets and moods. Returns their ids."""
-    ids: dict[str, int] = {}
-    known: dict[str, Any] = {}
-    for name, endpoint in endpoints.items():
-        body = {"url": f"{sink_url}/e/{name}", "ordered": endpoint.ordered}
-        made = await ask(http, "POST", f"{url}/v1/endpoints", body)
-        ids[name] = made["id"]
-        known[name] = {"secret": made["secret"], "mood": endpoint.mood._asdict()}
-    async with http.post(f"{sink_url}/endpoints", json=known) as response:
-        response.raise_for_status()
-    return ids
-
-
 class CallbackWorld:
     """Open it with `CallbackWorld.open`. The load begins paused: `go()`."""
 
@@ -120,11 +70,9 @@ class CallbackWorld:
         self.key = key
         self.journal = journal
         self.clock = Clock()
-        self.arrivals = Arrivals(
-            sink.file, frozenset(name for name, one in ENDPOINTS.items() if one.ordered)
-        )
         self.log_judge = Judge(hub, key, STREAMS)
         self.registrar: Registrar
+        self.arrivals: Arrivals
         self.judge: CallbackJudge
         self._sink = sink
         self._emitters: list[Emitter] = []
@@ -144,10 +92,10 @@ class CallbackWorld:
             await hub.ready()
             key = await asyncio.to_thread(hub.create_key, "chaos")
             world = cls(hub, key, journal, sink)
-            stack.callback(world.arrivals.close)
             headers = {"Authorization": f"Bearer {key}"}
             http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
             await world._prepare(http, random.Random(dice.random()))
+            stack.callback(world.arrivals.close)
             client = await stack.enter_async_context(HubClient(hub.url, key))
             stack.push_async_callback(world._end)
             world._start(client, rate, dice)
@@ -185,14 +133,12 @@ class CallbackWorld:
         for name in STREAMS:
             policy = {"segment_events_max": SEGMENT_EVENTS_MAX}
             await ask(http, "PUT", f"{self.hub.url}/v1/streams/{name}", policy)
-        ids = await create_endpoints(http, self.hub.url, self._sink.url, ENDPOINTS)
-        staying = [{**wish, "endpoint": ids[name]} for name, wish in STAYING]
-        made = await ask(http, "POST", f"{self.hub.url}/v1/registrations", staying)
-        kept = frozenset(item["id"] for item in made["items"])
-        changing = [ids[name] for name, endpoint in ENDPOINTS.items() if endpoint.changing]
-        place = Place(self.hub.url, self.key, STREAMS, changing, kept)
+        asked = Asked(STREAMS, ENDPOINTS, STAYING)
+        made = await create_receivers(http, self.hub, self._sink, asked)
+        self.arrivals, self.judge = made.arrivals, made.judge
+        changing = [made.ids[name] for name, endpoint in ENDPOINTS.items() if endpoint.changing]
+        place = Place(self.hub.url, self.key, STREAMS, changing, made.kept)
         self.registrar = Registrar(place, self.journal, dice)
-        self.judge = CallbackJudge(self.hub, STREAMS, ids)
 
     def _start(self, client: HubClient, rate: float, dice: random.Random) -> None:
         target = Target(self.hub.url, self.key, self.journal, self.clock, rate)

@@ -15,7 +15,8 @@ import aiohttp
 
 from sparkjobs.result import Stored, read_result
 from tests.chaos import report
-from tests.chaos.callbacks.world import CREW, Endpoint, SinkProcess, ask, create_endpoints
+from tests.chaos.callbacks.receivers import Endpoint, SinkProcess, ask, create_endpoints
+from tests.chaos.callbacks.world import CREW
 from tests.chaos.circle import plant
 from tests.chaos.circle.flow import ASKED, Flow, device_of
 from tests.chaos.circle.plant import Fault, Sealed
@@ -100,11 +101,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
     }
     for name, value in summary.items():
         print(f"{name}: {value}")
-    if options.json:
-        report.write(options.json, {**summary, "problems": problems})
-    for problem in problems:
-        print(f"PROBLEM: {problem}")
-    return 1 if problems else 0
+    return report.end(options.json, summary, problems)
 
 
 @asynccontextmanager

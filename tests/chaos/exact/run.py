@@ -14,15 +14,9 @@ import aiohttp
 from tests.chaos import report
 from tests.chaos.callbacks.arrivals import Arrivals, Key
 from tests.chaos.callbacks.owed import rows_wrong
+from tests.chaos.callbacks.receivers import SINKS, Endpoint, SinkProcess, ask, create_endpoints
 from tests.chaos.callbacks.tables import shoot
-from tests.chaos.callbacks.world import (
-    CREW,
-    SINKS,
-    Endpoint,
-    SinkProcess,
-    ask,
-    create_endpoints,
-)
+from tests.chaos.callbacks.world import CREW
 from tests.chaos.exact.flow import STREAM, Flow
 from tests.chaos.exact.trial import LANE, Found, Scene, Trial, script_of, wanted_keys
 from tests.chaos.hub import HubUnderTest
@@ -77,11 +71,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
         "seconds": round(outcome.seconds, 1),
     }
     print(", ".join(f"{name} {value}" for name, value in summary.items()))
-    if options.json:
-        report.write(options.json, {**summary, "problems": outcome.problems})
-    for problem in outcome.problems:
-        print(f"PROBLEM: {problem}")
-    return 1 if outcome.problems else 0
+    return report.end(options.json, summary, outcome.problems)
 
 
 async def exact(times: int, seed: int, scene: Scene) -> Outcome:
@@ -187,9 +177,8 @@ def _line(one: Found) -> str:
     script = one.script
     ends = ", ".join("({}, {}]".format(*bound) for v in one.versions for bound in v.bounds.values())
     change = "" if script.change is None else f"  then {script.change}"
-    verdict = "ok" if not one.problems else f"{len(one.problems)} PROBLEMS"
     resumed = "  resumed" if script.resumes else ""
     return (
         f"{script.number:>3}  {script.endpoint:<5} {ends:<42} {len(one.wanted):>5} events  "
-        f"{verdict}  {one.victim}{resumed}{change}"
+        f"{report.verdict(one.problems)}  {one.victim}{resumed}{change}"
     )

@@ -11,7 +11,7 @@ import aiohttp
 from tests.chaos.callbacks.arrivals import Arrivals, Key
 from tests.chaos.callbacks.harm import kill, leader
 from tests.chaos.callbacks.oracle import Version, owed, wanted_of
-from tests.chaos.callbacks.world import ask
+from tests.chaos.callbacks.receivers import ask
 from tests.chaos.events import DOMAIN, SIZES
 from tests.chaos.exact.flow import STREAM, Flow
 from tests.chaos.exact.listening import Listening

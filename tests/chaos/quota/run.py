@@ -33,7 +33,7 @@ INTERESTS = (Interest(), Interest(mask=4), Interest(color="red"), Interest(mask=
 
 SEGMENTS: LiteralString = """
     SELECT s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.tier,
-           extract(epoch FROM s.left_at)::float8
+           extract(epoch FROM s.removed_at)::float8
       FROM segments s JOIN streams t ON t.id = s.stream_id JOIN heads h ON h.stream_id = t.id
      WHERE t.name = %s ORDER BY s.first, s.id
 """
@@ -77,11 +77,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
     for name, found in summary.items():
         if name not in ("problems", "used_bytes"):
             print(f"{name}: {found}")
-    for problem in summary["problems"]:
-        print(f"PROBLEM: {problem}")
-    if options.json:
-        report.write(options.json, {"seed": options.seed, **summary})
-    return 1 if summary["problems"] else 0
+    return report.end(options.json, {"seed": options.seed, **summary}, summary["problems"])
 
 
 async def quota(

@@ -18,7 +18,7 @@ import aiohttp
 from eventhub.jobs.folders import folder_of
 from sparkjobs.result import read_result
 from tests.chaos import report
-from tests.chaos.callbacks.world import ask
+from tests.chaos.callbacks.receivers import ask
 from tests.chaos.circle.flow import Flow
 from tests.chaos.hub import Crew, HubUnderTest
 from tests.chaos.spark import sight, victims
@@ -79,12 +79,8 @@ async def run(options: argparse.Namespace, data: Path) -> int:
     counted = Counter(found.victim or "nobody" for found in rounds)
     print(f"killed: {dict(counted)}; states: {dict(Counter(found.state for found in rounds))}")
     problems += [problem for found in rounds for problem in found.problems]
-    if options.json:
-        summary: dict[str, object] = {"seed": options.seed, "problems": problems}
-        report.write(options.json, {**summary, "rounds": [found._asdict() for found in rounds]})
-    for problem in problems:
-        print(f"PROBLEM: {problem}")
-    return 1 if problems else 0
+    summary = {"seed": options.seed, "rounds": [found._asdict() for found in rounds]}
+    return report.end(options.json, summary, problems)
 
 
 def trials(
@@ -109,8 +105,9 @@ def trials(
             wanted, usual_s = whole[job]
             whole[job] = wanted, min(usual_s, killed.next_s)  # those of before were slower
             victim = f"{killed.victim or 'nobody':<9} {killed.after_s:5.1f} s"
-            verdict = f"{len(killed.problems)} PROBLEMS" if killed.problems else "ok"
-            came_of = f"{killed.state:<12} next {killed.next_s:5.1f} s  {verdict}"
+            came_of = (
+                f"{killed.state:<12} next {killed.next_s:5.1f} s  {report.verdict(killed.problems)}"
+            )
             print(f"{len(rounds):>3}  {job:<12} {victim}  {came_of}", flush=True)
     return rounds, seen
 

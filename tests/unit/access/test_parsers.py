@@ -34,6 +34,11 @@ def test_an_object_is_read_as_it_is() -> None:
         (b"[]", errors.InvalidField),
         (b"null", errors.InvalidField),
         (b"[" * 33 + b"]" * 33, errors.TooDeep),
+        (b"[" * 100_000, errors.TooDeep),
+        (b"[" + b"[]," * 40_000 + b"[" * 33, errors.BodyTooLarge),
+        (b"[" + b"[]," * 1_000 + b"[" * 33, errors.TooDeep),
+        (b"[" + b"[]," * 80_000 + b"[]]", errors.BodyTooLarge),
+        (b"[" + b"1," * 60_000 + b"1]", errors.BodyTooLarge),
     ],
 )
 def test_everything_else_is_refused(body: bytes, error: type[errors.EventHubError]) -> None:
@@ -53,6 +58,7 @@ def test_the_deepest_allowed_is_read_and_brackets_in_strings_do_not_count() -> N
     depth = limits.JSON_DEPTH_MAX - 1
     assert parse_object(b'{"a": ' + b"[" * depth + b"]" * depth + b"}")
     assert parse_object(b'{"a": "' + b"[" * 1000 + b'"}')
+    assert parse_object(b'{"a": "' + b"[,{" * 30_000 + b'"}')
 
 
 @pytest.mark.parametrize(

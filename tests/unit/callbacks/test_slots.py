@@ -45,10 +45,15 @@ def test_a_new_endpoint_begins_small_and_doubles_with_good_answers() -> None:
     assert granted == [NEW, 2 * NEW, 4 * NEW, 8 * NEW, CAP, CAP]
 
 
-def test_an_error_that_comes_quickly_is_an_answer() -> None:
+def test_an_error_that_comes_quickly_is_an_answer_that_asks_for_less() -> None:
+    """One that refuses is no trouble for others; it begins small again when it takes something."""
     slots = Slots(ManualClock())
+    tried(slots, 1, times=9)
+    tried(slots, 1, "status")
+    assert slots.grant(alone([1])) == {1: CAP // 2}
     tried(slots, 1, "status", times=9)
-    assert slots.grant(alone([1])) == {1: CAP}
+    assert slots.grant(alone([1])) == {1: 1}
+    assert slots._standing(1, 0.0) == "proven"
 
 
 def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
@@ -69,7 +74,7 @@ def test_slots_are_shared_equally_and_never_more_than_there_are() -> None:
         assert max(granted.values()) - min(granted.values()) <= 1
         assert sum(granted.values()) <= limits.CALLBACK_CLAIM_DELIVERIES_MAX
         take(slots, granted)
-    assert slots.free == 0
+    assert 0 < slots.free < TOTAL * 0.03  # for whoever comes now
 
 
 def test_what_some_do_not_need_others_get() -> None:
@@ -79,7 +84,7 @@ def test_what_some_do_not_need_others_get() -> None:
     full = TOTAL // CAP - 1
     take(slots, dict.fromkeys(range(1, full + 1), CAP))
     granted = slots.grant(alone(range(1, 33)))
-    assert sum(granted.values()) == TOTAL - full * CAP
+    assert sum(granted.values()) >= 0.9 * (TOTAL - full * CAP)
     assert set(granted) <= set(range(full + 1, 33))
     assert max(granted.values()) - min(granted.values()) <= 1
 
@@ -109,7 +114,8 @@ def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() ->
         assert slots.held == wave * NEW_SHARE
         clock.advance_s(SLOW_S)
     assert slots.grant(alone(unknown)) == {}
-    assert slots.free == TOTAL - UNPROVEN
+    assert slots.held == UNPROVEN
+    assert slots.free == TOTAL
 
 
 def test_those_in_trouble_take_nothing_from_those_that_were_never_tried() -> None:
@@ -158,18 +164,58 @@ def test_what_is_remembered_is_bounded() -> None:
     assert slots.held == 0
 
 
-def test_a_client_whose_good_endpoints_hang_together_leaves_the_others_a_third() -> None:
-    slots = Slots(ManualClock())
-    for endpoint in range(1, 41):
+def proven(endpoints: Iterable[int], clock: ManualClock | None = None) -> Slots:
+    slots = Slots(clock or ManualClock())
+    for endpoint in endpoints:
         tried(slots, endpoint, times=9)
-    together = dict.fromkeys(range(1, 25), 7)  # 24 times 32 slots are more than there are
-    while granted := slots.grant(together):
-        taken = take(slots, granted)
-    assert slots.held == limits.CALLBACK_SLOTS_PER_CLIENT_MAX < TOTAL
+    return slots
+
+
+def hang(slots: Slots, clients: dict[int, int]) -> list[tuple[int, int]]:
+    """They take what they may, and no request ends."""
+    taken = []
+    while granted := slots.grant(clients):
+        taken += take(slots, granted)
+    return taken
+
+
+def test_however_many_clients_good_endpoints_hang_together_the_others_have_slots() -> None:
+    """The story: one client was held to two thirds, so two of them held all slots of a worker."""
+    everybody = {each: each // 100 for each in range(100, 3_000)}
+    for clients, free in ((1, TOTAL // 3), (2, 3 * CAP), (5, 3)):
+        slots = proven(everybody)
+        hang(slots, {each: client for each, client in everybody.items() if client <= clients})
+        assert slots.free >= free
+        [other] = slots.grant({2_950: 29}).values()
+        assert other >= min(CAP, max(1, (2 * slots.free) // 3))
+
+
+def test_one_client_has_two_thirds_of_the_slots() -> None:
+    slots = proven(range(1, 41))
+    taken = hang(slots, dict.fromkeys(range(1, 25), 7))  # 24 times 32 slots are more than there are
+    assert slots.held == TOTAL * 2 // 3
     assert slots.grant({30: 7}) == {}
-    others = slots.grant({30: 7, **dict.fromkeys(range(31, 41), 8)})
-    assert sum(others.values()) == TOTAL - limits.CALLBACK_SLOTS_PER_CLIENT_MAX
-    assert 30 not in others
     for endpoint, _ in taken:
         slots.release(endpoint)
-    assert sum(slots.grant({30: 7}).values()) == min(CAP, len(taken))
+    assert slots.grant({30: 7}) == {30: CAP}
+
+
+def test_good_endpoints_that_hang_hold_up_the_others_of_their_client_for_a_moment_only() -> None:
+    """The story: they held its slots until their requests timed out, for 12 s. New endpoints waited
+    for as long, because what hung was taken from their share."""
+    clock = ManualClock()
+    slots = proven(range(1, 41), clock)
+    hang(slots, dict.fromkeys(range(1, 25), 7))
+    assert slots.grant({30: 7, 99: 7}) == {}
+    clock.advance_s(SLOW_S)
+    assert slots.free == TOTAL
+    assert slots.grant({1: 7, 30: 7, 99: 7}) == {30: CAP, 99: NEW}
+
+
+def test_what_hangs_and_takes_no_slot_is_bounded() -> None:
+    clock = ManualClock()
+    slots = proven(range(1, 200), clock)
+    for wave in range(6):
+        hang(slots, dict.fromkeys(range(1 + 30 * wave, 31 + 30 * wave), wave))
+        clock.advance_s(SLOW_S)
+    assert limits.CALLBACK_HANGING_MAX < slots.held <= TOTAL + limits.CALLBACK_HANGING_MAX

@@ -57,6 +57,23 @@ def test_of_an_event_what_the_hub_writes_itself_is_not_known(
 
 
 @pytest.mark.parametrize(
+    ("shape", "filter", "expected"),
+    [
+        ({"type": "t"}, '(within a (= @type "t"))', "maybe"),
+        ({"type": "t"}, '(not (within a (= @type "t")))', "maybe"),
+        ({"attributes": {"a": [{"b": 1}]}}, "(within a (= b 1))", "yes"),
+        ({"attributes": {"a": [{"b": 1}]}}, "(within a (= b 2))", "no"),
+        ({"attributes": {"c": 1}}, "(within a (within b (exists c)))", "maybe"),
+    ],
+)
+def test_whether_there_is_an_object_is_known_as_what_is_in_it(
+    shape: dict[str, Any], filter: str, expected: str
+) -> None:
+    """Producers were told that nobody wants an event of whose attributes nothing was known."""
+    assert wanted(closure(filter), parse_shape(shape)) == expected
+
+
+@pytest.mark.parametrize(
     ("shape", "field"),
     [
         ({"attributes": {"tags": ["1"] * (limits.ATTRIBUTES_VALUES_MAX + 1)}}, "shape.attributes"),
@@ -83,7 +100,7 @@ async def test_while_a_question_is_answered_everything_else_goes_on(
     assert (await asking, turns > 40) == ("maybe", True)
 
 
-async def test_of_a_stream_one_audience_at_a_time_and_a_pause_after_a_dear_one(
+async def test_of_a_stream_one_audience_at_a_time_and_a_pause_after_a_expensive_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "CLOSURE_WAITING_MAX", 2)
@@ -105,10 +122,10 @@ async def test_of_a_stream_one_audience_at_a_time_and_a_pause_after_a_dear_one(
     done.set()
     await asyncio.gather(*makings)
     audiences.made(one, took_s=0.5, many=False, now_s=100.0)
-    assert audiences.may_begin(other, 100.0), "it was not dear"
+    assert audiences.may_begin(other, 100.0), "it was not expensive"
     audiences.made(one, took_s=0.5, many=True, now_s=100.0)
     found = [audiences.may_begin(other, now_s) for now_s in (100.0, 109.0, 110.0)]
     assert found == [False, False, True]
     assert audiences.may_begin(everybody, 100.0)
-    audiences.made(Asked(2, ("a",)), took_s=limits.CLOSURE_DEAR_S, many=False, now_s=111.0)
+    audiences.made(Asked(2, ("a",)), took_s=limits.CLOSURE_EXPENSIVE_S, many=False, now_s=111.0)
     assert list(audiences._streams) == [2], "what is over is forgotten"

@@ -39,7 +39,7 @@ def shown(found: Closure) -> str:
 
 @pytest.mark.req("OIF-07")
 def test_a_closure_matches_an_event_iff_one_of_its_filters_does() -> None:
-    random = Random(3)
+    random = Random(4)
     left_out = matched = 0
     for _ in range(60):
         nodes = [filter_of(random, random.randrange(3)) for _ in range(random.randrange(1, 9))]
@@ -158,9 +158,9 @@ def test_so_many_that_not_all_values_are_kept(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for() -> None:
-    random = Random(9)
+    random = Random(7)
     steps = set()
-    for _ in range(120):
+    for _ in range(250):
         bounds = Bounds(random.randrange(1, 5), random.randrange(1, 5), random.choice((40, 999)))
         union, nodes = Union(bounds), []
         for _ in range(random.randrange(2, 6)):

@@ -22,6 +22,7 @@ from registrations.lang.ast import (
     Or,
     Path,
     Text,
+    Within,
 )
 from registrations.lang.normal import Form
 
@@ -33,6 +34,7 @@ _MISSING = object()
 VALUES: tuple[Any, ...] = (
     *(_MISSING, 0, 1, 2, 2.5, 4, "1", "2", "3", "10", "a", "ab", "abb", "b", "", True, None),
     *([], [1, 3], ["a", "b"], [2, "10"], ["", "ab"], {"x": 1}),
+    *({"n": 2}, [{"n": 1}, {"n": "ab", "m": 3}], [{"n": 3, "m": 1}, {"m": 3}, 2]),
 )
 
 
@@ -76,14 +78,23 @@ def test_of(random: Random, path: Path | None = None, dice: float | None = None)
         return Text(random.choice(("prefix", "suffix", "substring")), path, text)
     if dice < 0.88:
         return Text("wildcard", path, random.choice(("a*", "*b", "*a*", "a*b", "ab", "*")))
-    if dice < 0.94:
+    if dice < 0.9:
         return Exists(path)
+    if dice < 0.94:
+        return _in_objects(random, const)
     domain = random.choice((None, None, "d", ""))
     return OfType(domain, random.choice((None, *TYPES)), random.random() < 0.4)
 
 
+def _in_objects(random: Random, const: Const) -> Node:
+    """Of what an object at `x` has, or one of the objects of a list there."""
+    inner = And((Compare("=", Path("n"), const), Compare(">", Path("m"), Const(2))))
+    whole = Compare(random.choice(("=", ">", "!=")), Path("x.n"), const)
+    return random.choice((whole, Exists(Path("x.n")), Within(Path("x"), inner)))
+
+
 def events() -> Iterator[Event]:
-    """All of them: about 3,500."""
+    """All of them: about 1,900."""
     for x, y, type in product(VALUES, VALUES[::3], TYPES):
         attributes = {n: v for n, v in (("x", x), ("y", y)) if v is not _MISSING}
         yield Event("d", type, attributes, priority=len(attributes) + 1)

@@ -4,10 +4,12 @@ import pytest
 
 from eventhub import limits
 from eventhub.eventlog.disk import Space, ballast_bytes, low_bytes, spare_bytes, wal_bytes
-from eventhub.eventlog.quota import Group, Room, next_to_clean, reclaimable
+from eventhub.eventlog.quota import Group, Room, droppable, next_to_clean, wanting
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
+# 2 GiB of which something else takes nearly all: 5 MiB may be copied
+LOW = Room(2 * GIB, disk_total=2 * GIB, disk_free=10 * MIB)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +80,35 @@ def test_the_group_is_cleaned_that_costs_least(
     assert (found and found.id) == chosen
 
 
-def test_what_waits_to_be_cleaned_is_not_dropped_for_again() -> None:
-    groups = [group(1, 0), group(2, 9), group(3, 10)]
-    assert reclaimable(groups, 3, Room(85 * MIB, quota=100 * MIB)) == 10 * MIB
+@pytest.mark.parametrize(
+    ("groups", "room", "wanted"),
+    [
+        ([group(1, 0), group(2, 9), group(3, 10)], Room(85 * MIB, quota=100 * MIB), 5),
+        # no room to copy what lives of 1: it waits all the same, so that more goes for the rest
+        ([group(1, 6), group(2, 10)], LOW._replace(disk_short=14 * MIB), 10),
+        # ... but if nothing can be cleaned at all, as much as makes room for the cheapest
+        ([group(1, 6), group(2, 7)], LOW._replace(disk_short=7 * MIB), 1),
+        ([group(1, 5), group(2, 7)], LOW._replace(disk_short=7 * MIB), 0),
+        ([group(1, 6), group(2, 7)], LOW._replace(disk_short=0), 0),
+    ],
+)
+def test_what_waits_to_be_cleaned_is_not_dropped_for_again(
+    groups: list[Group], room: Room, wanted: int
+) -> None:
+    assert wanting(groups, 3, room) // MIB == wanted
+
+
+def test_the_newest_eighth_is_never_dropped() -> None:
+    """What was dropped of a group without room to clean it did not count, so the next look dropped
+    as much again, down to nothing.
+    """
+    groups = [group(1, 4), group(2, 10)]  # of 400 MiB the hub may always have 10
+    room = Room(20 * MIB, disk_total=80 * MIB, disk_short=50 * MIB, disk_free=2 * MIB)
+    assert droppable(groups, room, 3 * MIB) == 3 * MIB + 1
+    assert droppable(groups, room, 50 * MIB) == 4 * MIB
+    assert droppable([group(1, 0), group(2, 10)], room, 50 * MIB) == 0
+    room = Room(19 * MIB, quota=20 * MIB)
+    assert droppable([group(1, 0), group(2, 3)], room, 50 * MIB) == MIB // 2
 
 
 @pytest.mark.parametrize("total", [256 * MIB, 300 * MIB, 1 * GIB, 8 * GIB, 250 * GIB, 10_000 * GIB])

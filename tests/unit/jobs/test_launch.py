@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eventhub.jobs.errors import SparkFailed
+from eventhub.jobs.errors import SparkConfUnreadable
 from eventhub.jobs.folders import Folder
 from eventhub.jobs.launch import Launch, Spark, launch, ship
 from tests.unit.jobs.test_java import java_of, version
@@ -60,7 +60,9 @@ def test_the_operators_file_says_what_it_may(folder: Folder) -> None:
 def test_an_operators_file_that_is_not_there_is_named(folder: Folder) -> None:
     java = str(java_of(folder.root / "java", version("17.0.2")))
     spark = Spark("local", "1g", str(folder.root / "none"), java)
-    with pytest.raises(SparkFailed, match=r"EVENTHUB_SPARK_CONF is .*none, and it cannot be read"):
+    with pytest.raises(
+        SparkConfUnreadable, match=r"EVENTHUB_SPARK_CONF is .*none, and it cannot be read"
+    ):
         launch(spark, folder, "a name", folder.root / "l")
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from eventhub import limits
 from registrations.lang.ast import Compare, Const, In, Node, Not, Path, Text
 from registrations.lang.evaluate import holds
-from registrations.lang.event_values import FEW, EventValues, Many
+from registrations.lang.event_values import FEW, EventValues
+from registrations.lang.many import Many
 from registrations.lang.predicate import parse_predicate
 from tests.unit.lang.trees import event
 

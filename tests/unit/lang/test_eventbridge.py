@@ -40,7 +40,7 @@ from tests.unit.lang.trees import event
         ({"source": ["s"], "$or": [{"detail": {"a": [1]}}, {"domain": ["d"]}]},
          "(and (= @source 's) (or (= a 1) (= @domain 'd)))"),
         ({"detail": {"a": {"b": [1], "$or": [{"c": [2]}, {"d": {"e": [3]}, "f": [4]}]}}},
-         "(and (= a.b 1) (or (= a.c 2) (and (= a.d.e 3) (= a.f 4))))"),
+         "(or (within a (and (= b 1) (= c 2))) (within a (and (= b 1) (= d.e 3) (= f 4))))"),
         ({"$or": [{"$or": [{"source": ["a"]}, {"source": ["b"]}]}, {"source": ["c"]}]},
          "(or (or (= @source 'a) (= @source 'b)) (= @source 'c))"),
     ],

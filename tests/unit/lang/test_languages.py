@@ -304,7 +304,8 @@ def table(heading: str) -> list[list[str]]:
     return [list(row) for row in rows]
 
 
-ROWS = [row for heading in ("## Values", "## READY") for row in table(heading)]
+HEADINGS = ("## Values", "## Objects in lists", "## READY")
+ROWS = [row for heading in HEADINGS for row in table(heading)]
 
 
 @pytest.mark.parametrize(("source", "attributes", "holding"), ROWS)

@@ -21,6 +21,7 @@ from registrations.lang.ast import (
     Scalar,
     Text,
     Truth,
+    Within,
 )
 
 NAMES = (
@@ -83,15 +84,22 @@ tests: st.SearchStrategy[Node] = st.one_of(
 
 def _joined(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     several = st.lists(inner, min_size=1, max_size=3).map(tuple)
-    return st.one_of(several.map(And), several.map(Or), inner.map(Not))
+    inside = st.builds(Within, names.map(Path), inner)
+    return st.one_of(several.map(And), several.map(Or), inner.map(Not), inside)
 
 
 trees = st.recursive(tests, _joined, max_leaves=8)
 members = st.one_of(st.sampled_from(VALUES), values)
+_objects: st.SearchStrategy[Any] = st.recursive(
+    st.dictionaries(names, members, max_size=3),
+    lambda inner: st.dictionaries(names, st.one_of(inner, st.lists(inner, max_size=2)), max_size=2),
+    max_leaves=3,
+)
 contents: st.SearchStrategy[Any] = st.one_of(
     members,
     st.lists(members, max_size=3),
     st.dictionaries(names, members, max_size=2),
+    st.lists(st.one_of(members, _objects), max_size=3),
 )
 events = st.builds(
     Event,

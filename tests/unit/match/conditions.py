@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from eventhub.event.envelope import Event
 from registrations.lang.ast import (
+    And,
     Arithmetic,
     Compare,
     Comparison,
@@ -23,6 +24,7 @@ from registrations.lang.ast import (
     Path,
     Text,
     TextTest,
+    Within,
 )
 from registrations.lang.printed import printed
 from tests.unit.match.vocabulary import DOMAINS, FREQUENT, PATHS, SCALARS, TYPES, skewed, texts
@@ -34,6 +36,8 @@ PATTERNS = ("", "x", "1", "*", "x*", "*é", "a*b", "\\*")
 THRESHOLDS: tuple[Any, ...] = (0, 1, 2, 0.5, -1, 2**53, 2**53 + 1, 10**18, "1", "x", "")
 ENVELOPE = ("source", "key", "domain", "type", "application", "priority", "time", "id")
 WORDS = ("", "s", "a", "c", "a:b", 0, 1, 7)  # of the envelope and the environment
+OUTER = ("a", "a", "a.b", "b")  # objects, and what is in them
+INNER = ("b", "c", "b.c")
 PARENTS = {"c.d": ("c",), "b:c": ("c", "="), "=": ()}
 
 
@@ -70,8 +74,11 @@ def _positive(random: Random, names: tuple[str, ...]) -> Node:
         return Compare(random.choice(ORDERS), made, number)
     if dice < 0.65:
         return Text(random.choice(TEXTS), path, random.choice(PATTERNS))
-    if dice < 0.8:
+    if dice < 0.74:
         return Exists(path)
+    if dice < 0.8:
+        inner = tuple(seeded_test(random, INNER) for _ in range(random.choice((1, 2, 2))))
+        return Within(Path(random.choice(OUTER)), And(inner))
     if dice < 0.87:
         return In(path, tuple(Const(skewed(random, FREQUENT)) for _ in range(3)))
     return _outside(random)
@@ -106,6 +113,9 @@ def witnesses(test: Node) -> Iterator[tuple[str, Any]]:
             yield name, None
         case In(Path(name, "attributes"), values) if values:
             yield name, [{}, values[-1].value]
+        case Within(Path(name), And(items)):
+            for item in items:
+                yield from ((f"{name}.{inner}", value) for inner, value in witnesses(item))
 
 
 def _beyond(op: str, value: Any) -> Any:
@@ -144,6 +154,13 @@ _operands: st.SearchStrategy[Operand] = st.one_of(
     _constants,
     st.builds(Arithmetic, st.sampled_from("+-*/"), _any_paths, st.builds(Const, st.just(2))),
 )
+_inner_paths = st.builds(Path, st.sampled_from(INNER))
+_inside: st.SearchStrategy[Node] = st.one_of(
+    st.builds(Compare, st.sampled_from(COMPARISONS), _inner_paths, _constants),
+    st.builds(Compare, st.just("="), _inner_paths, st.sampled_from((0, 1, 2)).map(Const)),
+    st.builds(Exists, _inner_paths),
+    st.builds(Compare, st.just("="), _inner_paths, _constants).map(Not),
+)
 positive: st.SearchStrategy[Node] = st.one_of(
     st.builds(Compare, st.sampled_from(COMPARISONS), _any_paths, _operands),
     st.builds(Compare, st.sampled_from(COMPARISONS), _operands, _any_paths),
@@ -152,6 +169,11 @@ positive: st.SearchStrategy[Node] = st.one_of(
     st.builds(In, _any_paths, st.lists(_constants, min_size=1, max_size=3).map(tuple)),
     st.builds(Text, st.sampled_from(TEXTS), _any_paths, st.sampled_from(PATTERNS)),
     st.builds(Exists, _any_paths),
+    st.builds(
+        lambda outer, inner: Within(Path(outer), And(tuple(inner))),
+        st.sampled_from(OUTER),
+        st.lists(_inside, min_size=1, max_size=2),
+    ),
     st.builds(
         OfType, st.sampled_from((None, *DOMAINS)), st.sampled_from((None, *TYPES)), st.booleans()
     ),

@@ -26,8 +26,10 @@ from tests.unit.match.vocabulary import (
     APPLICATIONS,
     DOMAINS,
     FREQUENT,
+    NESTS,
     PATHS,
     TYPES,
+    nests,
     put,
     skewed,
     texts,
@@ -142,7 +144,7 @@ def _event(random: Random, like: Node) -> Event:
     for leaf in leaves(like):
         for path, value in witnesses(leaf):
             if random.random() < 0.8:
-                put(attributes, path, value, nest=random.random() < 0.5)
+                put(attributes, path, value, nest=random.choice(NESTS))
     gate = skewed(random, DOMAINS), skewed(random, TYPES)
     several = tuple(skewed(random, APPLICATIONS) for _ in range(random.randrange(3)))
     return Event(*gate, attributes, application=several, **outside(random))
@@ -167,7 +169,7 @@ def events_like(draw: st.DrawFn, wanted: list[Node]) -> Event:
     attributes = draw(st.dictionaries(texts, values, max_size=3))
     for leaf in leaves(draw(st.sampled_from(wanted))):
         for path, value in witnesses(leaf):
-            put(attributes, path, value, nest=draw(st.booleans()))
+            put(attributes, path, value, nest=draw(nests))
     gate = draw(st.sampled_from(DOMAINS)), draw(st.sampled_from(TYPES))
     several = draw(st.lists(st.sampled_from(APPLICATIONS), max_size=2).map(tuple))
     return Event(*gate, attributes, application=several, **draw(outsides))

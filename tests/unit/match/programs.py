@@ -27,10 +27,12 @@ from tests.unit.match.vocabulary import (
     DOMAINS,
     FEW_PATHS,
     FREQUENT,
+    NESTS,
     PATHS,
     SCALARS,
     TYPES,
     alike,
+    nests,
     put,
     scalars,
     skewed,
@@ -91,8 +93,9 @@ def differs(steps: Iterable[Step], oracle: Make, **makes: Make) -> Difference | 
 
 
 def caught(make: Make, oracle: Make, length: int) -> bool:
-    """True if one of three programs tells a matcher from the oracle."""
-    runs = (seeded(1, length), seeded(1, length, FEW_PATHS), seeded(1, length, PATHS, FEW))
+    """True if one of a few programs tells a matcher from the oracle."""
+    kinds = ((PATHS, IDS), (FEW_PATHS, IDS), (PATHS, FEW))
+    runs = (seeded(seed, length, *kind) for seed in (1, 2) for kind in kinds)
     return any(differs(steps, oracle, wrong=make) is not None for steps in runs)
 
 
@@ -167,7 +170,7 @@ def _event(random: Random, like: Spec, names: tuple[str, ...]) -> Event:
     attributes: dict[str, Any] = {}
     for path, value in order:
         given = random.choice(alike(value)) if random.random() < 0.1 else value
-        put(attributes, path, given, nest=random.random() < 0.5)
+        put(attributes, path, given, nest=random.choice(NESTS))
     domain = skewed(random, DOMAINS) if like.domain is None else like.domain
     type = skewed(random, TYPES) if like.type is None else like.type
     if random.random() < 0.1:
@@ -204,7 +207,7 @@ def events_like(draw: st.DrawFn, wanted: list[Spec]) -> Event:
     like = draw(st.sampled_from(wanted)) if wanted else Spec()
     attributes = draw(st.dictionaries(texts, values, max_size=4))
     for path, value in (*(pair for test in like.tests for pair in witnesses(test)), *like.pairs):
-        put(attributes, path, value, nest=draw(st.booleans()))
+        put(attributes, path, value, nest=draw(nests))
     domain = draw(st.sampled_from(DOMAINS)) if like.domain is None else like.domain
     type = draw(st.sampled_from(TYPES)) if like.type is None else like.type
     several = draw(st.lists(st.sampled_from(APPLICATIONS), max_size=2))

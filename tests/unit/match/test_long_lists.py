@@ -86,12 +86,26 @@ def test_one_text_is_one_application(make: Callable[[], Matcher]) -> None:
 
 
 @makes
-@pytest.mark.parametrize("test", ["(> (+ tags 0) {})", '(suffix tags "x{}")', "(> tags {})"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "(> (+ tags 0) {})",
+        '(suffix tags "x{}")',
+        "(> tags {})",
+        "(> of.tag {})",
+        "(> (+ of.tag 0) {})",
+        '(within of (or (in tag 2 {0}) (> tag {0}) (suffix text "x{0}") (substring text "x{0}")))',
+        "(within of (within in (= tag {})))",
+    ],
+)
 def test_tests_share_what_an_event_costs(make: Callable[[], Matcher], test: str) -> None:
     """Of a filter in pieces, and of others: each test costs about the same as in a small event."""
     nodes = {n: parse_predicate(f"(not {test.format(n + 10_000)})") for n in range(200)}
     matcher = filled(make, nodes)
-    small, large = ({"tags": [1] * count} for count in (1, LAST - 1))
+    small, large = (
+        {"tags": [1] * count, "of": [{"tag": 1, "text": "xy", "in": {"tag": 1}}] * count}
+        for count in (1, (LAST - 1) // 5)
+    )
     cost = [min(seconds(matcher, one) for _ in range(3)) for one in (small, large)]
     assert cost[1] < 5 * cost[0] + 0.02
 

@@ -164,6 +164,20 @@ def nothing_inside(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, A
     return []
 
 
+def nothing_in_lists(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
+    return true_nested_pairs(
+        {path: value for path, value in attributes.items() if not isinstance(value, list)}, wanted
+    )
+
+
+def each_object_alone(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
+    """What several objects of a list have at one path is told apart."""
+    found: list[tuple[str, Any]] = []
+    for path, value in true_nested_pairs(attributes, wanted):
+        found += [(path, one) for one in value] if isinstance(value, list) else [(path, value)]
+    return found
+
+
 def without_shadows(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
     return true_nested_pairs(
         {path: value for path, value in attributes.items() if "." not in path}, wanted
@@ -213,6 +227,8 @@ ACCESS: list[tuple[Any, str, Callable[..., Any]]] = [
     (access, "collect_couple", two_are_enough),
     (access, "nested_pairs", nothing_inside),
     (access, "nested_pairs", without_shadows),
+    (access, "nested_pairs", nothing_in_lists),
+    (access, "nested_pairs", each_object_alone),
     (access, "conjunction_of", merged),
     (conjunctions, "review_if_due", review_that_loses),
 ]
@@ -222,6 +238,8 @@ COUNTING: list[tuple[Any, str, Callable[..., Any]]] = [
     (counting, "event_keys", only_the_first_gate),
     (counting, "nested_pairs", nothing_inside),
     (counting, "nested_pairs", without_shadows),
+    (counting, "nested_pairs", nothing_in_lists),
+    (counting, "nested_pairs", each_object_alone),
 ]
 EQUALITY = [as_text, python_equality, identity_of_numbers, through_a_float]
 

@@ -7,7 +7,7 @@ import pytest
 
 from eventhub.event.envelope import Event
 from registrations.lang.pairs import Pairs, parse_pairs
-from registrations.match.access import AccessMatcher
+from registrations.match.index import IndexMatcher
 from registrations.match.matcher import Matcher
 from registrations.match.spec import Spec, spec_of
 from registrations.match.strategies import STRATEGIES, new_matcher
@@ -41,6 +41,10 @@ EQUALITY: list[tuple[Any, Any, bool]] = [
     (10**30, 1e30, False),
     ("é", "e\u0301", False),
     ("x", "x\0", False),
+    ("x", "X", False),
+    ("Bergen", "bergen", False),
+    ("straße", "STRASSE", False),
+    ("ı", "i", False),
     ("x", ["x"], True),
     (None, [], False),
     (1, [1], True),
@@ -71,6 +75,17 @@ PATHS: list[tuple[str, dict[str, Any], bool]] = [
     ("a.b.c", {"a.b": 2, "a": {"b": {"c": 1}}}, True),
     ("a.b.c.d", {"a": {"b": {"c": {"d": 1}}}}, True),
     ("a.0", {"a": [1]}, False),
+    ("a.b", {"a": [{"b": 2}, {"b": 1}]}, True),  # in the objects of a list
+    ("a.b", {"a": [{"c": 1}, 1, "b"]}, False),
+    ("a.b", {"a": [{"b": [2, 1]}]}, True),  # members of lists in them, too
+    ("a.b", {"a": [{"b": [[1]]}]}, False),
+    ("a.b", {"a": [[{"b": 1}]]}, False),  # a list in a list is not opened
+    ("a.b", {"a": [{"b": {"c": 1}}]}, False),
+    ("a.b", {"a.b": 2, "a": [{"b": 1}]}, False),
+    ("a.b.c", {"a": [{"b": 1}, {"b": [{"c": 3}, {"c": 1}]}]}, True),
+    ("a.b.c", {"a": [{"b.c": 1}]}, False),
+    ("a.b.c", {"a.b": [{"c": 1}]}, False),
+    ("a.", {"a": [{"": 1}]}, True),
     ("a", {"a": {"": 1}}, False),
     ("a.", {"a": {"": 1}}, True),
     (".", {"": {"": 1}}, True),
@@ -150,6 +165,6 @@ def test_the_pairs_language_gives_a_spec() -> None:
 
 
 def test_an_unknown_strategy_is_told_with_those_there_are() -> None:
-    assert isinstance(new_matcher(), AccessMatcher)
+    assert isinstance(new_matcher(), IndexMatcher)
     with pytest.raises(ValueError, match="access, counting, sig, memo, lattice, compile, scan"):
         new_matcher("quick")

@@ -1,7 +1,7 @@
 """The words of programs: domains, types, paths and values, all full of traps."""
 
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from hypothesis import strategies as st
 
@@ -26,7 +26,13 @@ ALIKE: tuple[tuple[Any, ...], ...] = (
 )
 SCALARS: tuple[Any, ...] = tuple(value for group in ALIKE for value in group)
 FREQUENT: tuple[Any, ...] = (1, 1.0, True, False, None, "1", 0, "", "x", 2, 2**53, 2**53 + 1)
-COMPOUND: tuple[Any, ...] = ([], {}, [1], ["x"], [True], {"b": 1}, {"b": {"c": 1}}, {"b.c": 1})
+COMPOUND: tuple[Any, ...] = (
+    *([], {}, [1], ["x"], [True], {"b": 1}, {"b": {"c": 1}}, {"b.c": 1}),
+    *([{"b": 1}], [{"b": 1}, {"c": "x"}], [{"b": [1, {"c": 2}]}, 1, {"b": {"c": 1}}], [[{"b": 1}]]),
+    *([{}], [{"b": []}], [{"b.c": 1}, {"b": None}]),
+)
+Nest = Literal["flat", "objects", "list", "same list"]
+NESTS: tuple[Nest, ...] = ("flat", "flat", "objects", "objects", "list", "same list")
 T = TypeVar("T")
 
 
@@ -36,19 +42,34 @@ def alike(value: Any) -> tuple[Any, ...]:
     return next(groups, (value,))
 
 
-def put(attributes: dict[str, Any], path: str, value: Any, *, nest: bool) -> None:
-    """Set a path, nested if wanted; objects in the way are kept, other values replaced."""
-    if not nest:
+def put(attributes: dict[str, Any], path: str, value: Any, *, nest: Nest) -> None:
+    """Set a path: as a name, in objects, or in objects of lists, one more of them or the last that
+    there is. Objects in the way are kept, other values replaced.
+    """
+    if nest == "flat":
         attributes[path] = value
         return
     *outer, last = path.split(".")
     inside = attributes
     for step in outer:
-        if not isinstance(inside.get(step), dict):
-            inside[step] = {}
-        inside[step] = dict(inside[step])
-        inside = inside[step]
+        inside = _opened(inside, step, nest)
     inside[last] = value
+
+
+def _opened(outer: dict[str, Any], step: str, nest: Nest) -> dict[str, Any]:
+    """The object in which a path goes on; what others may have is copied."""
+    there = outer.get(step)
+    inner = dict(there) if isinstance(there, dict) else {}
+    if nest == "objects" and not isinstance(there, list):
+        outer[step] = inner
+        return inner
+    several = list(there) if isinstance(there, list) else [inner] if inner else []
+    if nest != "list" and several and isinstance(several[-1], dict):
+        inner = dict(several.pop())
+    else:
+        inner = {}
+    outer[step] = [*several, inner]
+    return inner
 
 
 def skewed(random: Random, choices: tuple[T, ...]) -> T:
@@ -56,6 +77,8 @@ def skewed(random: Random, choices: tuple[T, ...]) -> T:
 
 
 # --- hypothesis ---
+
+nests = st.sampled_from(NESTS)
 
 texts = st.one_of(st.sampled_from(PATHS), st.text("ab.:=\0é", max_size=4))
 scalars = st.one_of(

@@ -1,5 +1,7 @@
 """Addresses that may be called, URLs, and sealed secrets."""
 
+import ipaddress
+
 import pytest
 
 from eventhub.errors import EventHubError
@@ -13,24 +15,89 @@ RULES = parse_allowed(
 NO_RULES = parse_allowed([])
 
 
+# Every row of IANA's two special-purpose registries, by its name there
+REGISTERED = {
+    '"This network"': "0.0.0.0/8",
+    '"This host on this network"': "0.0.0.0/32",
+    "Private-Use (10)": "10.0.0.0/8",
+    "Shared Address Space": "100.64.0.0/10",
+    "Loopback": "127.0.0.0/8",
+    "Link Local": "169.254.0.0/16",
+    "Private-Use (172)": "172.16.0.0/12",
+    "IETF Protocol Assignments": "192.0.0.0/24",
+    "IPv4 Service Continuity Prefix": "192.0.0.0/29",
+    "IPv4 dummy address": "192.0.0.8/32",
+    "Port Control Protocol Anycast": "192.0.0.9/32",
+    "Traversal Using Relays around NAT Anycast": "192.0.0.10/32",
+    "NAT64/DNS64 Discovery": "192.0.0.170/31",
+    "Documentation (TEST-NET-1)": "192.0.2.0/24",
+    "AS112-v4": "192.31.196.0/24",
+    "AMT": "192.52.193.0/24",
+    "Deprecated (6to4 Relay Anycast)": "192.88.99.0/24",
+    "6a44-relay anycast address": "192.88.99.2/32",
+    "Private-Use (192)": "192.168.0.0/16",
+    "Direct Delegation AS112 Service": "192.175.48.0/24",
+    "Benchmarking": "198.18.0.0/15",
+    "Documentation (TEST-NET-2)": "198.51.100.0/24",
+    "Documentation (TEST-NET-3)": "203.0.113.0/24",
+    "Reserved": "240.0.0.0/4",
+    "Limited Broadcast": "255.255.255.255/32",
+    "Loopback Address": "::1/128",
+    "Unspecified Address": "::/128",
+    "IPv4-IPv6 Translat. (local)": "64:ff9b:1::/48",
+    "Discard-Only Address Block": "100::/64",
+    "Dummy IPv6 Prefix": "100:0:0:1::/64",
+    "IETF Protocol Assignments (v6)": "2001::/23",
+    "TEREDO": "2001::/32",
+    "Port Control Protocol Anycast (v6)": "2001:1::1/128",
+    "Traversal Using Relays around NAT Anycast (v6)": "2001:1::2/128",
+    "DNS-SD Service Registration Protocol Anycast": "2001:1::3/128",
+    "Benchmarking (v6)": "2001:2::/48",
+    "AMT (v6)": "2001:3::/32",
+    "AS112-v6": "2001:4:112::/48",
+    "Deprecated (previously ORCHID)": "2001:10::/28",
+    "ORCHIDv2": "2001:20::/28",
+    "Drone Remote ID Protocol Entity Tags": "2001:30::/28",
+    "Documentation": "2001:db8::/32",
+    "6to4": "2002::/16",
+    "Direct Delegation AS112 Service (v6)": "2620:4f:8000::/48",
+    "Documentation (3fff)": "3fff::/20",
+    "Segment Routing (SRv6) SIDs": "5f00::/16",
+    "Unique-Local": "fc00::/7",
+    "Link-Local Unicast": "fe80::/10",
+}
+TRANSLATED = {"IPv4-mapped Address": "::ffff:{}", "IPv4-IPv6 Translat.": "64:ff9b::{}"}
+
+
+@pytest.mark.parametrize("block", REGISTERED.values(), ids=REGISTERED.keys())
+def test_no_address_of_a_special_purpose_block_is_called(block: str) -> None:
+    network = ipaddress.ip_network(block)
+    addresses = {network[0], network[network.num_addresses // 2], network[-1]}
+    texts = [str(address) for address in addresses]
+    if network.version == 4:
+        texts += [form.format(text) for text in texts for form in TRANSLATED.values()]
+    called = [text for text in texts if NO_RULES.allowed(text, "a.example", 443)]
+    assert called == []
+
+
 @pytest.mark.parametrize(
     "address",
     [
-        "0.0.0.0", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.8.8.8", "169.254.169.254",
-        "172.16.0.1", "192.0.0.8", "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1",
-        "203.0.113.9", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "::127.0.0.1",
-        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::",
-        "2001:0:1::", "2001:db8::1", "3fff::1", "5f00::1", "fc00::1", "fd12::1", "fe80::1",
-        "fe80::1%eth0", "fec0::1", "ff02::1", "", "localhost", "1.2.3", "1.2.3.4.5",
+        "224.0.0.1", "239.255.255.255", "::127.0.0.1", "::8.8.8.8", "2002:808:808::", "fec0::1",
+        "ff02::1", "4000::1", "1fff::1", "fe80::1%eth0", "", "localhost", "1.2.3", "1.2.3.4.5",
     ],
 )  # fmt: skip
-def test_what_is_not_public_is_refused(address: str) -> None:
+def test_what_is_not_global_unicast_is_refused(address: str) -> None:
     assert not NO_RULES.allowed(address, "a.example", 443)
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
-)
+    "address",
+    [
+        "8.8.8.8", "1.1.1.1", "192.31.195.255", "192.31.197.0", "192.175.49.1", "2001:200::1",
+        "2606:4700::1111", "2620:4f:8001::1", "::ffff:8.8.8.8", "64:ff9b::808:808",
+    ],
+)  # fmt: skip
 def test_what_is_public_is_allowed(address: str) -> None:
     assert NO_RULES.allowed(address, "a.example", 443)
 

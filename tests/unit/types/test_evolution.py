@@ -90,6 +90,16 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
         changed(kind={"enum": ["a"]}),
         "attributes.kind: fewer values are allowed",
     ),
+    "values where any were allowed": (
+        {"properties": {"n": {"type": "string"}}},
+        {"properties": {"n": {"type": "string", "enum": ["a", "b"]}}},
+        "attributes.n: fewer values are allowed",
+    ),
+    "one value where any was allowed": (
+        {"properties": {"n": True}},
+        {"properties": {"n": {"const": "a"}}},
+        "attributes.n: fewer values are allowed",
+    ),
     "one for true": (
         {"properties": {"n": {"const": True}}},
         {"properties": {"n": {"const": 1}}},

@@ -1,6 +1,8 @@
 """Which folders a hub takes for its data, and what it may remove there."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from eventhub.up.datafolder import (
     wipe_metrics,
 )
 from eventhub.up.hub import Options, Place, run
+from eventhub.up.postgres import Postgres
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
@@ -81,11 +84,14 @@ def test_empty_folder_and_a_hubs_are_taken(tmp_path: Path, names: tuple[str, ...
     assert open_folder(fill(root, *names)) == Folder(root.resolve())
 
 
-def test_only_counters_are_wiped_from_the_metrics(tmp_path: Path) -> None:
+def test_only_counters_are_wiped_from_the_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datafolder, "MEMORY", tmp_path / "none")
     counters = ("counter_12.db", "gauge_livesum_7.db", "histogram_12.db", "summary_3.db")
     kept = ("orders.db", "counter_of_sheep.db", "counter_12.db.bak", "report.txt", "sub/x.db")
     fill(tmp_path / "metrics", *counters, *kept)
-    metrics = wipe_metrics(Folder(tmp_path))
+    metrics = wipe_metrics(Folder(tmp_path), (os.geteuid(), os.getegid()))
     left = {str(path.relative_to(metrics)) for path in metrics.rglob("*") if path.is_file()}
     assert left == set(kept)
 
@@ -165,15 +171,106 @@ def test_lock_that_cannot_be_made_has_path_and_reason(tmp_path: Path) -> None:
         acquire_lock(Folder(tmp_path))
 
 
+@contextmanager
+def ended(words: list[str], **streams: int) -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(words, **streams) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_lock_of_a_killed_hub_is_waited_for_though_its_id_is_taken(tmp_path: Path) -> None:
+    """Its guardians hold the lock while they stop its parts. The id in the file, which anything may
+    have by then, made the next start fail at once."""
+    folder = open_folder(tmp_path / "data")
+    hold = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.flock(f, fcntl.LOCK_EX); print(1)"
+    hold += "; sys.stdout.flush(); sys.stdin.read(1)"
+    words = [sys.executable, "-c", hold, str(folder.lock)]
+    said: list[str] = []
+    with (
+        ended(["sleep", "600"]) as somebody,
+        ended(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as guardian,
+    ):
+        assert guardian.stdout is not None
+        guardian.stdout.readline()
+        folder.lock.write_text(f"{somebody.pid}\n")
+
+        def hear(line: str) -> None:
+            said.append(line)
+            guardian.kill()
+
+        os.close(acquire_lock(folder, hear))
+    assert said == [f"waiting for what is left of the hub that was process {somebody.pid}"]
+
+
 def test_new_folder_gets_the_format_and_one_of_another_is_refused(tmp_path: Path) -> None:
     folder = datafolder.open_folder(tmp_path / "data")
     datafolder.check_format(folder)
     assert folder.format.read_text() == f"{datafolder.FORMAT}\n"
     folder.postgres.mkdir()
     datafolder.check_format(folder)
+    version = folder.postgres / "PG_VERSION"
+    version.write_text("17\n")
+    with pytest.raises(FolderUnusable, match=r"made by PostgreSQL 17, and this hub runs"):
+        datafolder.check_format(folder)
+    version.unlink()
     folder.format.write_text("0\n")
     with pytest.raises(FolderUnusable, match=r"format 0, and this hub reads and writes format"):
         datafolder.check_format(folder)
     folder.format.unlink()  # as development versions made them
     with pytest.raises(FolderUnusable, match=r"format none.*nothing was touched"):
         datafolder.check_format(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("postgres/base/1/112", b"", "is not a whole database: PG_VERSION is missing"),
+        ("postgres/PG_VERSION", b"", "is not a whole database"),
+        ("postgres/PG_VERSION", b"\xff\xfe", "made by PostgreSQL"),
+        ("format", b"\xff\xfe", "is a data folder of format"),
+        ("secret_key", b"", "holds no key"),
+        ("secret_key", b"\n", "holds no key"),
+        ("secret_key", b"\xff\xfe", "holds no key"),
+    ],
+)
+def test_what_a_power_cut_left_of_a_file_is_refused_with_what_to_do(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    """A cluster without PG_VERSION was taken for none: another was made, and could never be put in
+    its place. An empty secret stopped the hub when all was started; other bytes were a traceback.
+    """
+    folder = open_folder(tmp_path / "data")
+    datafolder.check_format(folder)
+    path = folder.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    with pytest.raises(FolderUnusable, match=said):
+        datafolder.check_format(folder)
+        datafolder.read_secret_key(folder)
+    assert path.read_bytes() == content
+
+
+def test_what_an_unfinished_cluster_is_does_not_matter(tmp_path: Path) -> None:
+    postgres = Postgres(tmp_path / "postgres", tmp_path)
+    (tmp_path / "postgres.new").write_text("a file")
+    postgres.clear_unfinished()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sockets_of_a_folder_with_a_comma_are_elsewhere(tmp_path: Path) -> None:
+    """PostgreSQL took its path for two, and never started."""
+    folder = open_folder(tmp_path / "a,b")
+    sockets = datafolder.socket_folder(folder, (os.getuid(), os.getgid()))
+    try:
+        assert "," not in str(sockets)
+        assert (folder.root / "run").exists() is False
+    finally:
+        datafolder.remove_socket_folder(folder, sockets)
+
+
+def test_folder_whose_path_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FolderUnusable, match="its path is not UTF-8"):
+        open_folder(tmp_path / os.fsdecode(b"\xff\xfe"))
+    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 from uvicorn.protocols.websockets import websockets_sansio_impl
 
-from eventhub import logs
+from eventhub import limits, logs
+from eventhub.clock import ManualClock
 
 both_formats = pytest.mark.parametrize("log_format", ["text", "json"])
 
@@ -60,3 +61,22 @@ def test_dropped_text_is_the_servers_own() -> None:
     assert f'self.logger.error("{logs.HANDSHAKE_REFUSED}")' in inspect.getsource(
         websockets_sansio_impl
     )
+
+
+def test_what_is_tried_again_and_again_is_said_now_and_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By event; with the number of what was left out. So are the attempts of libraries."""
+    logs.configure("text", "info")
+    clock = ManualClock()
+    seldom = logs.Seldom(logs.get_logger("drain"), clock.monotonic_s)
+    for _ in range(50):
+        seldom.warning("away", reason="x")
+        seldom.info("other")
+        logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "read", "no")
+    clock.advance_s(limits.LOG_REPEAT_S + 0.1)
+    seldom.warning("away", reason="x")
+    lines = capsys.readouterr().err.splitlines()
+    counts = {word: sum(word in line for line in lines) for word in ("away", "other", "pool")}
+    assert counts == {"away": 2, "other": 1, "pool": 1}
+    assert "left_out=49" in lines[-1]

@@ -50,6 +50,10 @@ def first_member(value: Any) -> Any:
     return true_members_of(value)[:1]
 
 
+def first_object(value: Any) -> dict[str, Any]:
+    return true_fields_inside(value[:1] if isinstance(value, list) else value)
+
+
 def without_applications(look: Any, event: Event) -> list[int]:
     return true_gates_seen(look, event._replace(application=event.application[:1]))
 
@@ -97,6 +101,7 @@ class Remembers(python_engine.Verdicts):
 
 
 true_members_of = lookup.members_of
+true_fields_inside = lookup.fields_inside
 true_gates_seen = lookup.gates_seen
 true_number_place = lookup.number_place
 true_failing = numpy_engine.failing
@@ -105,6 +110,7 @@ true_rank_of = numbering.rank_of
 PYTHON: list[tuple[Any, str, Any]] = [
     (lookup, "members_of", first_member),
     (lookup, "see_inside", nothing),
+    (lookup, "fields_inside", first_object),
     (lookup, "mark_sets", nothing),
     (lookup, "see_types", nothing),
     (lookup, "see_prefixes", nothing),

@@ -1,0 +1,44 @@
+"""What is owed to endpoints, in the back office. Deliveries, attempts and listens have keys of
+several columns, which Django's admin cannot show; the console does.
+"""
+
+from django.contrib import admin
+
+from delivery.models import Backoff, Drain, Forwarder, Forwarding, Heartbeat, RetiredPartition
+from eventhub.access.backoffice import ReadOnly
+
+
+@admin.register(Forwarding)
+class ForwardingAdmin(ReadOnly):
+    list_display = ("stream", "owner", "epoch", "expires_at", "sequence")
+    list_select_related = ("stream",)
+    search_fields = ("stream__name",)
+
+
+@admin.register(Forwarder)
+class ForwarderAdmin(ReadOnly):
+    list_display = ("id", "started_at", "seen_at")
+
+
+@admin.register(Heartbeat)
+class HeartbeatAdmin(ReadOnly):
+    list_display = ("part", "seen_at")
+
+
+@admin.register(Drain)
+class DrainAdmin(ReadOnly):
+    list_display = ("id", "seen_at")
+
+
+@admin.register(Backoff)
+class BackoffAdmin(ReadOnly):
+    list_display = ("endpoint", "failures", "since", "pause_s", "until", "probing")
+    list_filter = ("probing",)
+    list_select_related = ("endpoint",)
+
+
+@admin.register(RetiredPartition)
+class RetiredPartitionAdmin(ReadOnly):
+    list_display = ("name", "parent", "rows", "retired_at", "archive", "why")
+    list_filter = ("parent", "why")
+    search_fields = ("name",)

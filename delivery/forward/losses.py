@@ -1,0 +1,80 @@
+"""Announces what endpoints did not get, in `system`: deliveries given up after their last try
+(`delivery.dead`), and those dropped because too much waited (`delivery.dropped`). Sql module.
+
+Rows of `endpoint_losses` are written with the deliveries' own, so nothing is missed; an endpoint's
+first loss is announced within seconds, later ones together, so that a storm is few events.
+"""
+
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import delivery
+from eventhub import limits
+from eventhub.event.json_codec import time_text
+from eventhub.eventlog import queries
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.retention import append_in_turn
+from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+SQL = queries.load("backlog.sql", Path(next(iter(delivery.__path__))) / "sql")
+
+
+class Loss(NamedTuple):
+    """What one endpoint did not get since it was last announced."""
+
+    kind: str  # dead, dropped
+    zone: str
+    client: str
+    endpoint: int
+    deliveries: int
+    why: str  # of those that were dropped: the bound
+    since_us: int
+    first_stream: str
+    first_segment: str
+    first_sequence: int
+    last_stream: str
+    last_segment: str
+    last_sequence: int
+
+
+async def announce_losses(connection: Connection) -> int:
+    """Announce what is due, a bounded number of endpoints; how many. Raises what psycopg raises,
+    and what refuses an event.
+    """
+    bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_LOOK_MAX}
+    async with connection.transaction():
+        rows = await (await connection.execute(SQL["losses_due"], bounds)).fetchall()
+        losses = [Loss(*row) for row in rows]
+        drafts = [
+            draft
+            for zone, of_zone in groupby(losses, key=lambda loss: loss.zone)
+            for draft in drafts_of(zone, [_announcement(loss) for loss in of_zone])
+        ]
+        if drafts:
+            await append_in_turn(connection, drafts)
+    await connection.execute(SQL["forget_losses"], bounds)
+    for loss in losses:
+        log.warning("deliveries_lost", **loss._asdict())
+    return len(losses)
+
+
+def _announcement(loss: Loss) -> Announcement:
+    attributes: dict[str, Any] = {
+        "level": "warning",
+        "client": loss.client,
+        "endpoint": loss.endpoint,
+        "deliveries": loss.deliveries,
+        "since": time_text(loss.since_us),
+        "first": _cursor(loss.first_stream, loss.first_segment, loss.first_sequence),
+        "last": _cursor(loss.last_stream, loss.last_segment, loss.last_sequence),
+    }
+    if loss.why:
+        attributes["bound"] = loss.why
+    return Announcement(f"delivery.{loss.kind}", attributes)
+
+
+def _cursor(stream: str, segment: str, sequence: int) -> dict[str, Any]:
+    return {"stream": stream, "segment": segment, "sequence": sequence}

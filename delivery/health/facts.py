@@ -1,0 +1,71 @@
+"""Reads which parts of the hub live and what waits for them. Sql module."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.eventlog import queries
+from eventhub.eventlog.database import Connection
+
+SQL = queries.load("health.sql", Path(__file__).parent / "sql")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Facts(NamedTuple):
+    """What the database knows at one moment; times in microseconds, by its clock. The order is that
+    of the columns of `facts` in health.sql, and then the answer of `overdue`.
+    """
+
+    now_us: int
+    booted_at_us: int | None
+    forwarders: int  # alive
+    forwarder_us: int | None  # when one was seen last
+    workers: int
+    worker_us: int | None
+    beat_us: int | None
+    archiver_us: int | None
+    indexer_us: int | None
+    stranded: int  # streams with callbacks that no forwarder holds any more
+    stranded_us: int | None
+    unarchived_us: int | None  # when the oldest segment that is to be archived was sealed
+    unarchivable: int  # segments whose last try failed ...
+    unarchivable_code: str | None  # ... and an error's code of them
+    unbuilt: int  # match indexes whose last build failed
+    unbuilt_code: str | None
+    unbuilt_us: int | None
+    asked_us: int | None  # the oldest request of a build, while no builder is at work
+    overdue: bool = True  # whether late deliveries could be looked for in time
+    overdue_us: int | None = None  # when the oldest of them was due
+
+
+async def read(connection: Connection) -> Facts:
+    """Look once. Raises what psycopg raises."""
+    bounds = {
+        "silent_s": limits.HEALTH_SILENT_S_MAX,
+        "looks_max": limits.HEALTH_ENDPOINTS_MAX,
+        "due_s": limits.HEALTH_DUE_S_MAX,
+        "claim_s": limits.CALLBACK_CLAIM_S,
+    }
+    facts: Facts | None = None
+    try:
+        async with connection.transaction():
+            settings = {"statement_ms": f"{limits.HEALTH_LOOK_MS_MAX}ms"}
+            await connection.execute(SQL["settings"], settings)
+            facts = Facts(*map(_plain, await _row(connection, "facts", bounds)))
+            [due] = await _row(connection, "overdue", bounds)
+    except psycopg.errors.QueryCanceled:
+        if facts is None:
+            raise
+        return facts._replace(overdue=False)
+    return facts._replace(overdue_us=_plain(due))
+
+
+async def _row(connection: Connection, name: str, values: dict[str, Any]) -> tuple[Any, ...]:
+    return await (await connection.execute(SQL[name], values)).fetchone() or ()
+
+
+def _plain(value: Any) -> Any:
+    return (value - _EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) else value

@@ -1,0 +1,90 @@
+-- What lives and what waits: a look of every web process every few seconds, so each statement is an index's or a small table's.
+
+-- name: settings
+-- For the transaction of a look. As for claims (callbacks.sql): statistics of a partition that was empty a moment ago mislead.
+SELECT set_config('statement_timeout', %(statement_ms)s, true), set_config('enable_seqscan', 'off', true),
+       set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
+
+-- name: heard
+-- The heartbeat of the timetable, or of a periodic task that a worker has begun.
+INSERT INTO heartbeats (part) VALUES (%(part)s) ON CONFLICT (part) DO UPDATE SET seen_at = clock_timestamp()
+
+-- name: facts
+-- What was seen in the future was seen before the clock stepped back.
+SELECT now(), (SELECT booted_at FROM log_state),
+       f.alive, f.last, w.alive, w.last,
+       (SELECT seen_at FROM heartbeats WHERE part = 'beat'),
+       (SELECT seen_at FROM heartbeats WHERE part = 'archiver'),
+       (SELECT seen_at FROM heartbeats WHERE part = 'indexer'),
+       n.streams, n.since,
+       -- the oldest sealed segment that is to be archived
+       (SELECT s.sealed_at FROM segments s JOIN streams t ON t.id = s.stream_id
+                WHERE t.archive AND s.archive IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
+                ORDER BY s.sealed_at LIMIT 1),
+       a.segments, a.reason,
+       b.failed, b.reason, b.since, b.requested_at
+  FROM (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s) AS alive,
+               max(seen_at) AS last
+          FROM forwarders) AS f,
+       (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s) AS alive,
+               greatest(max(seen_at), (SELECT seen_at FROM heartbeats WHERE part = 'worker')) AS last
+          FROM drains) AS w,
+       -- streams with callbacks whose forwarder has gone and that no other one took
+       (SELECT count(*) AS streams, min(expires_at) AS since
+          FROM forwarding
+         WHERE expires_at < now() - make_interval(secs => %(silent_s)s) AND expires_at <> 'epoch') AS n,
+       -- segments whose last try of archiving failed
+       (SELECT count(*) AS segments, max(a.reason) AS reason
+          FROM archive_attempts a JOIN segments s ON s.id = a.segment_id
+         WHERE a.reason <> 'unfinished' AND s.archive IS NULL AND s.tier = 'live') AS a,
+       -- match indexes whose last build failed, and the oldest request that no builder is at
+       (SELECT count(*) FILTER (WHERE i.tries > 0 AND i.reason <> '') AS failed,
+               max(i.reason) FILTER (WHERE i.tries > 0) AS reason,
+               min(i.ended_at) FILTER (WHERE i.tries > 0 AND i.reason <> '') AS since,
+               CASE WHEN count(*) FILTER (WHERE i.ended_at IS NULL
+                                            AND i.heartbeat_at > now() - make_interval(secs => %(silent_s)s)) = 0
+                    THEN min(i.requested_at) END AS requested_at
+          FROM index_builds i JOIN streams t ON t.id = i.stream_id) AS b
+
+-- name: overdue
+-- The oldest delivery that is due for longer than a bound although its endpoint may be called, did not fail the last time,
+-- and has nothing else in work: then it is not the endpoint that is slow. One look into the index for each endpoint or lane.
+WITH RECURSIVE parallel AS (
+    (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
+      WHERE state = 'pending' AND NOT ordered
+      ORDER BY endpoint_id, next_attempt_at LIMIT 1)
+    UNION ALL
+    SELECT next.endpoint_id, next.next_attempt_at, p.number + 1
+      FROM parallel p, LATERAL (
+        SELECT endpoint_id, next_attempt_at FROM deliveries
+         WHERE state = 'pending' AND NOT ordered AND endpoint_id > p.endpoint_id
+         ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS next
+     WHERE p.number < %(looks_max)s
+), lane AS (
+    (SELECT endpoint_id, stream_id, run, next_attempt_at, 1 AS number FROM deliveries
+      WHERE state = 'pending' AND ordered
+      ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1)
+    UNION ALL
+    SELECT next.endpoint_id, next.stream_id, next.run, next.next_attempt_at, l.number + 1
+      FROM lane l, LATERAL (
+        SELECT endpoint_id, stream_id, run, next_attempt_at FROM deliveries
+         WHERE state = 'pending' AND ordered AND (endpoint_id, stream_id, run) > (l.endpoint_id, l.stream_id, l.run)
+         ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
+     WHERE l.number < %(looks_max)s
+), late AS (
+    SELECT p.endpoint_id, p.next_attempt_at FROM parallel p
+     WHERE p.next_attempt_at < now() - make_interval(secs => %(due_s)s)
+       AND NOT EXISTS (SELECT FROM deliveries d
+                        WHERE d.endpoint_id = p.endpoint_id AND d.state = 'pending' AND NOT d.ordered
+                          AND d.claim IS NOT NULL
+                          AND d.next_attempt_at BETWEEN now() AND now() + make_interval(secs => %(claim_s)s))
+    UNION ALL
+    SELECT l.endpoint_id, l.next_attempt_at FROM lane l
+     WHERE l.next_attempt_at < now() - make_interval(secs => %(due_s)s)
+       AND NOT EXISTS (SELECT FROM lanes t WHERE t.endpoint_id = l.endpoint_id AND t.expires_at > now())
+)
+SELECT min(late.next_attempt_at)
+  FROM late JOIN endpoints e ON e.id = late.endpoint_id
+  LEFT JOIN endpoint_health h ON h.endpoint_id = e.id
+ WHERE e.enabled AND e.deleted_at IS NULL AND h.failing_since IS NULL

@@ -1,0 +1,827 @@
+"""The tables of forwarding, deliveries, attempts and listens."""
+
+import datetime
+from pathlib import Path
+
+import django.contrib.postgres.fields
+import django.contrib.postgres.functions
+import django.db.models.deletion
+from django.db import migrations, models
+
+import eventhub.tables
+
+SQL = Path(__file__).parent.parent / "sql"
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("access", "0001_initial"),
+        ("eventlog", "0001_initial"),
+        ("registrations", "0001_initial"),
+    ]
+
+    operations = [
+        eventhub.tables.CreateTable(
+            name="Drain",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        db_comment="its second half is zero", primary_key=True, serialize=False
+                    ),
+                ),
+                ("seen_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "drains",
+                "db_table_comment": "workers that post callbacks",
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        eventhub.tables.CreateTable(
+            name="Forwarder",
+            fields=[
+                ("id", models.UUIDField(primary_key=True, serialize=False)),
+                (
+                    "started_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                (
+                    "seen_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "forwarders",
+                "db_table_comment": "processes that match events for endpoints",
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        eventhub.tables.CreateTable(
+            name="Forwarding",
+            fields=[
+                (
+                    "stream",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
+                        serialize=False,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.UUIDField(
+                        db_comment="the forwarder that holds the lease until it expires", null=True
+                    ),
+                ),
+                (
+                    "epoch",
+                    models.BigIntegerField(
+                        db_comment="rises with every change of the owner", db_default=0
+                    ),
+                ),
+                (
+                    "expires_at",
+                    models.DateTimeField(
+                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC)
+                    ),
+                ),
+                (
+                    "segment",
+                    models.UUIDField(
+                        db_comment="events up to this one are matched, their deliveries written"
+                    ),
+                ),
+                ("sequence", models.BigIntegerField()),
+                (
+                    "endpoint_id",
+                    models.BigIntegerField(
+                        db_comment="and of the next event those up to this endpoint (0: none)",
+                        db_default=0,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "forwarding",
+                "db_table": "forwarding",
+                "db_table_comment": "how far each stream is matched for endpoints, and by whom",
+            },
+            storage={"parameters": {"fillfactor": 40}},
+        ),
+        eventhub.tables.CreateTable(
+            name="Heartbeat",
+            fields=[
+                ("part", models.TextField(primary_key=True, serialize=False)),
+                (
+                    "seen_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "heartbeats",
+                "db_table_comment": "when what there is one of was seen",
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        migrations.CreateModel(
+            name="RetiredPartition",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("parent", models.TextField(db_comment="deliveries, attempts, listens")),
+                ("name", models.TextField(db_comment="such as deliveries_g7, attempts_20261122")),
+                ("rows", models.BigIntegerField()),
+                (
+                    "retired_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                (
+                    "archive",
+                    models.TextField(
+                        db_comment="the path of its manifest in the archive; null: its rows are nowhere",
+                        null=True,
+                    ),
+                ),
+                (
+                    "why",
+                    models.TextField(
+                        db_comment="why it is not archived: empty, no_archive, or an error's code",
+                        db_default="",
+                    ),
+                ),
+                (
+                    "segments",
+                    eventhub.tables.MultirangeField(
+                        db_comment="of which segments it held deliveries when it left", null=True
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "retired_partitions",
+                "db_table_comment": "partitions that left the database",
+            },
+        ),
+        eventhub.tables.CreateTable(
+            name="Attempt",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "endpoint_id",
+                        "segment_id",
+                        "sequence",
+                        "run",
+                        "at",
+                        "number",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("at", models.DateTimeField(db_comment="when the request was sent")),
+                ("group_id", models.IntegerField()),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.endpoint",
+                    ),
+                ),
+                (
+                    "segment",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.segment",
+                    ),
+                ),
+                ("sequence", models.BigIntegerField()),
+                ("run", models.IntegerField()),
+                ("number", models.IntegerField(db_comment="1, 2, 3, ...")),
+                (
+                    "outcome",
+                    models.TextField(
+                        db_comment="delivered, or why not: status, timeout, refused_address, ..."
+                    ),
+                ),
+                (
+                    "status",
+                    models.IntegerField(db_comment="of the answer, if there was one", null=True),
+                ),
+                ("duration_ms", models.IntegerField()),
+                ("url", models.TextField()),
+                (
+                    "request",
+                    models.TextField(db_comment="the request's headers, without the signature"),
+                ),
+                (
+                    "response",
+                    models.TextField(
+                        db_comment="the answer's headers and the beginning of its body, or the error"
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "attempts",
+                "db_table_comment": "tries of deliveries, partitioned by day (UTC)",
+            },
+            storage={"partition_by": "RANGE (at)"},
+        ),
+        eventhub.tables.CreateTable(
+            name="Backoff",
+            fields=[
+                (
+                    "endpoint",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
+                        serialize=False,
+                        to="registrations.endpoint",
+                    ),
+                ),
+                ("failures", models.IntegerField(db_comment="tries in a row")),
+                ("since", models.DateTimeField(db_comment="when the first of them was written")),
+                ("alone", models.BooleanField(db_comment="all of them were of one delivery")),
+                (
+                    "segment",
+                    models.ForeignKey(
+                        db_comment="of the first event that failed",
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.segment",
+                    ),
+                ),
+                ("sequence", models.BigIntegerField()),
+                (
+                    "asked_s",
+                    models.FloatField(
+                        db_comment="what the last answer's Retry-After asked for; 0: nothing"
+                    ),
+                ),
+                (
+                    "pause_s",
+                    models.FloatField(
+                        db_comment="the longest that the pause may take; 0: not backing off"
+                    ),
+                ),
+                ("until", models.DateTimeField()),
+                (
+                    "probing",
+                    models.BooleanField(
+                        db_comment="the one request is under way", db_default=False
+                    ),
+                ),
+                (
+                    "recorded_at",
+                    models.DateTimeField(
+                        db_comment="the last failure or probe: an endpoint changed since is called at once",
+                        db_default=django.contrib.postgres.functions.TransactionNow(),
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "backoffs",
+                "db_table_comment": "endpoints that failed since they last took a delivery",
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        eventhub.tables.CreateTable(
+            name="Fanout",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "stream_id",
+                        "sequence",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("group_id", models.IntegerField()),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "segment",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.segment",
+                    ),
+                ),
+                ("sequence", models.BigIntegerField()),
+                (
+                    "endpoints",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(), db_comment="ascending", size=None
+                    ),
+                ),
+                (
+                    "registrations",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="those that matched, of the first endpoint, the second, ...",
+                        size=None,
+                    ),
+                ),
+                (
+                    "ends",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="where in it each endpoint's last one is",
+                        size=None,
+                    ),
+                ),
+                (
+                    "shapes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        db_comment="of each endpoint, as arrays; empty: nobody is told less than the event",
+                        db_default=[],
+                        size=None,
+                    ),
+                ),
+                ("total", models.IntegerField(db_comment="so many endpoints")),
+                (
+                    "done",
+                    models.IntegerField(
+                        db_comment="so many have their delivery; the row goes when all have",
+                        db_default=0,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "fanouts",
+                "db_table_comment": "events whose deliveries are written in pieces",
+            },
+            storage={"external": ("endpoints", "registrations", "ends")},
+        ),
+        eventhub.tables.CreateTable(
+            name="Lane",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "endpoint_id",
+                        "stream_id",
+                        "run",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.endpoint",
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("run", models.IntegerField()),
+                ("token", models.UUIDField()),
+                ("expires_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "lanes",
+                "db_table_comment": "ordered lanes in work",
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        eventhub.tables.CreateTable(
+            name="Delivery",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "group_id",
+                        "endpoint_id",
+                        "segment_id",
+                        "sequence",
+                        "run",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("group_id", models.IntegerField(db_comment="the partition")),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.endpoint",
+                    ),
+                ),
+                (
+                    "segment",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.segment",
+                    ),
+                ),
+                ("sequence", models.BigIntegerField()),
+                ("run", models.IntegerField(db_comment="0: live", db_default=0)),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_comment="the endpoint's; null: there never was such an endpoint",
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.zone",
+                    ),
+                ),
+                (
+                    "ordered",
+                    models.BooleanField(
+                        db_comment="the endpoint's setting when the row was written",
+                        db_default=False,
+                    ),
+                ),
+                (
+                    "registrations",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="those that matched, ascending",
+                        size=None,
+                    ),
+                ),
+                (
+                    "shape",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="their versions, whose reports say what is told; null: the whole event",
+                        null=True,
+                        size=None,
+                    ),
+                ),
+                (
+                    "state",
+                    models.TextField(
+                        choices=[
+                            ("pending", "Pending"),
+                            ("delivered", "Delivered"),
+                            ("dead", "Dead"),
+                            ("cancelled", "Cancelled"),
+                            ("dropped", "Dropped"),
+                            ("expired", "Expired"),
+                        ],
+                        db_default="pending",
+                    ),
+                ),
+                ("attempts", models.IntegerField(db_default=0)),
+                (
+                    "spared",
+                    models.IntegerField(
+                        db_comment="of these, tries of an endpoint that failed as a whole: they do not count",
+                        db_default=0,
+                    ),
+                ),
+                (
+                    "asked_s",
+                    models.IntegerField(
+                        db_comment="what the last answer's Retry-After asked for", null=True
+                    ),
+                ),
+                (
+                    "next_attempt_at",
+                    models.DateTimeField(
+                        db_comment="while claimed: when the claim ends",
+                        db_default=django.contrib.postgres.functions.TransactionNow(),
+                    ),
+                ),
+                (
+                    "claim",
+                    models.UUIDField(
+                        db_comment="results are written only by whoever still holds it", null=True
+                    ),
+                ),
+                (
+                    "payload",
+                    models.BinaryField(
+                        db_comment="the event's stored bytes, once the delivery has outlived its group",
+                        null=True,
+                    ),
+                ),
+                (
+                    "gap_first",
+                    models.BigIntegerField(
+                        db_comment="no event is owed, but word that those from here on were dropped",
+                        null=True,
+                    ),
+                ),
+                (
+                    "gap_why",
+                    models.TextField(
+                        db_comment="unmatched, or as too much waited (backlog)", null=True
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                ("finished_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "verbose_name_plural": "deliveries",
+                "db_table": "deliveries",
+                "db_table_comment": "events owed to endpoints",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "pending"), ("ordered", False)),
+                        fields=["endpoint", "next_attempt_at"],
+                        name="deliveries_parallel",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "pending"), ("ordered", True)),
+                        fields=["endpoint", "stream", "run", "sequence"],
+                        name="deliveries_ordered",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "dead")),
+                        fields=["endpoint"],
+                        name="deliveries_dead",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "pending"), ("gap_first__isnull", False)),
+                        fields=["endpoint", "stream", "run"],
+                        name="deliveries_notices",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state__in", ["pending", "delivered"]), _negated=True),
+                        fields=[
+                            "zone",
+                            "state",
+                            "group_id",
+                            "segment",
+                            "sequence",
+                            "endpoint",
+                            "run",
+                        ],
+                        name="deliveries_ended",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["pending", "delivered", "dead", "cancelled", "dropped", "expired"],
+                            )
+                        ),
+                        name="deliveries_state",
+                    )
+                ],
+            },
+            storage={"partition_by": "LIST (group_id)"},
+        ),
+        eventhub.tables.CreateTable(
+            name="EndpointLoss",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "endpoint_id",
+                        "kind",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.endpoint",
+                    ),
+                ),
+                (
+                    "kind",
+                    models.TextField(
+                        choices=[("dead", "Dead"), ("dropped", "Dropped")],
+                        db_comment="dropped: more waited than may wait",
+                    ),
+                ),
+                ("deliveries", models.BigIntegerField(db_comment="since the last announcement")),
+                (
+                    "first",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="of these the lowest segment and sequence",
+                        null=True,
+                        size=None,
+                    ),
+                ),
+                (
+                    "last",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="and the highest",
+                        null=True,
+                        size=None,
+                    ),
+                ),
+                (
+                    "why",
+                    models.TextField(db_comment="of the last, if they were dropped", db_default=""),
+                ),
+                ("since", models.DateTimeField(null=True)),
+                (
+                    "announced_at",
+                    models.DateTimeField(
+                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC)
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "endpoint losses",
+                "db_table": "endpoint_losses",
+                "db_table_comment": "what endpoints did not get and nobody has announced yet",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["dead", "dropped"])),
+                        name="endpoint_losses_kind",
+                    )
+                ],
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        eventhub.tables.CreateTable(
+            name="Listen",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "at", "id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("at", models.DateTimeField(db_comment="when it began")),
+                ("id", models.BigIntegerField(db_comment="of the sequence listen_ids")),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_comment="of the client",
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.zone",
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "node",
+                    models.TextField(
+                        db_comment="the process that told it, named anew at every start"
+                    ),
+                ),
+                (
+                    "door",
+                    models.TextField(
+                        db_comment="websocket, sse, poll, lines, local; many: more began than are on record"
+                    ),
+                ),
+                ("name", models.TextField(db_comment="the listen's, on a websocket")),
+                (
+                    "start",
+                    models.TextField(
+                        db_comment="what it began from: cursor (the client's word of what it had), now, oldest, boot, time, gap (behind what was missing), state, continued"
+                    ),
+                ),
+                (
+                    "segment",
+                    models.UUIDField(
+                        db_comment="it is told what comes after this event", null=True
+                    ),
+                ),
+                ("sequence", models.BigIntegerField()),
+                ("mask", models.BigIntegerField(db_comment="on these channels")),
+                (
+                    "filter",
+                    models.TextField(
+                        db_comment="of what this lets through, in predicate form; null: registrations, or too long",
+                        null=True,
+                    ),
+                ),
+                (
+                    "registrations",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="instead of a filter",
+                        size=None,
+                    ),
+                ),
+                (
+                    "wish",
+                    models.TextField(
+                        db_comment="equal for the same mask, filter and registrations"
+                    ),
+                ),
+                (
+                    "told_segment",
+                    models.UUIDField(
+                        db_comment="it was told all of that up to this event, as of seen_at",
+                        null=True,
+                    ),
+                ),
+                ("told_sequence", models.BigIntegerField()),
+                ("told", models.BigIntegerField(db_comment="so many events")),
+                ("seen_at", models.DateTimeField()),
+                (
+                    "ended_at",
+                    models.DateTimeField(
+                        db_comment="null: it goes on, or its process was killed", null=True
+                    ),
+                ),
+                (
+                    "why",
+                    models.TextField(
+                        db_comment="stopped, left, slow_reader, gap, continued, or an error's code",
+                        null=True,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "listens",
+                "db_table_comment": "which client was told what over which connection, by day (UTC)",
+                "indexes": [
+                    models.Index(fields=["client", "-at", "-id"], name="listens_of_client")
+                ],
+            },
+            storage={"partition_by": "RANGE (at)"},
+        ),
+        migrations.RunSQL("CREATE SEQUENCE listen_ids", "DROP SEQUENCE listen_ids"),
+        migrations.RunSQL((SQL / "functions" / "due.v1.sql").read_text(), "DROP FUNCTION is_due"),
+    ]

@@ -1,0 +1,454 @@
+"""The tables of what is owed to endpoints, how far each stream has been matched for them, and what
+was told over connections. They are written by SQL (sql/).
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import TransactionNow
+from django.db import models
+from django.db.models import (
+    BigIntegerField,
+    BinaryField,
+    BooleanField,
+    CheckConstraint,
+    CompositePrimaryKey,
+    DateTimeField,
+    FloatField,
+    ForeignKey,
+    Index,
+    IntegerField,
+    OneToOneField,
+    Q,
+    TextField,
+    UUIDField,
+)
+
+from eventhub.access.models import Client, Zone
+from eventhub.eventlog.models import NEVER, Segment, Stream
+from eventhub.tables import MultirangeField, Storage
+from registrations.models import Endpoint
+
+PENDING = Q(state="pending")
+
+
+class Forwarding(models.Model):
+    """The lease and the checkpoint of a stream that has ever had a callback, in one row, so that
+    one conditional UPDATE checks the epoch and moves the position in the transaction that writes
+    the deliveries.
+    """
+
+    stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True)
+    owner = UUIDField(null=True, db_comment="the forwarder that holds the lease until it expires")
+    epoch = BigIntegerField(db_default=0, db_comment="rises with every change of the owner")
+    expires_at = DateTimeField(db_default=NEVER)
+    segment = UUIDField(db_comment="events up to this one are matched, their deliveries written")
+    sequence = BigIntegerField()
+    endpoint_id = BigIntegerField(
+        db_default=0, db_comment="and of the next event those up to this endpoint (0: none)"
+    )
+
+    storage = Storage(parameters={"fillfactor": 40})
+
+    class Meta:
+        db_table = "forwarding"
+        verbose_name_plural = "forwarding"
+        db_table_comment = "how far each stream is matched for endpoints, and by whom"
+
+    def __str__(self) -> str:
+        return f"{self.stream_id}: {self.sequence}"
+
+
+class Forwarder(models.Model):
+    """A forwarder that lives: those seen within the time of a lease share the streams."""
+
+    id = UUIDField(primary_key=True)
+    started_at = DateTimeField(db_default=TransactionNow())
+    seen_at = DateTimeField(db_default=TransactionNow())
+
+    storage = Storage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "forwarders"
+        db_table_comment = "processes that match events for endpoints"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Heartbeat(models.Model):
+    """When something that there is one of was seen: the timetable (`beat`), periodic tasks whenever
+    a worker begins one (`archiver`, `indexer`), and `worker`, the last of those that have gone;
+    those that live are in `drains`.
+    """
+
+    part = TextField(primary_key=True)
+    seen_at = DateTimeField(db_default=TransactionNow())
+
+    storage = Storage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "heartbeats"
+        db_table_comment = "when what there is one of was seen"
+
+    def __str__(self) -> str:
+        return self.part
+
+
+class Delivery(models.Model):
+    """One event owed to one endpoint. Partitioned by the events' groups, so that this key is
+    unique, and retired with them.
+    """
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        DELIVERED = "delivered"
+        DEAD = "dead"
+        CANCELLED = "cancelled"
+        DROPPED = "dropped"
+        EXPIRED = "expired"
+
+    pk = CompositePrimaryKey("group_id", "endpoint_id", "segment_id", "sequence", "run")
+    group_id = IntegerField(db_comment="the partition")
+    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
+    segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
+    sequence = BigIntegerField()
+    run = IntegerField(db_default=0, db_comment="0: live")
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    zone = ForeignKey(
+        Zone,
+        models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        db_comment="the endpoint's; null: there never was such an endpoint",
+    )
+    ordered = BooleanField(
+        db_default=False, db_comment="the endpoint's setting when the row was written"
+    )
+    registrations = ArrayField(BigIntegerField(), db_comment="those that matched, ascending")
+    shape = ArrayField(
+        BigIntegerField(),
+        null=True,
+        db_comment="their versions, whose reports say what is told; null: the whole event",
+    )
+    state = TextField(choices=State, db_default=State.PENDING)
+    attempts = IntegerField(db_default=0)
+    spared = IntegerField(
+        db_default=0,
+        db_comment="of these, tries of an endpoint that failed as a whole: they do not count",
+    )
+    asked_s = IntegerField(null=True, db_comment="what the last answer's Retry-After asked for")
+    next_attempt_at = DateTimeField(
+        db_default=TransactionNow(), db_comment="while claimed: when the claim ends"
+    )
+    claim = UUIDField(null=True, db_comment="results are written only by whoever still holds it")
+    payload = BinaryField(
+        null=True, db_comment="the event's stored bytes, once the delivery has outlived its group"
+    )
+    gap_first = BigIntegerField(
+        null=True, db_comment="no event is owed, but word that those from here on were dropped"
+    )
+    gap_why = TextField(null=True, db_comment="unmatched, or as too much waited (backlog)")
+    created_at = DateTimeField(db_default=TransactionNow())
+    finished_at = DateTimeField(null=True)
+
+    storage = Storage(partition_by="LIST (group_id)")
+
+    class Meta:
+        db_table = "deliveries"
+        verbose_name_plural = "deliveries"
+        db_table_comment = "events owed to endpoints"
+        constraints = (
+            CheckConstraint(
+                condition=Q(
+                    state__in=["pending", "delivered", "dead", "cancelled", "dropped", "expired"]
+                ),
+                name="deliveries_state",
+            ),
+        )
+        indexes = (
+            Index(
+                fields=["endpoint", "next_attempt_at"],
+                condition=PENDING & Q(ordered=False),
+                name="deliveries_parallel",
+            ),
+            Index(
+                fields=["endpoint", "stream", "run", "sequence"],
+                condition=PENDING & Q(ordered=True),
+                name="deliveries_ordered",
+            ),
+            Index(fields=["endpoint"], condition=Q(state="dead"), name="deliveries_dead"),
+            Index(
+                fields=["endpoint", "stream", "run"],
+                condition=PENDING & Q(gap_first__isnull=False),
+                name="deliveries_notices",
+            ),
+            Index(
+                fields=["zone", "state", "group_id", "segment", "sequence", "endpoint", "run"],
+                condition=~Q(state__in=["pending", "delivered"]),
+                name="deliveries_ended",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}: {self.segment_id}.{self.sequence}"
+
+
+class Lane(models.Model):
+    """An ordered lane in work: only who holds the token posts its oldest delivery."""
+
+    pk = CompositePrimaryKey("endpoint_id", "stream_id", "run")
+    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    run = IntegerField()
+    token = UUIDField()
+    expires_at = DateTimeField()
+
+    storage = Storage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "lanes"
+        db_table_comment = "ordered lanes in work"
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}/{self.stream_id}"
+
+
+class Drain(models.Model):
+    """A worker that posts callbacks, as it last showed that it lives. The tokens of its claims have
+    the first half of its id, so that claims and lanes of one that fell silent are found.
+    """
+
+    id = UUIDField(primary_key=True, db_comment="its second half is zero")
+    seen_at = DateTimeField()
+
+    storage = Storage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "drains"
+        db_table_comment = "workers that post callbacks"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Backoff(models.Model):
+    """An endpoint that failed since it last took a delivery. With a `pause_s` the endpoint as a
+    whole backs off: until the pause is over nobody calls it, and then one request shows whether it
+    answers.
+    """
+
+    endpoint = OneToOneField(Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False)
+    failures = IntegerField(db_comment="tries in a row")
+    since = DateTimeField(db_comment="when the first of them was written")
+    alone = BooleanField(db_comment="all of them were of one delivery")
+    segment = ForeignKey(
+        Segment,
+        models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        db_comment="of the first event that failed",
+    )
+    sequence = BigIntegerField()
+    asked_s = FloatField(db_comment="what the last answer's Retry-After asked for; 0: nothing")
+    pause_s = FloatField(db_comment="the longest that the pause may take; 0: not backing off")
+    until = DateTimeField()
+    probing = BooleanField(db_default=False, db_comment="the one request is under way")
+    recorded_at = DateTimeField(
+        db_default=TransactionNow(),
+        db_comment="the last failure or probe: an endpoint changed since is called at once",
+    )
+
+    storage = Storage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "backoffs"
+        db_table_comment = "endpoints that failed since they last took a delivery"
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}: {self.failures}"
+
+
+class Fanout(models.Model):
+    """An event that matched so many endpoints that its deliveries are written in pieces, beside the
+    stream's other events.
+    """
+
+    pk = CompositePrimaryKey("stream_id", "sequence")
+    group_id = IntegerField()
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
+    sequence = BigIntegerField()
+    endpoints = ArrayField(BigIntegerField(), db_comment="ascending")
+    registrations = ArrayField(
+        BigIntegerField(),
+        db_comment="those that matched, of the first endpoint, the second, ...",
+    )
+    ends = ArrayField(BigIntegerField(), db_comment="where in it each endpoint's last one is")
+    shapes = ArrayField(
+        TextField(),
+        db_default=[],
+        db_comment="of each endpoint, as arrays; empty: nobody is told less than the event",
+    )
+    total = IntegerField(db_comment="so many endpoints")
+    done = IntegerField(
+        db_default=0, db_comment="so many have their delivery; the row goes when all have"
+    )
+
+    storage = Storage(external=("endpoints", "registrations", "ends"))
+
+    class Meta:
+        db_table = "fanouts"
+        db_table_comment = "events whose deliveries are written in pieces"
+
+    def __str__(self) -> str:
+        return f"{self.stream_id}: {self.sequence}"
+
+
+class EndpointLoss(models.Model):
+    """What an endpoint did not get and nobody has announced yet, of one kind, whatever the number.
+    Written with the deliveries' own rows, announced now and then.
+    """
+
+    class Kind(models.TextChoices):
+        DEAD = "dead"
+        DROPPED = "dropped"
+
+    pk = CompositePrimaryKey("endpoint_id", "kind")
+    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
+    kind = TextField(choices=Kind, db_comment="dropped: more waited than may wait")
+    deliveries = BigIntegerField(db_comment="since the last announcement")
+    first = ArrayField(
+        BigIntegerField(), null=True, db_comment="of these the lowest segment and sequence"
+    )
+    last = ArrayField(BigIntegerField(), null=True, db_comment="and the highest")
+    why = TextField(db_default="", db_comment="of the last, if they were dropped")
+    since = DateTimeField(null=True)
+    announced_at = DateTimeField(db_default=NEVER)
+
+    storage = Storage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "endpoint_losses"
+        verbose_name_plural = "endpoint losses"
+        db_table_comment = "what endpoints did not get and nobody has announced yet"
+        constraints = (
+            CheckConstraint(condition=Q(kind__in=["dead", "dropped"]), name="endpoint_losses_kind"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}: {self.deliveries} {self.kind}"
+
+
+class Attempt(models.Model):
+    """One try of one delivery."""
+
+    pk = CompositePrimaryKey("endpoint_id", "segment_id", "sequence", "run", "at", "number")
+    at = DateTimeField(db_comment="when the request was sent")
+    group_id = IntegerField()
+    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
+    segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
+    sequence = BigIntegerField()
+    run = IntegerField()
+    number = IntegerField(db_comment="1, 2, 3, ...")
+    outcome = TextField(db_comment="delivered, or why not: status, timeout, refused_address, ...")
+    status = IntegerField(null=True, db_comment="of the answer, if there was one")
+    duration_ms = IntegerField()
+    url = TextField()
+    request = TextField(db_comment="the request's headers, without the signature")
+    response = TextField(
+        db_comment="the answer's headers and the beginning of its body, or the error"
+    )
+
+    storage = Storage(partition_by="RANGE (at)")
+
+    class Meta:
+        db_table = "attempts"
+        db_table_comment = "tries of deliveries, partitioned by day (UTC)"
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.outcome}"
+
+
+class Listen(models.Model):
+    """What a client was told of a stream over one connection, from where to where: a row for each
+    time that it began to listen (FOX-23). Requests that follow one another prolong a row.
+    """
+
+    pk = CompositePrimaryKey("at", "id")
+    at = DateTimeField(db_comment="when it began")
+    id = BigIntegerField(db_comment="of the sequence listen_ids")
+    zone = ForeignKey(
+        Zone,
+        models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        db_comment="of the client",
+    )
+    client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    node = TextField(db_comment="the process that told it, named anew at every start")
+    door = TextField(
+        db_comment="websocket, sse, poll, lines, local; many: more began than are on record"
+    )
+    name = TextField(db_comment="the listen's, on a websocket")
+    start = TextField(
+        db_comment="what it began from: cursor (the client's word of what it had), now, oldest,"
+        " boot, time, gap (behind what was missing), state, continued"
+    )
+    segment = UUIDField(null=True, db_comment="it is told what comes after this event")
+    sequence = BigIntegerField()
+    mask = BigIntegerField(db_comment="on these channels")
+    filter = TextField(
+        null=True,
+        db_comment="of what this lets through, in predicate form; null: registrations, or too long",
+    )
+    registrations = ArrayField(BigIntegerField(), db_comment="instead of a filter")
+    wish = TextField(db_comment="equal for the same mask, filter and registrations")
+    told_segment = UUIDField(
+        null=True, db_comment="it was told all of that up to this event, as of seen_at"
+    )
+    told_sequence = BigIntegerField()
+    told = BigIntegerField(db_comment="so many events")
+    seen_at = DateTimeField()
+    ended_at = DateTimeField(null=True, db_comment="null: it goes on, or its process was killed")
+    why = TextField(
+        null=True, db_comment="stopped, left, slow_reader, gap, continued, or an error's code"
+    )
+
+    storage = Storage(partition_by="RANGE (at)")
+
+    class Meta:
+        db_table = "listens"
+        db_table_comment = "which client was told what over which connection, by day (UTC)"
+        indexes = (Index(fields=["client", "-at", "-id"], name="listens_of_client"),)
+
+    def __str__(self) -> str:
+        return f"{self.id}"
+
+
+class RetiredPartition(models.Model):
+    """A partition of deliveries, attempts or listens that left the database, written in the
+    transaction that drops it.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    parent = TextField(db_comment="deliveries, attempts, listens")
+    name = TextField(db_comment="such as deliveries_g7, attempts_20261122")
+    rows = BigIntegerField()
+    retired_at = DateTimeField(db_default=TransactionNow())
+    archive = TextField(
+        null=True, db_comment="the path of its manifest in the archive; null: its rows are nowhere"
+    )
+    why = TextField(
+        db_default="", db_comment="why it is not archived: empty, no_archive, or an error's code"
+    )
+    segments = MultirangeField(
+        null=True, db_comment="of which segments it held deliveries when it left"
+    )
+
+    class Meta:
+        db_table = "retired_partitions"
+        db_table_comment = "partitions that left the database"
+
+    def __str__(self) -> str:
+        return self.name

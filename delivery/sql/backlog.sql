@@ -1,0 +1,147 @@
+-- What waits for endpoints, the dropping of the oldest where it is too much, and the announcing of what endpoints did not
+-- get. All times are the database's.
+
+-- name: settings
+-- Each question is answered from the partial indexes of what is pending, whose conditions are only met by values that are
+-- known when it is planned.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', false), set_config('enable_seqscan', 'off', false),
+       set_config('enable_bitmapscan', 'off', false), set_config('enable_hashjoin', 'off', false),
+       set_config('enable_mergejoin', 'off', false), set_config('enable_hashagg', 'off', false),
+       set_config('max_parallel_workers_per_gather', '0', false), set_config('jit', 'off', false)
+
+-- name: waiting
+-- What waits for some endpoints behind one, by endpoint: events, their bytes, those that have waited too long, and the
+-- registrations that they name. Bytes are those of the row, and of the event as the delivery has it or, on the average of
+-- its segment, would get it once its partition goes.
+SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL),
+       sum(%(row_bytes)s + 8 * cardinality(d.registrations)
+           + CASE WHEN d.gap_first IS NOT NULL THEN 0
+                  ELSE COALESCE(octet_length(d.payload),
+                                COALESCE(s.bytes, h.bytes) / greatest(COALESCE(s.last, h.sequence) - s.first + 1, 1),
+                                0) END)::bigint,
+       count(*) FILTER (WHERE d.gap_first IS NULL AND d.created_at < now() - make_interval(secs => %(age_s)s)),
+       sum(cardinality(d.registrations))::bigint
+  FROM deliveries d
+  JOIN segments s ON s.id = d.segment_id
+  LEFT JOIN heads h ON h.stream_id = s.stream_id AND h.segment_id = s.id
+ WHERE d.state = 'pending' AND d.ordered = %(ordered)s AND d.endpoint_id > %(after)s
+ GROUP BY d.endpoint_id
+ ORDER BY d.endpoint_id
+ LIMIT %(endpoints_max)s
+
+-- name: clients
+SELECT id, client_id FROM endpoints WHERE id = ANY (%(endpoints)s::bigint[]) AND deleted_at IS NULL
+
+-- name: cutoff
+-- The last of an endpoint's oldest deliveries that are to go: so many, so many bytes, and all that have waited too long.
+SELECT created_at, segment_id, sequence
+  FROM (SELECT created_at, segment_id, sequence, row_number() OVER oldest AS number,
+               sum(bytes) OVER oldest - bytes AS bytes_before
+          FROM (SELECT d.created_at, d.segment_id, d.sequence,
+                       %(row_bytes)s + 8 * cardinality(d.registrations)
+                       + COALESCE(octet_length(d.payload),
+                                  COALESCE(s.bytes, h.bytes) / greatest(COALESCE(s.last, h.sequence) - s.first + 1, 1),
+                                  0) AS bytes
+                  FROM (SELECT * FROM deliveries
+                         WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
+                        UNION ALL
+                        SELECT * FROM deliveries
+                         WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered) AS d
+                  JOIN segments s ON s.id = d.segment_id
+                  LEFT JOIN heads h ON h.stream_id = s.stream_id AND h.segment_id = s.id
+                 WHERE d.gap_first IS NULL) AS sized
+        WINDOW oldest AS (ORDER BY created_at, segment_id, sequence ROWS UNBOUNDED PRECEDING)) AS counted
+ WHERE number <= %(events)s OR bytes_before < %(bytes)s
+    OR created_at < now() - make_interval(secs => %(age_s)s)
+ ORDER BY created_at DESC, segment_id DESC, sequence DESC
+ LIMIT 1
+
+-- name: drop_oldest
+-- Some of an endpoint's oldest deliveries go, up to the last one that is to, but those that are being posted. Of each lane
+-- the last one becomes the notice that they are gone, of which the lane has one: what an older one stood for goes into it.
+-- Only notices of other reasons stand between them, so that a lane's notices follow one another. What went is counted in the
+-- same statement, to be announced.
+WITH others AS MATERIALIZED (
+    SELECT stream_id, run, sequence FROM deliveries
+     WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND gap_first IS NOT NULL AND gap_why <> 'backlog'
+), picked AS MATERIALIZED (
+    SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id, registrations,
+           (SELECT count(*) FROM others o
+             WHERE o.stream_id = d.stream_id AND o.run = d.run AND o.sequence < d.sequence) AS block
+      FROM deliveries d
+     WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered = %(ordered)s AND gap_first IS NULL
+       AND (created_at, segment_id, sequence) <= (%(created_at)s::timestamptz, %(segment)s, %(sequence)s)
+       AND (claim IS NULL OR next_attempt_at <= now())
+     LIMIT %(rows_max)s
+       FOR UPDATE SKIP LOCKED
+), last AS MATERIALIZED (
+    SELECT DISTINCT ON (stream_id, run, block) * FROM picked ORDER BY stream_id, run, block, sequence DESC
+), notices AS MATERIALIZED (
+    SELECT d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.gap_first, d.registrations, l.block
+      FROM last l
+      JOIN deliveries d ON d.endpoint_id = l.endpoint_id AND d.stream_id = l.stream_id AND d.run = l.run
+     WHERE d.state = 'pending' AND d.ordered = %(ordered)s AND d.gap_first IS NOT NULL AND d.gap_why = 'backlog'
+       AND d.sequence < l.sequence AND (d.claim IS NULL OR d.next_attempt_at <= now())
+       AND l.block = (SELECT count(*) FROM others o
+                       WHERE o.stream_id = d.stream_id AND o.run = d.run AND o.sequence < d.sequence)
+       FOR UPDATE OF d SKIP LOCKED
+), gone AS (
+    SELECT stream_id, run, block, sequence AS first, registrations FROM picked
+    UNION ALL SELECT stream_id, run, block, gap_first, registrations FROM notices
+), gaps AS MATERIALIZED (
+    SELECT g.stream_id, g.run, g.block, min(g.first) AS first, array_agg(DISTINCT r.id ORDER BY r.id) AS registrations
+      FROM gone g, unnest(g.registrations) AS r (id)
+     GROUP BY g.stream_id, g.run, g.block
+), dropped AS (
+    UPDATE deliveries d
+       SET state = 'dropped', payload = NULL, gap_first = NULL, gap_why = NULL, claim = NULL, finished_at = now()
+      FROM (SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id FROM picked
+            EXCEPT SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id FROM last
+            UNION ALL SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id FROM notices) AS p
+     WHERE d.group_id = p.group_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+       AND d.sequence = p.sequence AND d.run = p.run
+), noticed AS (
+    UPDATE deliveries d
+       SET gap_first = g.first, gap_why = 'backlog', registrations = g.registrations, shape = NULL, payload = NULL,
+           attempts = 0, claim = NULL, next_attempt_at = now()
+      FROM last l JOIN gaps g USING (stream_id, run, block)
+     WHERE d.group_id = l.group_id AND d.endpoint_id = l.endpoint_id AND d.segment_id = l.segment_id
+       AND d.sequence = l.sequence AND d.run = l.run
+), lost AS (
+    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since, why)
+    SELECT %(endpoint)s, 'dropped', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now(),
+           %(why)s
+      FROM picked
+    HAVING count(*) > 0
+        ON CONFLICT (endpoint_id, kind) DO UPDATE
+       SET deliveries = l.deliveries + excluded.deliveries, first = least(l.first, excluded.first),
+           last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since),
+           why = excluded.why
+)
+SELECT count(*) FROM picked
+
+-- name: losses_due
+-- What endpoints did not get, to be announced now: the first at once, later ones together with those of a while.
+WITH due AS (
+    SELECT * FROM endpoint_losses
+     WHERE deliveries > 0 AND announced_at <= now() - make_interval(secs => %(interval_s)s)
+     ORDER BY announced_at, endpoint_id
+     LIMIT %(losses_max)s
+       FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE endpoint_losses l SET deliveries = 0, first = NULL, last = NULL, since = NULL, announced_at = now()
+      FROM due d WHERE l.endpoint_id = d.endpoint_id AND l.kind = d.kind
+)
+SELECT d.kind, z.name, c.name, d.endpoint_id, d.deliveries, d.why, (extract(epoch FROM d.since) * 1000000)::bigint,
+       fs.name, f.uuid::text, d.first[2], ls.name, l.uuid::text, d.last[2]
+  FROM due d
+  JOIN endpoints e ON e.id = d.endpoint_id
+  JOIN zones z ON z.id = e.zone_id
+  JOIN clients c ON c.id = e.client_id
+  JOIN segments f ON f.id = d.first[1] JOIN streams fs ON fs.id = f.stream_id
+  JOIN segments l ON l.id = d.last[1] JOIN streams ls ON ls.id = l.stream_id
+ ORDER BY z.name, d.endpoint_id, d.kind
+
+-- name: forget_losses
+DELETE FROM endpoint_losses
+ WHERE deliveries = 0 AND announced_at <= now() - make_interval(secs => %(interval_s)s)

@@ -1,0 +1,57 @@
+"""Celery's beat with a heartbeat, so that the hub's health tells when the timetable stands still,
+and for a clock that may be set back: then it would stand still for as long as the clock went back,
+also after a restart. Composition root.
+"""
+
+import time
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+from celery.beat import PersistentScheduler, ScheduleEntry
+from celery.schedules import crontab
+
+from delivery.health.heartbeat import Heart
+from eventhub import limits
+from eventhub.env import read_env
+from eventhub.logs import get_logger
+
+log = get_logger(__name__)
+# A time of the day that was reached before the clock was set back is not reached again; further
+# ahead than the next such time nothing has run.
+_CRONTAB_AHEAD_MAX = timedelta(days=1)
+
+
+class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
+    """Does not believe that an entry ran in the future. Each turn of beat's own loop is a
+    heartbeat: one that hangs in sending is not heard.
+    """
+
+    _heard_s = float("-inf")
+
+    @cached_property
+    def _heart(self) -> Heart:
+        return Heart(read_env().database_url)
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Send what is due, and return the seconds until the next turn."""
+        self._be_heard()
+        ahead = [entry for entry in self.schedule.values() if _is_ahead(entry)]
+        for entry in ahead:
+            entry.last_run_at = entry.default_now()
+        if ahead:
+            log.warning("clock_set_back", entries=sorted(entry.name for entry in ahead))
+            self._heap = None  # all times in it were those of the clock before
+        return float(super().tick(*args, **kwargs))
+
+    def _be_heard(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._heard_s >= limits.HEALTH_BEAT_INTERVAL_S:
+            self._heart.beat("beat")
+            self._heard_s = now_s
+
+
+def _is_ahead(entry: ScheduleEntry) -> bool:
+    most = _CRONTAB_AHEAD_MAX if isinstance(entry.schedule, crontab) else timedelta(0)
+    ahead: timedelta = entry.last_run_at - entry.default_now()
+    return ahead > most

@@ -1,0 +1,55 @@
+"""Celery's consumer of tasks, made to outlive whatever Redis does. Composition root.
+
+A Redis that answers errors (its memory is full), or dies in the middle of an answer, is away and
+comes back, like one that cannot be reached: the consumer tries again, and the worker with its drain
+goes on. Celery itself ends the worker for an error that it does not know.
+"""
+
+import time
+from typing import Any
+
+from celery.worker import state
+from celery.worker.consumer import Consumer
+
+from eventhub import limits
+from eventhub.logs import Seldom, get_logger
+
+seldom = Seldom(get_logger(__name__))
+
+
+class SteadyConsumer(Consumer):  # type: ignore[misc]
+    """Whatever ends it but a stop of the worker, is a lost connection."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.connection_errors = (Exception,)
+        self._pause_s = limits.RECONNECT_PAUSE_S
+        self._began_s = 0.0
+
+    def start(self) -> None:
+        self._began_s = time.monotonic()
+        super().start()
+
+    def on_connection_error_before_connected(self, exc: Exception) -> None:
+        self._wait(exc)
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        super().on_connection_error_after_connected(exc)
+        self._wait(exc)
+
+    def _wait(self, error: Exception) -> None:
+        """For twice as long each time, unless it went well in between."""
+        now_s = time.monotonic()
+        if now_s - self._began_s > limits.CONSUMER_STEADY_S:
+            self._pause_s = limits.RECONNECT_PAUSE_S
+        seldom.warning("tasks_wait_for_redis", reason=type(error).__name__, detail=str(error))
+        until_s = now_s + self._pause_s
+        while time.monotonic() < until_s and not _stops():
+            time.sleep(min(0.2, max(until_s - time.monotonic(), 0)))
+        self._pause_s = min(2 * self._pause_s, limits.CONSUMER_PAUSE_S_MAX)
+        self._began_s = time.monotonic()
+
+
+def _stops() -> bool:
+    """True once the worker was told to stop; exit statuses count, 0 among them."""
+    return any(each not in (None, False) for each in (state.should_stop, state.should_terminate))

@@ -1,0 +1,729 @@
+"""The tables of the log, its functions, and what it begins with."""
+
+import datetime
+from pathlib import Path
+
+import django.contrib.postgres.functions
+import django.db.models.deletion
+from django.db import migrations, models
+
+import eventhub.tables
+
+SQL = Path(__file__).parent.parent / "sql"
+_DROP_APPEND = """
+DROP FUNCTION append_events, roll_segments, proven_life, prove_continuity, holds_event, shows_loss
+"""
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("access", "0001_initial"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="Stream",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_comment="null: the stream `system` of the whole hub",
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.zone",
+                    ),
+                ),
+                ("name", models.TextField()),
+                (
+                    "segment_events_max",
+                    models.BigIntegerField(db_comment="a segment is sealed when it holds so many"),
+                ),
+                ("segment_bytes_max", models.BigIntegerField(db_comment="or so many stored bytes")),
+                (
+                    "segment_age_s_max",
+                    models.BigIntegerField(
+                        db_comment="or is so old and not empty; null: whatever its age", null=True
+                    ),
+                ),
+                (
+                    "durability",
+                    models.TextField(
+                        choices=[("sync", "Sync"), ("async", "Async"), ("transient", "Transient")],
+                        db_comment="is never changed",
+                        db_default="sync",
+                    ),
+                ),
+                (
+                    "keyed",
+                    models.BooleanField(
+                        db_comment="the latest event of each key is kept in keyed_state",
+                        db_default=False,
+                    ),
+                ),
+                (
+                    "restate",
+                    models.BooleanField(
+                        db_comment="and appended anew at each start of the hub (EMC-18)",
+                        db_default=False,
+                    ),
+                ),
+                (
+                    "retain_events",
+                    models.BigIntegerField(
+                        db_comment="the oldest sealed segments beyond so many events are dropped",
+                        null=True,
+                    ),
+                ),
+                (
+                    "retain_bytes",
+                    models.BigIntegerField(db_comment="beyond so many stored bytes", null=True),
+                ),
+                (
+                    "retain_age_s",
+                    models.BigIntegerField(db_comment="those that are older", null=True),
+                ),
+                (
+                    "on_lag",
+                    models.TextField(
+                        choices=[("keep", "Keep"), ("drop", "Drop")],
+                        db_comment="what a durable cursor still needs",
+                        db_default="keep",
+                    ),
+                ),
+                (
+                    "hold",
+                    models.TextField(
+                        db_comment="why nothing may be dropped (legal hold); null: none", null=True
+                    ),
+                ),
+                (
+                    "archive",
+                    models.BooleanField(
+                        db_comment="sealed segments are archived, and dropped only when they are",
+                        db_default=False,
+                    ),
+                ),
+                (
+                    "undeclared",
+                    models.TextField(
+                        choices=[("accept", "Accept"), ("refuse", "Refuse")],
+                        db_comment="events of undeclared types",
+                        db_default="accept",
+                    ),
+                ),
+                (
+                    "matching",
+                    models.TextField(
+                        db_comment="the strategy that finds the registrations of its events",
+                        db_default="auto",
+                    ),
+                ),
+                (
+                    "quench",
+                    models.BooleanField(
+                        db_comment="an emitter may leave out what nobody wants", db_default=False
+                    ),
+                ),
+                (
+                    "unquenched_at",
+                    models.DateTimeField(
+                        db_comment="when its policy last changed while quench was so",
+                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC),
+                    ),
+                ),
+                (
+                    "boot_segment",
+                    models.UUIDField(
+                        db_comment="of the last event before the hub's last start; null: made since",
+                        null=True,
+                    ),
+                ),
+                ("boot_sequence", models.BigIntegerField(null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "streams",
+                "db_table_comment": "named logs with their policies",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("zone", "name"), name="streams_by_name", nulls_distinct=False
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("durability__in", ["sync", "async", "transient"])),
+                        name="streams_durability",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("on_lag__in", ["keep", "drop"])), name="streams_on_lag"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("undeclared__in", ["accept", "refuse"])),
+                        name="streams_undeclared",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Group",
+            fields=[
+                ("id", models.IntegerField(primary_key=True, serialize=False)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                (
+                    "moved_bytes",
+                    models.BigIntegerField(
+                        db_comment="of segments that were moved out, while the partition is still as large",
+                        db_default=0,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "groups",
+                "db_table_comment": "partitions of events",
+            },
+        ),
+        migrations.CreateModel(
+            name="Archiver",
+            fields=[
+                (
+                    "singleton",
+                    models.BooleanField(db_default=True, primary_key=True, serialize=False),
+                ),
+                ("owner", models.UUIDField(null=True)),
+                ("until", models.DateTimeField(null=True)),
+            ],
+            options={
+                "verbose_name_plural": "archiver",
+                "db_table": "archiver",
+                "db_table_comment": "the lease of whoever archives",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("singleton", True)), name="archiver_one"
+                    )
+                ],
+            },
+        ),
+        eventhub.tables.CreateTable(
+            name="Incarnation",
+            fields=[
+                (
+                    "singleton",
+                    models.BooleanField(db_default=True, primary_key=True, serialize=False),
+                ),
+                ("life", models.UUIDField()),
+                ("database", eventhub.tables.OidField()),
+                ("started", models.DateTimeField(db_comment="the start of the server")),
+                ("written_by", eventhub.tables.XidField()),
+                (
+                    "since",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "incarnation",
+                "db_table_comment": "the life of the server that the log was proved for; emptied by a crash",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("singleton", True)), name="incarnation_one"
+                    )
+                ],
+            },
+            storage={"unlogged": True},
+        ),
+        migrations.CreateModel(
+            name="ResourceChange",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "kind",
+                        "zone_id",
+                        "name",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "kind",
+                    models.TextField(
+                        db_comment="client, key, channel, stream, type, registration, endpoint, ..."
+                    ),
+                ),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.zone",
+                    ),
+                ),
+                ("name", models.TextField(db_comment="its name or id")),
+                ("segment", models.UUIDField()),
+                ("sequence", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "resource_changes",
+                "db_table_comment": "the last change of each resource, as a place in `system`",
+            },
+        ),
+        migrations.CreateModel(
+            name="Segment",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("uuid", models.UUIDField(unique=True)),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("group_id", models.IntegerField(db_comment="the partition of its events")),
+                ("first", models.BigIntegerField()),
+                ("last", models.BigIntegerField(db_comment="null while open", null=True)),
+                (
+                    "bytes",
+                    models.BigIntegerField(db_comment="stored bytes; null while open", null=True),
+                ),
+                (
+                    "tier",
+                    models.TextField(
+                        choices=[
+                            ("live", "Live"),
+                            ("archived", "Archived"),
+                            ("dropped", "Dropped"),
+                        ],
+                        db_comment="live: read from the database, archived: from the archive alone, dropped: gone",
+                        db_default="live",
+                    ),
+                ),
+                (
+                    "opened_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                ("sealed_at", models.DateTimeField(null=True)),
+                (
+                    "archive",
+                    models.TextField(
+                        db_comment="its path in the archive, once it is complete there; also while live",
+                        null=True,
+                    ),
+                ),
+                (
+                    "removed_at",
+                    models.DateTimeField(db_comment="when it ceased to be live", null=True),
+                ),
+                (
+                    "removal_reason",
+                    models.TextField(
+                        db_comment="age, size, count, quota, disk, plan, or continuity (lost in a crash)",
+                        null=True,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "segments",
+                "db_table_comment": "runs of streams; never deleted",
+                "indexes": [
+                    models.Index(fields=["stream", "first"], name="segments_by_stream"),
+                    models.Index(
+                        condition=models.Q(("tier", "dropped"), _negated=True),
+                        fields=["stream", "first", "id"],
+                        name="segments_readable",
+                    ),
+                    models.Index(fields=["group_id"], name="segments_by_group"),
+                    models.Index(
+                        condition=models.Q(
+                            ("archive__isnull", True), ("last__isnull", False), ("tier", "live")
+                        ),
+                        fields=["sealed_at", "id"],
+                        name="segments_unarchived",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("tier__in", ["live", "archived", "dropped"])),
+                        name="segments_tier",
+                    )
+                ],
+            },
+        ),
+        eventhub.tables.CreateTable(
+            name="Head",
+            fields=[
+                (
+                    "stream",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
+                        serialize=False,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("segment_id", models.BigIntegerField(db_comment="the open segment")),
+                ("segment", models.UUIDField(db_comment="its UUID")),
+                ("group_id", models.IntegerField(db_comment="its partition")),
+                ("first", models.BigIntegerField(db_comment="its first sequence")),
+                (
+                    "sequence",
+                    models.BigIntegerField(
+                        db_comment="the last sequence given; first - 1 while the open segment is empty"
+                    ),
+                ),
+                ("bytes", models.BigIntegerField(db_comment="stored bytes in the open segment")),
+            ],
+            options={
+                "db_table": "heads",
+                "db_table_comment": "where each stream ends; locked by every append",
+            },
+            storage={"parameters": {"fillfactor": 40}},
+        ),
+        eventhub.tables.CreateTable(
+            name="KeyedState",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "stream_id",
+                        "digest",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "digest",
+                    models.BinaryField(
+                        db_comment="sha256 of the key, which may be too long for an index"
+                    ),
+                ),
+                ("key", models.TextField()),
+                ("segment", models.UUIDField()),
+                ("sequence", models.BigIntegerField()),
+                (
+                    "mask",
+                    models.BigIntegerField(
+                        db_comment="the copy; null while the event is in events", null=True
+                    ),
+                ),
+                ("appended_at", models.DateTimeField(null=True)),
+                ("payload", models.BinaryField(null=True)),
+            ],
+            options={
+                "db_table": "keyed_state",
+                "db_table_comment": "the latest event of each key",
+            },
+            storage={
+                "external": ("payload",),
+                "parameters": {"autovacuum_vacuum_scale_factor": 0.05, "fillfactor": 50},
+            },
+        ),
+        eventhub.tables.CreateTable(
+            name="Producer",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "stream_id",
+                        "client_id",
+                        "incarnation",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                ("incarnation", models.BigIntegerField()),
+                ("highest", models.BigIntegerField()),
+                (
+                    "seen_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "producers",
+                "db_table_comment": "how far each incarnation of a client has numbered its events",
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        eventhub.tables.CreateTable(
+            name="ProducerNumber",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "stream_id",
+                        "client_id",
+                        "incarnation",
+                        "slot",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                ("incarnation", models.BigIntegerField()),
+                ("slot", models.IntegerField(db_comment="the number modulo the window")),
+                ("number", models.BigIntegerField()),
+                ("segment", models.UUIDField()),
+                ("sequence", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "producer_numbers",
+                "db_table_comment": "where the recent numbers of producers went",
+            },
+            storage={"parameters": {"fillfactor": 80}},
+        ),
+        eventhub.tables.CreateTable(
+            name="Token",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "slot",
+                        "stream_id",
+                        "token",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("slot", models.IntegerField(db_comment="days since 1970 modulo 4")),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("token", models.BinaryField(db_comment="a digest of whose and which")),
+                ("segment", models.UUIDField()),
+                ("sequence", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "tokens",
+                "db_table_comment": "where events with a text for an id went",
+            },
+            storage={"partition_by": "LIST (slot)"},
+        ),
+        migrations.CreateModel(
+            name="LogState",
+            fields=[
+                (
+                    "singleton",
+                    models.BooleanField(db_default=True, primary_key=True, serialize=False),
+                ),
+                (
+                    "current_group",
+                    models.ForeignKey(
+                        db_column="current_group",
+                        db_comment="the partition that new segments go to",
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="eventlog.group",
+                    ),
+                ),
+                (
+                    "quota_bytes",
+                    models.BigIntegerField(
+                        db_comment="for all events, set by an operator; null: the hub's setting",
+                        null=True,
+                    ),
+                ),
+                ("booted_at", models.DateTimeField(db_comment="the hub's last start", null=True)),
+                (
+                    "system_identifier",
+                    models.BigIntegerField(
+                        db_comment="of the server that wrote last; another one means a restore",
+                        null=True,
+                    ),
+                ),
+                (
+                    "timeline",
+                    models.IntegerField(
+                        db_comment="of that server; another one means a restore", null=True
+                    ),
+                ),
+                (
+                    "life",
+                    models.UUIDField(
+                        db_comment="of the server, as in incarnation; null: nobody has appended yet",
+                        null=True,
+                    ),
+                ),
+                (
+                    "history",
+                    models.UUIDField(
+                        db_comment="another one after every restore, as numbers are given again",
+                        db_default=django.contrib.postgres.functions.RandomUUID(),
+                    ),
+                ),
+                (
+                    "disk_full_until",
+                    models.DateTimeField(
+                        db_comment="the end of the last time without disk space that was announced",
+                        null=True,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "log state",
+                "db_table": "log_state",
+                "db_table_comment": "what there is one of in the log",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("singleton", True)), name="log_state_one"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ArchiveAttempt",
+            fields=[
+                (
+                    "segment",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
+                        serialize=False,
+                        to="eventlog.segment",
+                    ),
+                ),
+                ("tries", models.IntegerField()),
+                ("reason", models.TextField(db_comment="an error's code, or `unfinished`")),
+                ("detail", models.TextField(db_default="")),
+                (
+                    "attempted_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                ("retry_at", models.DateTimeField()),
+            ],
+            options={
+                "verbose_name_plural": "archive tries",
+                "db_table": "archive_attempts",
+                "db_table_comment": "segments whose archiving has begun and not ended",
+            },
+        ),
+        eventhub.tables.CreateTable(
+            name="Event",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "group_id",
+                        "segment_id",
+                        "sequence",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "segment",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.segment",
+                    ),
+                ),
+                ("sequence", models.BigIntegerField()),
+                (
+                    "mask",
+                    models.BigIntegerField(db_comment="64 bits of channels, as a signed number"),
+                ),
+                ("appended_at", models.DateTimeField()),
+                ("group_id", models.IntegerField()),
+                (
+                    "payload",
+                    models.BinaryField(db_comment="protobuf, as in eventhub/event/event.proto"),
+                ),
+            ],
+            options={
+                "db_table": "events",
+                "db_table_comment": "events as they are stored, partitioned by groups of segments",
+            },
+            storage={"external": ("payload",), "partition_by": "LIST (group_id)"},
+        ),
+        migrations.RunSQL(
+            (SQL / "functions" / "clock.v1.sql").read_text(), "DROP FUNCTION is_over"
+        ),
+        migrations.RunSQL((SQL / "functions" / "append.v1.sql").read_text(), _DROP_APPEND),
+        migrations.RunSQL((SQL / "first_rows.sql").read_text(), migrations.RunSQL.noop),
+    ]

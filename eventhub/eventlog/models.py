@@ -1,0 +1,452 @@
+"""The tables of the log. They are written and read by SQL (sql/); what Django does with them is to
+make them, to show them and to list them.
+
+A row of `streams` per named log, of `heads` per stream (locked by every append), of `segments` per
+run of a stream (never deleted), and `events`, partitioned. A transient stream has its row of
+`streams` only: its events, head and segment are in Redis.
+"""
+
+from datetime import UTC, datetime
+
+from django.contrib.postgres.functions import RandomUUID, TransactionNow
+from django.db import models
+from django.db.models import (
+    BigIntegerField,
+    BinaryField,
+    BooleanField,
+    CheckConstraint,
+    CompositePrimaryKey,
+    DateTimeField,
+    ForeignKey,
+    Index,
+    IntegerField,
+    OneToOneField,
+    Q,
+    TextField,
+    UniqueConstraint,
+    UUIDField,
+)
+
+from eventhub.tables import OidField, Storage, XidField
+
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # a time that is over, where there was none
+
+
+class Stream(models.Model):
+    """A named log and its policy."""
+
+    class Durability(models.TextChoices):
+        SYNC = "sync"
+        ASYNC = "async"
+        TRANSIENT = "transient"
+
+    class OnLag(models.TextChoices):
+        KEEP = "keep"
+        DROP = "drop"
+
+    class Undeclared(models.TextChoices):
+        ACCEPT = "accept"
+        REFUSE = "refuse"
+
+    id = models.BigAutoField(primary_key=True)
+    zone = ForeignKey(
+        "access.Zone",
+        models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        db_comment="null: the stream `system` of the whole hub",
+    )
+    name = TextField()
+    segment_events_max = BigIntegerField(db_comment="a segment is sealed when it holds so many")
+    segment_bytes_max = BigIntegerField(db_comment="or so many stored bytes")
+    segment_age_s_max = BigIntegerField(
+        null=True, db_comment="or is so old and not empty; null: whatever its age"
+    )
+    durability = TextField(
+        choices=Durability, db_default=Durability.SYNC, db_comment="is never changed"
+    )
+    keyed = BooleanField(
+        db_default=False, db_comment="the latest event of each key is kept in keyed_state"
+    )
+    restate = BooleanField(
+        db_default=False, db_comment="and appended anew at each start of the hub (EMC-18)"
+    )
+    retain_events = BigIntegerField(
+        null=True, db_comment="the oldest sealed segments beyond so many events are dropped"
+    )
+    retain_bytes = BigIntegerField(null=True, db_comment="beyond so many stored bytes")
+    retain_age_s = BigIntegerField(null=True, db_comment="those that are older")
+    on_lag = TextField(
+        choices=OnLag, db_default=OnLag.KEEP, db_comment="what a durable cursor still needs"
+    )
+    hold = TextField(null=True, db_comment="why nothing may be dropped (legal hold); null: none")
+    archive = BooleanField(
+        db_default=False, db_comment="sealed segments are archived, and dropped only when they are"
+    )
+    undeclared = TextField(
+        choices=Undeclared, db_default=Undeclared.ACCEPT, db_comment="events of undeclared types"
+    )
+    matching = TextField(
+        db_default="auto", db_comment="the strategy that finds the registrations of its events"
+    )
+    quench = BooleanField(db_default=False, db_comment="an emitter may leave out what nobody wants")
+    unquenched_at = DateTimeField(
+        db_default=NEVER, db_comment="when its policy last changed while quench was so"
+    )
+    boot_segment = UUIDField(
+        null=True, db_comment="of the last event before the hub's last start; null: made since"
+    )
+    boot_sequence = BigIntegerField(null=True)
+    created_at = DateTimeField(db_default=TransactionNow())
+
+    class Meta:
+        db_table = "streams"
+        db_table_comment = "named logs with their policies"
+        constraints = (
+            UniqueConstraint(fields=["zone", "name"], nulls_distinct=False, name="streams_by_name"),
+            CheckConstraint(
+                condition=Q(durability__in=["sync", "async", "transient"]),
+                name="streams_durability",
+            ),
+            CheckConstraint(condition=Q(on_lag__in=["keep", "drop"]), name="streams_on_lag"),
+            CheckConstraint(
+                condition=Q(undeclared__in=["accept", "refuse"]), name="streams_undeclared"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Head(models.Model):
+    """What an append locks and moves: a narrow row with room on its page, so that updates stay in
+    place (HOT).
+    """
+
+    stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True)
+    segment_id = BigIntegerField(db_comment="the open segment")
+    segment = UUIDField(db_comment="its UUID")
+    group_id = IntegerField(db_comment="its partition")
+    first = BigIntegerField(db_comment="its first sequence")
+    sequence = BigIntegerField(
+        db_comment="the last sequence given; first - 1 while the open segment is empty"
+    )
+    bytes = BigIntegerField(db_comment="stored bytes in the open segment")
+
+    storage = Storage(parameters={"fillfactor": 40})
+
+    class Meta:
+        db_table = "heads"
+        db_table_comment = "where each stream ends; locked by every append"
+
+    def __str__(self) -> str:
+        return f"{self.segment}:{self.sequence}"
+
+
+class Segment(models.Model):
+    """A run of a stream: its events from `first` to `last`, once it is sealed."""
+
+    class Tier(models.TextChoices):
+        LIVE = "live"
+        ARCHIVED = "archived"
+        DROPPED = "dropped"
+
+    id = models.BigAutoField(primary_key=True)
+    uuid = UUIDField(unique=True)
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_index=False)
+    group_id = IntegerField(db_comment="the partition of its events")
+    first = BigIntegerField()
+    last = BigIntegerField(null=True, db_comment="null while open")
+    bytes = BigIntegerField(null=True, db_comment="stored bytes; null while open")
+    tier = TextField(
+        choices=Tier,
+        db_default=Tier.LIVE,
+        db_comment="live: read from the database, archived: from the archive alone, dropped: gone",
+    )
+    opened_at = DateTimeField(db_default=TransactionNow())
+    sealed_at = DateTimeField(null=True)
+    archive = TextField(
+        null=True, db_comment="its path in the archive, once it is complete there; also while live"
+    )
+    removed_at = DateTimeField(null=True, db_comment="when it ceased to be live")
+    removal_reason = TextField(
+        null=True, db_comment="age, size, count, quota, disk, plan, or continuity (lost in a crash)"
+    )
+
+    class Meta:
+        db_table = "segments"
+        db_table_comment = "runs of streams; never deleted"
+        constraints = (
+            CheckConstraint(
+                condition=Q(tier__in=["live", "archived", "dropped"]), name="segments_tier"
+            ),
+        )
+        indexes = (
+            Index(fields=["stream", "first"], name="segments_by_stream"),
+            Index(
+                fields=["stream", "first", "id"],
+                condition=~Q(tier="dropped"),
+                name="segments_readable",
+            ),
+            Index(fields=["group_id"], name="segments_by_group"),
+            Index(
+                fields=["sealed_at", "id"],
+                condition=Q(archive__isnull=True, tier="live", last__isnull=False),
+                name="segments_unarchived",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.uuid)
+
+
+class Group(models.Model):
+    """A partition of events, to which segments belong."""
+
+    id = IntegerField(primary_key=True)
+    created_at = DateTimeField(db_default=TransactionNow())
+    moved_bytes = BigIntegerField(
+        db_default=0,
+        db_comment="of segments that were moved out, while the partition is still as large",
+    )
+
+    class Meta:
+        db_table = "groups"
+        db_table_comment = "partitions of events"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class LogState(models.Model):
+    """What there is one of in the log."""
+
+    singleton = BooleanField(primary_key=True, db_default=True)
+    current_group = ForeignKey(
+        Group,
+        models.DO_NOTHING,
+        db_column="current_group",
+        db_index=False,
+        related_name="+",
+        db_comment="the partition that new segments go to",
+    )
+    quota_bytes = BigIntegerField(
+        null=True, db_comment="for all events, set by an operator; null: the hub's setting"
+    )
+    booted_at = DateTimeField(null=True, db_comment="the hub's last start")
+    system_identifier = BigIntegerField(
+        null=True, db_comment="of the server that wrote last; another one means a restore"
+    )
+    timeline = IntegerField(null=True, db_comment="of that server; another one means a restore")
+    life = UUIDField(
+        null=True, db_comment="of the server, as in incarnation; null: nobody has appended yet"
+    )
+    history = UUIDField(
+        db_default=RandomUUID(),
+        db_comment="another one after every restore, as numbers are given again",
+    )
+    disk_full_until = DateTimeField(
+        null=True, db_comment="the end of the last time without disk space that was announced"
+    )
+
+    class Meta:
+        db_table = "log_state"
+        verbose_name_plural = "log state"
+        db_table_comment = "what there is one of in the log"
+        constraints = (CheckConstraint(condition=Q(singleton=True), name="log_state_one"),)
+
+    def __str__(self) -> str:
+        return str(self.history)
+
+
+class Incarnation(models.Model):
+    """Which life of the server the log was proved for. Unlogged: every crash recovery empties it. A
+    copy of the row proves nothing: `written_by` is not the transaction that wrote that copy, or
+    `database` and `started` are not those of the server that has it.
+    """
+
+    singleton = BooleanField(primary_key=True, db_default=True)
+    life = UUIDField()
+    database = OidField()
+    started = DateTimeField(db_comment="the start of the server")
+    written_by = XidField()
+    since = DateTimeField(db_default=TransactionNow())
+
+    storage = Storage(unlogged=True)
+
+    class Meta:
+        db_table = "incarnation"
+        db_table_comment = "the life of the server that the log was proved for; emptied by a crash"
+        constraints = (CheckConstraint(condition=Q(singleton=True), name="incarnation_one"),)
+
+    def __str__(self) -> str:
+        return str(self.life)
+
+
+class Event(models.Model):
+    """An event as it is stored."""
+
+    pk = CompositePrimaryKey("group_id", "segment_id", "sequence")
+    segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
+    sequence = BigIntegerField()
+    mask = BigIntegerField(db_comment="64 bits of channels, as a signed number")
+    appended_at = DateTimeField()
+    group_id = IntegerField()
+    payload = BinaryField(db_comment="protobuf, as in eventhub/event/event.proto")
+
+    storage = Storage(partition_by="LIST (group_id)", external=("payload",))
+
+    class Meta:
+        db_table = "events"
+        db_table_comment = "events as they are stored, partitioned by groups of segments"
+
+    def __str__(self) -> str:
+        return f"{self.segment_id}:{self.sequence}"
+
+
+class Producer(models.Model):
+    """The highest number of each (stream, client, incarnation), under the head's lock."""
+
+    pk = CompositePrimaryKey("stream_id", "client_id", "incarnation")
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    client = ForeignKey("access.Client", models.DO_NOTHING, db_constraint=False, db_index=False)
+    incarnation = BigIntegerField()
+    highest = BigIntegerField()
+    seen_at = DateTimeField(db_default=TransactionNow())
+
+    storage = Storage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "producers"
+        db_table_comment = "how far each incarnation of a client has numbered its events"
+
+    def __str__(self) -> str:
+        return f"{self.client_id}/{self.incarnation}"
+
+
+class ProducerNumber(models.Model):
+    """Where a recent number of a producer went, in slots that are written again and again."""
+
+    pk = CompositePrimaryKey("stream_id", "client_id", "incarnation", "slot")
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    client = ForeignKey("access.Client", models.DO_NOTHING, db_constraint=False, db_index=False)
+    incarnation = BigIntegerField()
+    slot = IntegerField(db_comment="the number modulo the window")
+    number = BigIntegerField()
+    segment = UUIDField()
+    sequence = BigIntegerField()
+
+    storage = Storage(parameters={"fillfactor": 80})
+
+    class Meta:
+        db_table = "producer_numbers"
+        db_table_comment = "where the recent numbers of producers went"
+
+    def __str__(self) -> str:
+        return f"{self.client_id}/{self.incarnation}/{self.number}"
+
+
+class Token(models.Model):
+    """An event with a text for an id, or of a request with an Idempotency-Key. Found again under
+    the head's lock for two days at least: the slot of tomorrow is truncated.
+    """
+
+    pk = CompositePrimaryKey("slot", "stream_id", "token")
+    slot = IntegerField(db_comment="days since 1970 modulo 4")
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    token = BinaryField(db_comment="a digest of whose and which")
+    segment = UUIDField()
+    sequence = BigIntegerField()
+
+    storage = Storage(partition_by="LIST (slot)")
+
+    class Meta:
+        db_table = "tokens"
+        db_table_comment = "where events with a text for an id went"
+
+    def __str__(self) -> str:
+        return f"{self.segment}:{self.sequence}"
+
+
+class KeyedState(models.Model):
+    """Where the latest event of a key of a keyed stream is, written by the append itself: a narrow
+    row with room on its page, so that updates stay in place (HOT). What leaves the events is copied
+    here before.
+    """
+
+    pk = CompositePrimaryKey("stream_id", "digest")
+    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    digest = BinaryField(db_comment="sha256 of the key, which may be too long for an index")
+    key = TextField()
+    segment = UUIDField()
+    sequence = BigIntegerField()
+    mask = BigIntegerField(null=True, db_comment="the copy; null while the event is in events")
+    appended_at = DateTimeField(null=True)
+    payload = BinaryField(null=True)
+
+    storage = Storage(
+        parameters={"fillfactor": 50, "autovacuum_vacuum_scale_factor": 0.05},
+        external=("payload",),
+    )
+
+    class Meta:
+        db_table = "keyed_state"
+        db_table_comment = "the latest event of each key"
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ResourceChange(models.Model):
+    """The sequence in `system` of the last change of a resource, for If-Match (EMC-12)."""
+
+    pk = CompositePrimaryKey("kind", "zone_id", "name")
+    kind = TextField(db_comment="client, key, channel, stream, type, registration, endpoint, ...")
+    zone = ForeignKey("access.Zone", models.DO_NOTHING, db_constraint=False, db_index=False)
+    name = TextField(db_comment="its name or id")
+    segment = UUIDField()
+    sequence = BigIntegerField()
+
+    class Meta:
+        db_table = "resource_changes"
+        db_table_comment = "the last change of each resource, as a place in `system`"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Archiver(models.Model):
+    """Who archives now, until when."""
+
+    singleton = BooleanField(primary_key=True, db_default=True)
+    owner = UUIDField(null=True)
+    until = DateTimeField(null=True)
+
+    class Meta:
+        db_table = "archiver"
+        verbose_name_plural = "archiver"
+        db_table_comment = "the lease of whoever archives"
+        constraints = (CheckConstraint(condition=Q(singleton=True), name="archiver_one"),)
+
+    def __str__(self) -> str:
+        return str(self.owner)
+
+
+class ArchiveAttempt(models.Model):
+    """A segment whose archiving has begun and not ended, with what went wrong."""
+
+    segment = OneToOneField(Segment, models.DO_NOTHING, primary_key=True)
+    tries = IntegerField()
+    reason = TextField(db_comment="an error's code, or `unfinished`")
+    detail = TextField(db_default="")
+    attempted_at = DateTimeField(db_default=TransactionNow())
+    retry_at = DateTimeField()
+
+    class Meta:
+        db_table = "archive_attempts"
+        verbose_name_plural = "archive tries"
+        db_table_comment = "segments whose archiving has begun and not ended"
+
+    def __str__(self) -> str:
+        return f"{self.segment_id}: {self.reason}"

@@ -1,0 +1,32 @@
+"""`manage.py backup FILE`: dump the hub's database while the hub runs."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub.env import read_env
+from eventhub.up import dump
+from eventhub.up.beside import NoDatabaseUrl, require_database
+
+
+class Command(BaseCommand):
+    help = (
+        "Dump the hub's database into a file, as of one moment, while the hub runs."
+        " `manage.py restore` makes a hub of it again."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="must not be there yet")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        file: Path = options["file"]
+        try:
+            require_database()
+            dump.write(read_env().database_direct_url, file)
+        except (NoDatabaseUrl, dump.DumpFailed) as error:
+            raise CommandError(str(error)) from error
+        size = file.stat().st_size
+        self.stdout.write(f"{file}: {size} bytes; keep copies of secret_key and the archive too")

@@ -1,0 +1,58 @@
+"""`manage.py restore FILE`: replace the hub's database by a dump, while the hub is stopped."""
+
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from eventhub.env import move_file_into_environment, read_env
+from eventhub.up import dump
+from eventhub.up.datafolder import FolderUnusable
+from eventhub.up.embedded import embedded
+from eventhub.up.identity import NoIdentity
+from eventhub.up.supervisor import HubFailed
+
+
+class Command(BaseCommand):
+    help = (
+        "Replace the hub's database by a dump of `manage.py backup`. The hub must be stopped."
+        " Without DATABASE_URL it is the embedded database of a data folder. All streams get new"
+        " segments, so that readers who are ahead of the dump are refused (segment_mismatch)."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--data", type=Path, help="the data folder; default EVENTHUB_DATA, var")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        move_file_into_environment()
+        env = read_env()
+        file: Path = options["file"].absolute()
+        try:
+            if env.database_url:
+                self._restore(file, {})
+                return
+            with embedded(options["data"] or Path(env.data), lasting=True) as given:
+                self._restore(file, given)
+        except (dump.DumpFailed, FolderUnusable, HubFailed, NoIdentity) as error:
+            raise CommandError(str(error)) from error
+
+    def _restore(self, file: Path, given: dict[str, str]) -> None:
+        env = {**os.environ, **given}
+        url = env.get("DATABASE_DIRECT_URL") or env["DATABASE_URL"]
+        dump.restore(url, file)
+        told = subprocess.run(  # noqa: S603 - this program, for the database that it now is
+            [sys.executable, sys.argv[0], "restored"],
+            env=env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if told.returncode:
+            raise CommandError("It was restored; run `manage.py restored` before the hub starts.")
+        self.stdout.write(f"{file} was restored; {told.stdout.strip()}")

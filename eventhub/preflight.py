@@ -1,0 +1,92 @@
+"""What a process of the hub finds out before it starts: settings that would be misread, and a
+database of another version, end it with a reason. Composition root.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psycopg
+
+from eventhub import limits, schema
+from eventhub.env import Env, move_file_into_environment, refuse, require_env, unknown_names
+from eventhub.logs import get_logger
+from eventhub.schema import OtherSchema
+from registrations.endpoints.addresses import parse_allowed
+
+log = get_logger(__name__)
+
+LOOK_INTERVAL_S = 1.0  # while the database is away
+UNSIGNED = (
+    "EVENTHUB_SECRET_KEY is not set, so anybody could sign connection tokens and read the secrets "
+    "of endpoints. Set the same long random text for every process of this hub "
+    "(`openssl rand -base64 48`); `manage.py up` makes one and keeps it in its data folder."
+)
+
+
+def require_flight(*, secret: bool = True) -> Env:
+    """Return the settings of a process that serves or works, or end it: what is wrong is said on
+    standard error, with the status EX_CONFIG.
+
+    The database may be away; then it is looked at in a thread until it was there once.
+    """
+    env = require_env()
+    if not env.database_url:
+        refuse("DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
+               "the running hub (manage.py up), or name your own PostgreSQL.")  # fmt: skip
+    if secret and not env.secret_key:
+        refuse(UNSIGNED)
+    require_fit(env)
+    move_file_into_environment()  # for the archiver, builders and jobs
+    if not _look(env.database_url):
+        threading.Thread(target=_look_until_seen, args=(env.database_url,), daemon=True).start()
+    return env
+
+
+def require_fit(env: Env) -> None:
+    """End a process whose settings can be read and cannot be used; warn of unknown names."""
+    if env.store_dir and not Path(env.store_dir).is_dir():
+        refuse(f"EVENTHUB_STORE_DIR: {env.store_dir} is not a folder, so no disk can be watched.")
+    try:
+        parse_allowed(env.callback_allow)
+    except ValueError as error:
+        refuse(str(error))
+    for name in unknown_names(os.environ):
+        log.warning("a variable that is no setting of the hub", name=name)
+
+
+def require_schema(url: str, *, complete: bool = True) -> None:
+    """Raises OtherSchema, and psycopg.OperationalError if the database is away. Not `complete`: an
+    empty database is none of another version."""
+    ours = schema.digests()
+    require = schema.require_complete if complete else schema.require_same
+    with psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S) as connection:
+        require(schema.read(connection.cursor(), ours), ours)
+
+
+def _look(url: str) -> bool:
+    """False if the database is away."""
+    try:
+        require_schema(url)
+    except OtherSchema as error:
+        refuse(str(error))
+    except psycopg.Error:
+        return False
+    return True
+
+
+def _look_until_seen(url: str) -> None:
+    """As `_look`, but a thread can only ask its process to end."""
+    while True:
+        try:
+            require_schema(url)
+            return
+        except OtherSchema as error:
+            sys.stderr.write(f"{error}\n")
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        except psycopg.Error:
+            time.sleep(LOOK_INTERVAL_S)

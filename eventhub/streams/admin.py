@@ -1,0 +1,61 @@
+"""The log in the back office. Events have a key of several columns, which Django's admin cannot
+show; the console does.
+"""
+
+from django.contrib import admin
+
+from eventhub.access.backoffice import ReadOnly
+from eventhub.eventlog.models import (
+    ArchiveAttempt,
+    Archiver,
+    Group,
+    Head,
+    LogState,
+    Segment,
+    Stream,
+)
+
+
+@admin.register(Stream)
+class StreamAdmin(ReadOnly):
+    list_display = ("id", "name", "zone", "durability", "keyed", "archive", "hold", "created_at")
+    list_filter = ("durability", "keyed", "archive", ("hold", admin.EmptyFieldListFilter))
+    list_select_related = ("zone",)
+    search_fields = ("name", "zone__name")
+
+
+@admin.register(Head)
+class HeadAdmin(ReadOnly):
+    list_display = ("stream", "segment_id", "first", "sequence", "bytes")
+    list_select_related = ("stream",)
+    search_fields = ("stream__name",)
+
+
+@admin.register(Segment)
+class SegmentAdmin(ReadOnly):
+    list_display = ("id", "uuid", "stream", "first", "last", "bytes", "tier", "opened_at")
+    list_filter = ("tier", ("last", admin.EmptyFieldListFilter), "opened_at")
+    list_select_related = ("stream",)
+    search_fields = ("=uuid", "stream__name")
+
+
+@admin.register(Group)
+class GroupAdmin(ReadOnly):
+    list_display = ("id", "created_at", "moved_bytes")
+
+
+@admin.register(LogState)
+class LogStateAdmin(ReadOnly):
+    list_display = ("history", "current_group", "quota_bytes", "booted_at")
+
+
+@admin.register(Archiver)
+class ArchiverAdmin(ReadOnly):
+    list_display = ("owner", "until")
+
+
+@admin.register(ArchiveAttempt)
+class ArchiveAttemptAdmin(ReadOnly):
+    list_display = ("segment", "tries", "reason", "attempted_at", "retry_at")
+    list_filter = ("reason",)
+    list_select_related = ("segment",)

@@ -1,0 +1,58 @@
+"""The table of the definitions of event types."""
+
+from django.contrib.postgres.functions import TransactionNow
+from django.db import models
+from django.db.models import (
+    CheckConstraint,
+    DateTimeField,
+    ForeignKey,
+    Index,
+    IntegerField,
+    Q,
+    TextField,
+    UniqueConstraint,
+)
+
+from eventhub.access.models import Zone
+
+
+class EventType(models.Model):
+    """A version of an event type: never changed and never deleted, because events of each version
+    stay in the log. Versions of a type count from 1 without holes.
+    """
+
+    class Evolution(models.TextChoices):
+        BACKWARD = "backward"
+        NONE = "none"
+
+    id = models.BigAutoField(primary_key=True)
+    zone = ForeignKey(Zone, models.DO_NOTHING, db_constraint=False, db_index=False)
+    domain = TextField()
+    type = TextField()
+    version = IntegerField()
+    parent = TextField(
+        null=True,
+        db_comment="a type of the same domain, the same in all versions of this one; events"
+        " satisfy its newest version too",
+    )
+    evolution = TextField(choices=Evolution)
+    schema = TextField(db_comment="JSON Schema of the attributes")
+    header = TextField(null=True, db_comment="JSON Schema of the optional header; null: none")
+    declared_at = DateTimeField(db_default=TransactionNow())
+
+    class Meta:
+        db_table = "event_types"
+        db_table_comment = "versions of event types"
+        constraints = (
+            UniqueConstraint(
+                fields=["zone", "domain", "type", "version"], name="event_types_by_version"
+            ),
+            CheckConstraint(condition=Q(version__gt=0), name="event_types_version"),
+            CheckConstraint(
+                condition=Q(evolution__in=["backward", "none"]), name="event_types_evolution"
+            ),
+        )
+        indexes = (Index(fields=["zone", "id"], condition=Q(version=1), name="event_types_first"),)
+
+    def __str__(self) -> str:
+        return f"{self.domain}/{self.type} {self.version}"

@@ -1,0 +1,765 @@
+"""The tables of sessions, registrations, their versions and endpoints."""
+
+import django.contrib.postgres.fields
+import django.contrib.postgres.functions
+import django.contrib.postgres.indexes
+import django.db.models.deletion
+from django.db import migrations, models
+
+import eventhub.tables
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("access", "0001_initial"),
+        ("eventlog", "0001_initial"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="Endpoint",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.zone",
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                ("url", models.TextField()),
+                ("description", models.TextField(db_default="")),
+                (
+                    "secret",
+                    models.BinaryField(
+                        db_comment="of the signature, encrypted under a key derived from the hub's secret"
+                    ),
+                ),
+                (
+                    "ordered",
+                    models.BooleanField(
+                        db_comment="one delivery of a stream at a time, in the stream's order",
+                        db_default=False,
+                    ),
+                ),
+                (
+                    "format",
+                    models.TextField(
+                        choices=[
+                            ("native", "Native"),
+                            ("cloudevents_structured", "Cloudevents Structured"),
+                            ("cloudevents_binary", "Cloudevents Binary"),
+                        ],
+                        db_comment="of the callbacks' bodies",
+                        db_default="native",
+                    ),
+                ),
+                ("enabled", models.BooleanField(db_default=True)),
+                (
+                    "reason",
+                    models.TextField(db_comment="why it is not enabled: request, gone", null=True),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                (
+                    "changed_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                ("deleted_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "endpoints",
+                "db_table_comment": "where the hub calls back",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["zone", "id"],
+                        name="endpoints_by_zone",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["client", "url"],
+                        name="endpoints_by_url",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "format__in",
+                                ["native", "cloudevents_structured", "cloudevents_binary"],
+                            )
+                        ),
+                        name="endpoints_format",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="IndexBuild",
+            fields=[
+                (
+                    "stream",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
+                        serialize=False,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "requested_at",
+                    models.DateTimeField(db_comment="somebody waits for one", null=True),
+                ),
+                (
+                    "again",
+                    models.BooleanField(
+                        db_comment="asked for after the last one began: that one is not enough",
+                        db_default=False,
+                    ),
+                ),
+                (
+                    "tries",
+                    models.IntegerField(
+                        db_comment="begun since one ended well; one that is killed has had its try",
+                        db_default=0,
+                    ),
+                ),
+                ("started_at", models.DateTimeField(null=True)),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(db_comment="the builder's last word", null=True),
+                ),
+                (
+                    "ended_at",
+                    models.DateTimeField(
+                        db_comment="null: it is at work, or has gone without a word", null=True
+                    ),
+                ),
+                ("stage", models.TextField(db_comment="what the builder is at", db_default="")),
+                ("done", models.BigIntegerField(db_comment="registrations taken in", db_default=0)),
+                ("expected", models.BigIntegerField(db_comment="of about so many", null=True)),
+                (
+                    "reason",
+                    models.TextField(db_comment="why it failed, an error's code", db_default=""),
+                ),
+                ("detail", models.TextField(db_comment="and in words", db_default="")),
+            ],
+            options={
+                "db_table": "index_builds",
+                "db_table_comment": "builds of match indexes, the last of each stream",
+            },
+        ),
+        migrations.CreateModel(
+            name="PurgedVersion",
+            fields=[
+                (
+                    "stream",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
+                        serialize=False,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("xid", eventhub.tables.Xid8Field()),
+                (
+                    "history",
+                    models.UUIDField(
+                        db_comment="of the database (log_state): transactions of another one say nothing"
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "purged_versions",
+                "db_table_comment": "the newest end of the versions that were deleted, by stream",
+            },
+        ),
+        migrations.CreateModel(
+            name="Barrier",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "streams",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="ascending, and in the same places",
+                        size=None,
+                    ),
+                ),
+                (
+                    "segments",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), db_comment="the open segment", size=None
+                    ),
+                ),
+                (
+                    "sequences",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="the last sequence given",
+                        size=None,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                (
+                    "xid",
+                    eventhub.tables.Xid8Field(
+                        db_comment="what a snapshot did not see is found by its oldest transaction",
+                        db_default=eventhub.tables.CurrentXid(),
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "barriers",
+                "db_table_comment": "the heads of some streams at the moment of a change",
+                "indexes": [models.Index(fields=["xid"], name="barriers_by_xid")],
+            },
+        ),
+        migrations.CreateModel(
+            name="ListenInterest",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "stream_id",
+                        "client_id",
+                        "digest",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("client_id", models.BigIntegerField(db_comment="below zero: an operator")),
+                ("digest", models.UUIDField(db_comment="of the filter")),
+                ("filter", models.TextField(db_comment="in predicate form")),
+                ("expires_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "listen_interests",
+                "db_table_comment": "what is listened for on streams that may be quenched",
+            },
+        ),
+        migrations.CreateModel(
+            name="Session",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                ("name", models.TextField()),
+                (
+                    "registrations",
+                    models.IntegerField(
+                        db_comment="live ones; the row is locked by whoever adds or ends one",
+                        db_default=0,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "sessions",
+                "db_table_comment": "what registrations belong to",
+                "constraints": [
+                    models.UniqueConstraint(fields=("client", "name"), name="sessions_by_name")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="RegistrationGroup",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.zone",
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                ("name", models.TextField()),
+                (
+                    "registrations",
+                    models.IntegerField(
+                        db_comment="live ones that name it; with each barrier of these",
+                        db_default=0,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                ("deleted_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "registration_groups",
+                "db_table_comment": "registrations that are suspended and resumed in one act",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["zone", "id"],
+                        name="groups_by_zone",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=("client", "name"),
+                        name="groups_by_name",
+                    )
+                ],
+            },
+        ),
+        eventhub.tables.CreateTable(
+            name="EndpointHealth",
+            fields=[
+                (
+                    "endpoint",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
+                        related_name="health",
+                        serialize=False,
+                        to="registrations.endpoint",
+                    ),
+                ),
+                (
+                    "attempted_at",
+                    models.DateTimeField(db_comment="the last attempt that is known here"),
+                ),
+                ("outcome", models.TextField(db_comment="how it ended, as in attempts")),
+                (
+                    "status",
+                    models.IntegerField(db_comment="of its answer, if there was one", null=True),
+                ),
+                (
+                    "delivered_at",
+                    models.DateTimeField(
+                        db_comment="the last attempt that was answered with 2xx", null=True
+                    ),
+                ),
+                (
+                    "failing_since",
+                    models.DateTimeField(
+                        db_comment="the first attempt that failed since; null: the last one did not",
+                        null=True,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "endpoint health",
+                "db_table": "endpoint_health",
+                "db_table_comment": "how endpoints answer",
+            },
+            storage={"parameters": {"fillfactor": 60}},
+        ),
+        migrations.CreateModel(
+            name="Registration",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(db_comment="the ticket", primary_key=True, serialize=False),
+                ),
+                (
+                    "zone",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.zone",
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                (
+                    "session",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.session",
+                    ),
+                ),
+                (
+                    "key",
+                    models.TextField(
+                        db_comment="the client's own name for it, so that it can repeat itself",
+                        null=True,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.contrib.postgres.functions.TransactionNow()
+                    ),
+                ),
+                ("deleted_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "registrations",
+                "db_table_comment": "wishes of clients",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["zone", "id"],
+                        name="registrations_by_zone",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=["client", "id"],
+                        name="registrations_by_client",
+                    ),
+                    models.Index(
+                        condition=models.Q(("key__isnull", False)),
+                        fields=["client", "key", "id"],
+                        name="registrations_ever_by_key",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("key__isnull", False), ("deleted_at__isnull", True)),
+                        fields=("client", "key"),
+                        name="registrations_by_key",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="GroupStream",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "group_id",
+                        "stream_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.registrationgroup",
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("registrations", models.IntegerField(db_comment="live ones that are on it now")),
+            ],
+            options={
+                "db_table": "group_streams",
+                "db_table_comment": "the streams on which a group's registrations are or ever were",
+            },
+        ),
+        migrations.CreateModel(
+            name="Suspension",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.registrationgroup",
+                    ),
+                ),
+                (
+                    "from_barrier",
+                    models.ForeignKey(
+                        db_column="from_barrier",
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="registrations.barrier",
+                    ),
+                ),
+                (
+                    "until_barrier",
+                    models.ForeignKey(
+                        db_column="until_barrier",
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="registrations.barrier",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "suspensions",
+                "db_table_comment": "from one barrier to another, a group's registrations match nothing",
+                "indexes": [
+                    models.Index(fields=["group"], name="suspensions_by_group"),
+                    models.Index(fields=["from_barrier"], name="suspensions_by_from"),
+                    models.Index(
+                        condition=models.Q(("until_barrier__isnull", False)),
+                        fields=["until_barrier"],
+                        name="suspensions_by_until",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("until_barrier__isnull", True)),
+                        fields=("group",),
+                        name="suspensions_open",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ExpensiveFilter",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "client_id",
+                        "stream_id",
+                        "registration_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="access.client",
+                    ),
+                ),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                (
+                    "registration",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.registration",
+                    ),
+                ),
+                ("cost", models.IntegerField(db_comment="of registrations/match/budget.py")),
+            ],
+            options={
+                "db_table": "expensive_filters",
+                "db_table_comment": "filters that are tried for every event",
+                "indexes": [
+                    models.Index(fields=["registration"], name="expensive_by_registration")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="RegistrationVersion",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        db_comment="the matcher's id", primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "registration",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.registration",
+                    ),
+                ),
+                ("number", models.IntegerField(db_comment="1, 2, 3, ...")),
+                (
+                    "streams",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        db_comment="as named, each once",
+                        size=None,
+                    ),
+                ),
+                ("language", models.TextField(db_comment="of registrations.lang")),
+                (
+                    "filter",
+                    eventhub.tables.JsonTextField(
+                        db_comment="as it was written; jsonb would refuse \\u0000"
+                    ),
+                ),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.endpoint",
+                    ),
+                ),
+                (
+                    "suspended",
+                    models.BooleanField(
+                        db_comment="by itself: nothing matches it", db_default=False
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="registrations.registrationgroup",
+                    ),
+                ),
+                (
+                    "report",
+                    eventhub.tables.JsonTextField(
+                        db_comment="what of an event is told; null: the whole", null=True
+                    ),
+                ),
+                (
+                    "digest",
+                    models.UUIDField(
+                        db_comment="of the client, the streams and the filter's normal form",
+                        null=True,
+                    ),
+                ),
+                (
+                    "from_barrier",
+                    models.ForeignKey(
+                        db_column="from_barrier",
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="registrations.barrier",
+                    ),
+                ),
+                (
+                    "until_barrier",
+                    models.ForeignKey(
+                        db_column="until_barrier",
+                        db_comment="null: it is the current one",
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="registrations.barrier",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "registration_versions",
+                "db_table_comment": "what registrations ask for, from one barrier to another",
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["streams"], name="versions_by_stream"
+                    ),
+                    models.Index(fields=["from_barrier"], name="versions_by_from"),
+                    models.Index(
+                        condition=models.Q(("until_barrier__isnull", False)),
+                        fields=["until_barrier", "id"],
+                        name="versions_by_until",
+                    ),
+                    models.Index(
+                        condition=models.Q(("group__isnull", False)),
+                        fields=["group"],
+                        name="versions_by_group",
+                    ),
+                    models.Index(
+                        condition=models.Q(("until_barrier__isnull", True)),
+                        fields=["digest", "registration"],
+                        name="versions_by_digest",
+                    ),
+                    models.Index(
+                        condition=models.Q(("until_barrier__isnull", True)),
+                        fields=["endpoint"],
+                        name="versions_by_endpoint",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("registration", "number"), name="versions_by_number"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("until_barrier__isnull", True)),
+                        fields=("registration",),
+                        name="versions_current",
+                    ),
+                ],
+            },
+        ),
+    ]

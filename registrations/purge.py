@@ -1,0 +1,128 @@
+"""Deletes ended versions of registrations that nothing can ask for any more, and the barriers that
+nothing refers to then. Sql module; synchronous driver.
+
+Who reads an ended version: whoever matches an event within its bounds (forwarders, listens that go
+back, explanations, audits of the log and of the archive), a notice of a gap, a delivery that is
+told a report, a match index that holds it. purge.sql says when all of them are done.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub import limits
+from eventhub.clock import Clock
+from eventhub.errors import DatabaseUnavailable
+from eventhub.eventlog import queries
+from eventhub.eventlog.database import blocking
+from eventhub.logs import get_logger
+from registrations.index.errors import IndexNotTaken
+from registrations.index.facts import Facts, facts_of, refusal
+from registrations.index.place import index_root, indexed
+from registrations.index.tables import moment_of
+from registrations.match.base.errors import IndexAbsent, IndexDamaged
+from registrations.match.base.manifest import read_manifest
+
+SQL = queries.load("purge.sql", Path(__file__).parent / "sql")
+log = get_logger(__name__)
+
+Connection = psycopg.Connection[Any]
+_FIRST = (0, 0)
+
+
+class Purged(NamedTuple):
+    """How many rows one run deleted."""
+
+    versions: int
+    barriers: int
+
+
+class VersionPurge:
+    """The maintenance task: walks over all ended versions and over all barriers, a piece in one
+    transaction, and goes on with the next run where its time ended.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._version = _FIRST  # the last one looked at: the barrier of its end, and its id
+        self._barrier = 0
+
+    def run(self, database_url: str, data: Path) -> Purged:
+        """Work for some seconds at most (limits.py). `data`: the folder with the match indexes."""
+        until_s = self._clock.monotonic_s() + limits.VERSIONS_PURGE_S_MAX
+        versions = barriers = 0
+        try:
+            with blocking(database_url, name="purge") as connection:
+                epochs = list(_epochs(connection, data))
+                for count in self._versions(connection, epochs):
+                    versions += count
+                    if self._clock.monotonic_s() >= until_s:
+                        break
+                for count in self._barriers(connection):
+                    barriers += count
+                    if self._clock.monotonic_s() >= until_s:
+                        break
+        except DatabaseUnavailable as error:
+            log.info("versions_not_purged", reason=error.code)
+        if versions or barriers:
+            log.info("versions_purged", versions=versions, barriers=barriers)
+        return Purged(versions, barriers)
+
+    def _versions(self, connection: Connection, epochs: list[Facts]) -> Iterator[int]:
+        """How many of each piece went, up to the last version that there is."""
+        values = {
+            "epochs": [facts.stream for facts in epochs],
+            "xmins": [str(facts.xmin) for facts in epochs],
+            "afters": [facts.after for facts in epochs],
+            "kept_s": limits.VERSIONS_KEPT_S,
+            "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
+        }
+        while True:
+            barrier, id = self._version
+            place = {"barrier": barrier, "id": id}
+            found = connection.execute(SQL["ended"], {**values, **place}).fetchall()
+            free = {id: endpoint_id for _, id, is_free, endpoint_id in found if is_free}
+            gone = list(free.keys() - _reported(connection, free.values()))
+            if gone:
+                connection.execute(SQL["purge"], {"versions": gone})
+            self._version = found[-1][:2] if found else _FIRST
+            if not found:
+                return
+            yield len(gone)
+
+    def _barriers(self, connection: Connection) -> Iterator[int]:
+        while True:
+            values = {
+                "after": self._barrier,
+                "kept_s": limits.VERSIONS_KEPT_S,
+                "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
+            }
+            [(last, gone)] = connection.execute(SQL["purge_barriers"], values).fetchall()
+            self._barrier = last or 0
+            if last is None:
+                return
+            yield gone
+
+
+def _reported(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:
+    """The versions whose reports deliveries to these endpoints need."""
+    asked = {endpoint_id for endpoint_id in endpoints if endpoint_id is not None}
+    if not asked:
+        return set()
+    found = connection.execute(SQL["reported"], {"endpoints": list(asked)}).fetchall()
+    return {id for [id] in found}
+
+
+def _epochs(connection: Connection, data: Path) -> Iterator[Facts]:
+    """The match indexes of this data folder that may be used."""
+    for stream_id in indexed(data):
+        try:
+            manifest = read_manifest(index_root(data, stream_id))
+            moment = moment_of(connection, stream_id)
+        except (IndexAbsent, IndexDamaged, IndexNotTaken, OSError):
+            continue
+        facts = facts_of(manifest)
+        if facts is not None and refusal(manifest, stream_id, moment) is None:
+            yield facts

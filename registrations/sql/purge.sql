@@ -1,0 +1,95 @@
+-- Deleting ended versions that nothing can ask for any more, and barriers that nothing refers to.
+
+-- name: ended
+-- So many ended versions after one, by the barrier of their end, and whether each may go. One may go when all this is so:
+-- its end is older than whatever still reads the changes of then; on none of its streams an event within its bounds can be
+-- read, from the log or the archive; forwarders have passed its bounds, so that notices of gaps name it, and no fan-out of
+-- its events is open; it is in no usable match index, and such an index knows that it ended (`epochs`, `xmins`, `afters`).
+-- Of one with a report the endpoint, too: a delivery may need it (`reported`).
+WITH ended AS MATERIALIZED (
+    SELECT id, from_barrier, until_barrier, streams, endpoint_id, report IS NOT NULL AS has_report,
+           endpoint_id IS NOT NULL AND NOT suspended AS is_forwarded
+      FROM registration_versions
+     WHERE until_barrier IS NOT NULL AND (until_barrier, id) > (%(barrier)s, %(id)s)
+     ORDER BY until_barrier, id
+     LIMIT %(rows_max)s
+), bounds AS MATERIALIZED (
+    SELECT v.id, v.is_forwarded, s.id AS stream_id, s.durability = 'transient' AS is_transient, u.xid,
+           u.created_at < now() - make_interval(secs => %(kept_s)s) AS is_old,
+           COALESCE(f.sequences[array_position(f.streams, s.id)], 0) AS since,
+           COALESCE(u.sequences[array_position(u.streams, s.id)], 0) AS until
+      FROM ended v
+      JOIN barriers f ON f.id = v.from_barrier
+      JOIN barriers u ON u.id = v.until_barrier
+     CROSS JOIN LATERAL unnest(v.streams) AS n (id)
+      JOIN streams s ON s.id = n.id
+), free AS (
+    SELECT b.id
+      FROM bounds b
+      LEFT JOIN forwarding w ON w.stream_id = b.stream_id
+      LEFT JOIN unnest(%(epochs)s::bigint[], %(xmins)s::text[], %(afters)s::bigint[]) AS e (stream_id, xmin, after)
+        ON e.stream_id = b.stream_id
+     GROUP BY b.id
+    HAVING bool_and(b.is_old)
+       -- the readable segment that begins last at or before the end: if none of its events is in, none of others is
+       AND bool_and(b.is_transient OR b.until <= b.since OR NOT COALESCE(
+               (SELECT COALESCE(g.last, b.until) > b.since FROM segments g
+                 WHERE g.stream_id = b.stream_id AND g.tier <> 'dropped' AND g.first <= b.until
+                   AND (g.last IS NULL OR g.last >= g.first)
+                 ORDER BY g.first DESC, g.id DESC LIMIT 1), false))
+       AND bool_and(NOT b.is_forwarded OR b.is_transient OR b.until <= b.since
+                    OR COALESCE(w.sequence >= b.until, false)
+                       AND NOT EXISTS (SELECT FROM fanouts x WHERE x.stream_id = b.stream_id AND x.sequence <= b.until))
+       AND bool_and(NOT b.is_forwarded OR e.stream_id IS NULL
+                    OR (b.xid < e.xmin::xid8 OR b.xid >= pg_snapshot_xmax(pg_current_snapshot()))
+                       AND b.until <= GREATEST(e.after, b.since))
+)
+SELECT v.until_barrier, v.id, free.id IS NOT NULL, CASE WHEN v.has_report THEN v.endpoint_id END
+  FROM ended v LEFT JOIN free USING (id)
+ ORDER BY v.until_barrier, v.id
+
+-- name: reported
+-- Versions whose reports a delivery needs that may still be posted; by endpoint, so that only what it waits for is read.
+SELECT DISTINCT n.id
+  FROM (SELECT shape FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND NOT ordered
+        UNION ALL
+        SELECT shape FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND ordered
+        UNION ALL
+        SELECT shape FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'dead') AS d
+ CROSS JOIN LATERAL unnest(d.shape) AS n (id)
+
+-- name: purge
+-- What went is noted by stream, so that no match index that may hold one of them as not ended is used (index/facts.py). A
+-- transaction beyond the present ones was brought in with a dump, and was over before any index was built here.
+WITH gone AS (
+    DELETE FROM registration_versions WHERE id = ANY (%(versions)s::bigint[]) AND until_barrier IS NOT NULL
+    RETURNING until_barrier, streams, endpoint_id, suspended
+), noted AS (
+    SELECT n.id AS stream_id, max(b.xid) AS xid
+      FROM gone v JOIN barriers b ON b.id = v.until_barrier CROSS JOIN LATERAL unnest(v.streams) AS n (id)
+     WHERE v.endpoint_id IS NOT NULL AND NOT v.suspended AND b.xid < pg_snapshot_xmax(pg_current_snapshot())
+     GROUP BY n.id
+)
+INSERT INTO purged_versions AS p (stream_id, xid, history)
+SELECT n.stream_id, n.xid, l.history FROM noted n, log_state l ORDER BY n.stream_id
+    ON CONFLICT (stream_id) DO UPDATE
+   SET xid = CASE WHEN p.history = excluded.history THEN GREATEST(p.xid, excluded.xid) ELSE excluded.xid END,
+       history = excluded.history
+
+-- name: purge_barriers
+-- Those among so many after one that nothing refers to, once whatever still reads the changes of then is over. The last one
+-- that was looked at, and how many went.
+WITH looked AS MATERIALIZED (
+    SELECT id FROM barriers
+     WHERE id > %(after)s AND created_at < now() - make_interval(secs => %(kept_s)s)
+     ORDER BY id LIMIT %(rows_max)s
+), gone AS (
+    DELETE FROM barriers b USING looked
+     WHERE b.id = looked.id
+       AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.from_barrier = b.id)
+       AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.until_barrier = b.id)
+       AND NOT EXISTS (SELECT FROM suspensions x WHERE x.from_barrier = b.id)
+       AND NOT EXISTS (SELECT FROM suspensions x WHERE x.until_barrier = b.id)
+    RETURNING 1
+)
+SELECT (SELECT max(id) FROM looked), (SELECT count(*) FROM gone)

@@ -1,0 +1,17 @@
+"""All calls, in the order in which they are made."""
+
+from tests.acceptance.recorded import access, delivered, endpoints, every, interest, streams, wrong
+from tests.acceptance.recorded.call import sql
+
+CALLS = [
+    *access.CALLS,
+    *streams.CALLS,
+    *endpoints.CALLS,
+    *interest.CALLS,
+    *delivered.CALLS,
+    *every.calls(),
+    *every.OTHERS,
+    sql("DELETE FROM job_runs WHERE state = 'waiting'"),
+    *wrong.calls(),
+    *interest.ENDED,
+]

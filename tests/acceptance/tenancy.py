@@ -1,0 +1,267 @@
+"""Two zones and three clients, and every route with what one of them would ask of the other's.
+
+`VAULT` stands for what is the owner's: its markers are in events, states, filters, URLs, labels
+and names, so that an answer that holds one has told something.
+"""
+
+from typing import Any, NamedTuple
+
+from tests.acceptance.test_deliveries import finished
+from tests.live import Answer, LiveHub
+from tests.sink import Sink
+
+SECRET = "sesame-47b1"  # in what the owner stored: events, states, filters, URLs, labels, schemas
+NAME = "vault"  # in the names of the owner's streams, clients, channels, groups and types
+ACTIONS = ("emit", "listen", "manage")
+# Routes that tell nothing of a zone, whoever asks.
+ZONELESS = frozenset(
+    {
+        *("GET /", "GET /console", "GET /console/", "GET /console/{path}"),
+        *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json"),
+        *("GET /healthz", "GET /readyz", "GET /metrics"),
+        *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
+        *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS still"),
+        "WS stop",  # these name a listen of the same socket
+    }
+)
+
+
+class Row(NamedTuple):
+    """One request for what is the owner's; marks such as `<delivery>` stand for its ids.
+
+    `may`: which of the owner's zone are answered: keys of the owner's client with one action
+    (emit, listen, manage), `peer`, another client that may listen to everything. Whoever else asks
+    is refused, or, with `own`, is answered from what is its own. A stranger, who may do everything
+    in another zone, always is.
+    """
+
+    route: str
+    path: str
+    may: str = ""
+    own: bool = False
+    body: Any = None
+    operator: bool = False  # the owner's own keys are refused too
+
+
+STREAM = "/v1/streams/<stream>"
+FILTER = {"attributes": {"code": SECRET}}
+READS = (
+    Row("GET /v1/boot", "/v1/boot", "emit listen manage peer", own=True),
+    Row("GET /v1/overview", "/v1/overview", "manage", own=True),
+    Row("GET /v1/zones", "/v1/zones", operator=True),
+    Row("GET /v1/storage", "/v1/storage", "manage", own=True),
+    Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
+    Row("GET /v1/clients", "/v1/clients", "manage", own=True),
+    Row("GET /v1/clients", "/v1/clients?after=<client>", "manage", own=True),
+    Row("GET /v1/clients/{client}", "/v1/clients/<client>", "manage"),
+    Row("GET /v1/clients/{client}/keys", "/v1/clients/<client>/keys", "manage"),
+    Row("GET /v1/clients/{client}/listens", "/v1/clients/<client>/listens", "listen", own=True),
+    Row("GET /v1/clients/{client}/listens", "/v1/clients/<client>/listens?stream=<stream>",
+        "listen"),
+    Row("GET /v1/keys/{public_id}", "/v1/keys/<key>", "manage"),
+    Row("GET /v1/deliveries", "/v1/deliveries?endpoint=<endpoint>", "listen", own=True),
+    Row("GET /v1/deliveries", "/v1/deliveries?endpoint=<endpoint>&after=<delivery>", "listen",
+        own=True),
+    Row("GET /v1/deliveries", "/v1/deliveries?stream=<stream>&sequence=1", "listen", own=True),
+    Row("GET /v1/deliveries/{delivery}", "/v1/deliveries/<delivery>", "listen"),
+    Row("GET /v1/endpoints", "/v1/endpoints", "listen", own=True),
+    Row("GET /v1/endpoints", "/v1/endpoints?client=<client>", "listen", own=True),
+    Row("GET /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
+    Row("GET /v1/registrations", "/v1/registrations", "listen", own=True),
+    Row("GET /v1/registrations", "/v1/registrations?client=<client>", "listen", own=True),
+    Row("GET /v1/registrations", "/v1/registrations?endpoint=<endpoint>", "listen", own=True),
+    Row("GET /v1/registrations", "/v1/registrations?stream=<stream>", "listen", own=True),
+    Row("GET /v1/registrations", "/v1/registrations?group=<groupname>", "listen", own=True),
+    Row("GET /v1/registrations/{registration}", "/v1/registrations/<ticket>", "listen"),
+    Row("GET /v1/registrations/{registration}/explain",
+        "/v1/registrations/<ticket>/explain?stream=<stream>&sequence=1", "listen"),
+    Row("GET /v1/registration-groups", "/v1/registration-groups", "listen", own=True),
+    Row("GET /v1/registration-groups", "/v1/registration-groups?client=<client>", "listen",
+        own=True),
+    Row("GET /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("GET /v1/streams", "/v1/streams", "emit listen manage peer", own=True),
+    Row("GET /v1/streams/{stream}", STREAM, "emit listen manage peer"),
+    Row("GET /v1/streams/{stream}/closure", f"{STREAM}/closure", "emit manage"),
+    Row("POST /v1/streams/{stream}/interest", f"{STREAM}/interest", "emit manage",
+        body={"shape": {}}),
+    Row("GET /v1/streams/{stream}/events", f"{STREAM}/events?from=oldest", "listen peer"),
+    Row("GET /v1/streams/{stream}/events", f"{STREAM}/events?from=<segment>:1", "listen peer"),
+    Row("GET /v1/streams/{stream}/events", "/v1/streams/plain/events?from=<segment>:1"),
+    Row("GET /v1/streams/{stream}/events",
+        f"{STREAM}/events?from=oldest&registrations=<ticket>", "listen"),
+    Row("GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/1", "listen peer"),
+    Row("GET /v1/streams/{stream}/events/{sequence}/matches", f"{STREAM}/events/1/matches",
+        "listen", own=True),
+    Row("GET /v1/streams/{stream}/match-index", f"{STREAM}/match-index", "manage"),
+    Row("GET /v1/streams/{stream}/segments", f"{STREAM}/segments", "emit listen manage peer"),
+    Row("GET /v1/streams/{stream}/segments/current", f"{STREAM}/segments/current",
+        "emit listen manage peer"),
+    Row("GET /v1/streams/{stream}/segments/{segment}/raw", f"{STREAM}/segments/<segment>/raw",
+        "listen peer"),
+    Row("GET /v1/streams/{stream}/segments/{segment}/raw",
+        "/v1/streams/plain/segments/<segment>/raw"),
+    Row("GET /v1/streams/{stream}/state", f"{STREAM}/state", "listen peer"),
+    Row("GET /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "listen peer"),
+    Row("GET /v1/types", "/v1/types", "emit listen manage peer", own=True),
+    Row("GET /v1/types/{domain}/{type}", "/v1/types/<type>", "emit listen manage peer"),
+    Row("GET /v1/types/{domain}/{type}/{version}", "/v1/types/<type>/1",
+        "emit listen manage peer"),
+    Row("POST /v1/filters/check", "/v1/filters/check", "listen peer",
+        own=True, body={"streams": ["<stream>"], "attributes": {}}),
+    Row("POST /v1/filters/dry-run", "/v1/filters/dry-run", "listen peer",
+        body={"stream": "<stream>", "from": "oldest"}),
+    Row("POST /v1/filters/explain", "/v1/filters/explain", "listen peer",
+        body={"stream": "<stream>", "sequence": 1}),
+    Row("GET /v1/jobs", "/v1/jobs", operator=True),
+    Row("GET /v1/jobs/{job}/runs", "/v1/jobs/backtest/runs", operator=True),
+    Row("GET /v1/jobs/{job}/runs/{run}", "/v1/jobs/backtest/runs/<run>", operator=True),
+    Row("GET /v1/jobs/{job}/runs/{run}/log", "/v1/jobs/backtest/runs/<run>/log", operator=True),
+    Row("GET /v1/jobs/{job}/runs/{run}/files/{path}",
+        "/v1/jobs/backtest/runs/<run>/files/x.csv", operator=True),
+)  # fmt: skip
+WRITES = (
+    Row("POST /v1/streams/{stream}/events", f"{STREAM}/events", "emit",
+        body={"domain": "shop", "type": "order.placed"}),
+    Row("POST /v1/streams/{stream}/match-index", f"{STREAM}/match-index", "manage", body={}),
+    Row("PUT /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit",
+        body={"domain": "shop", "type": "order.placed"}),
+    Row("DELETE /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit"),
+    Row("PUT /v1/channels/{channel}", "/v1/channels/more", "manage", own=True, body={"mask": "4"}),
+    Row("PUT /v1/types/{domain}/{type}", "/v1/types/more/one", "manage", own=True,
+        body={"schema": {}}),
+    Row("POST /v1/clients", "/v1/clients", "manage", own=True, body={"name": "newcomer"}),
+    Row("PATCH /v1/clients/{client}", "/v1/clients/<client>", "manage", body={"groups": ["ops"]}),
+    Row("POST /v1/clients/{client}/keys", "/v1/clients/<client>/keys", "manage",
+        body={"grants": []}),
+    Row("PATCH /v1/keys/{public_id}", "/v1/keys/<key>", "manage", body={"label": "mine"}),
+    Row("POST /v1/connection-tokens", "/v1/connection-tokens", "emit listen manage peer", own=True,
+        body={}),
+    Row("POST /v1/endpoints", "/v1/endpoints", "listen",
+        body={"url": "https://thief.example/", "client": "<client>"}),
+    Row("PATCH /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen",
+        body={"url": "https://thief.example/"}),
+    Row("POST /v1/registrations", "/v1/registrations", "listen",
+        body={"streams": ["<stream>"], "client": "<client>"}),
+    Row("POST /v1/registrations", "/v1/registrations", "listen",
+        body={"streams": ["<stream>"], "endpoint": "<endpoint>"}),
+    Row("POST /v1/registrations", "/v1/registrations", "listen",
+        body={"streams": ["<stream>"], "group": "<groupname>"}),
+    Row("POST /v1/registrations/bulk", "/v1/registrations/bulk?client=<client>", "listen",
+        own=True, body=b'{"streams": ["vault"]}\n'),
+    Row("PATCH /v1/registrations/{registration}", "/v1/registrations/<ticket>", "listen",
+        body={"type": "other"}),
+    Row("POST /v1/registration-groups", "/v1/registration-groups", "listen",
+        body={"name": "mine", "client": "<client>"}),
+    Row("PATCH /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen",
+        body={"suspended": True}),
+    Row("POST /v1/zones", "/v1/zones", operator=True, body={"name": "<zone>"}),
+    Row("PUT /v1/storage", "/v1/storage", operator=True, body={"quota_bytes": None}),
+    Row("POST /v1/jobs/{job}/runs", "/v1/jobs/backtest/runs", operator=True,
+        body={"params": {"zone": "<zone>", "stream": "<stream>", "filter": "(> a 1)"}}),
+    Row("POST /v1/jobs/{job}/runs/{run}/cancel", "/v1/jobs/backtest/runs/<run>/cancel",
+        operator=True, body={}),
+    Row("POST /v1/jobs/retention/runs/{run}/apply", "/v1/jobs/retention/runs/<run>/apply",
+        operator=True, body={}),
+    Row("PUT /v1/streams/{stream}", STREAM, "manage", own=True, body={"segment_events_max": 7}),
+    Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<ticket>", "listen"),
+    Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
+    Row("DELETE /v1/keys/{public_id}", "/v1/keys/<key>", "manage"),
+    Row("DELETE /v1/clients/{client}", "/v1/clients/<client>", "manage"),
+)  # fmt: skip
+
+
+class Tenants:
+    """The owner's zone with something of everything, and keys of all who are not the owner."""
+
+    def __init__(self, hub: LiveHub, sink: Sink) -> None:
+        self.hub = hub
+        self.zone, self.other = hub.new_zone(), hub.new_zone()
+        zone = self.zone
+        self.client = f"{NAME}-owner"
+        everything = [f"{action}:*" for action in ACTIONS]
+        self.owner = zone.key(*everything, client=self.client)
+        self.keys = {action: zone.key(f"{action}:*", client=self.client) for action in ACTIONS}
+        self.keys["peer"] = zone.key("listen:*", client=f"{NAME}-peer")
+        self.keys["stranger"] = self.other.key(*everything, client="stranger")
+        zone.create_stream(NAME, keyed=True, segment_events_max=2)
+        for each in (zone, self.other):
+            each.create_stream("plain")
+        zone.define_channel(f"{NAME}-channel", 0)
+        self._interest(sink)
+
+    def _interest(self, sink: Sink) -> None:
+        zone, key = self.zone, self.owner
+
+        def ask(method: str, path: str, body: Any) -> Any:
+            return _made(zone.hub.call(method, path, body, key=key))
+
+        schema = {"properties": {"code": {"const": SECRET}}}
+        ask("PUT", f"/v1/types/{NAME}/order.placed", {"schema": schema})
+        endpoint = zone.endpoint(sink.url(f"/{SECRET}/{zone.name}"), key=key)["id"]
+        group = ask("POST", "/v1/registration-groups", {"name": f"{NAME}-group"})
+        wanted = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
+        [made] = zone.register({**wanted, "group": f"{NAME}-group"}, key=key)
+        event = {"domain": NAME, "type": "order.placed", "attributes": {"code": SECRET}}
+        for state_key in ("shelf", "shelf", f"{SECRET}-key"):
+            assert zone.emit(NAME, {**event, "key": state_key}, key=key).status == 200
+        page = zone.hub.call("GET", f"/v1/streams/{NAME}/segments", key=key).json
+        params = {"zone": zone.name, "stream": NAME, "filter": "(> code 1)"}
+        run = _made(zone.hub.operate("POST", "/v1/jobs/backtest/runs", {"params": params}))
+        label = {"grants": [], "label": SECRET}
+        labelled = ask("POST", f"/v1/clients/{self.client}/keys", label)
+        delivered = finished(zone.hub, key, endpoint, 3)
+        self.marks = {
+            "<stream>": NAME,
+            "<client>": self.client,
+            "<key>": labelled["public_id"],
+            "<endpoint>": endpoint,
+            "<ticket>": made["id"],
+            "<group>": group["id"],
+            "<groupname>": f"{NAME}-group",
+            "<delivery>": delivered[0]["id"],
+            "<segment>": page["items"][0]["uuid"],
+            "<statekey>": "shelf",
+            "<type>": f"{NAME}/order.placed",
+            "<run>": run["id"],
+            "<zone>": zone.name,
+        }
+
+    def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
+        """The row's request by one of `keys`, by the `owner`, or by the `operator`."""
+        method, path, body = row.route.split()[0], self.fill(row.path), self.fill(row.body)
+        if zone:
+            path += ("&" if "?" in path else "?") + f"zone={zone}"
+        if who == "operator":
+            return self.hub.operate(method, path, body)
+        key = self.owner if who == "owner" else self.keys[who]
+        headers = {"Content-Type": "application/x-ndjson"} if isinstance(body, bytes) else {}
+        return self.hub.call(method, path, body, key=key, headers=headers)
+
+    def fill(self, value: Any) -> Any:
+        """A path or a body with the owner's ids in the places of marks."""
+        if isinstance(value, dict):
+            return {name: self.fill(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self.fill(one) for one in value]
+        if not isinstance(value, str):
+            return value
+        if value in self.marks:
+            return self.marks[value]
+        for mark, text in self.marks.items():
+            value = value.replace(mark, str(text))
+        return value
+
+    def told(self, row: Row, who: str, answer: Answer) -> set[str]:
+        """The owner's markers that an answer holds, and that were not in the request. To the
+        owner's client it may say which stream's grant is missing.
+        """
+        sent = f"{self.fill(row.path)} {self.fill(row.body)}"
+        text = answer.body.decode("utf-8", "replace")
+        markers = (SECRET,) if who in ACTIONS else (SECRET, NAME)
+        return {marker for marker in markers if marker in text and marker not in sent}
+
+
+def _made(answer: Answer) -> Any:
+    assert answer.status in (200, 201, 202), answer
+    return answer.json

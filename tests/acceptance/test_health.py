@@ -1,0 +1,153 @@
+"""The hub's health through its public routes: what does not work is told, by name to everybody and
+with the reason to those who hold a key.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.live import LiveHub, LiveZone
+from tests.sink import Sink
+
+WAIT_S = 30.0
+HEARD = (
+    "INSERT INTO heartbeats (part, seen_at) SELECT unnest(%s::text[]), now()"
+    " ON CONFLICT (part) DO UPDATE SET seen_at = now()"
+)
+WELL = ("ok", "off", "starting")
+TIMED = ["beat", "archiver", "indexer"]
+EVENT = {"domain": "shop", "type": "order.placed"}
+
+
+def eventually(found: Callable[[], Any], wanted: Any) -> None:
+    """The hub looks every two seconds."""
+    until = time.monotonic() + WAIT_S
+    while (last := found()) != wanted:
+        assert time.monotonic() < until, last
+        time.sleep(0.1)
+
+
+def component(hub: LiveHub, name: str) -> dict[str, Any]:
+    """One component as `/readyz` shows it to everybody."""
+    found = hub.call("GET", "/readyz").json["components"]
+    return next(each for each in found if each["name"] == name)
+
+
+def overall(hub: LiveHub) -> tuple[int, str]:
+    """The status for machines, and the word; a busy machine is not ready for a moment."""
+    answer = hub.call("GET", "/readyz")
+    return answer.status, answer.json["status"]
+
+
+def word_of_the_whole(hub: LiveHub) -> tuple[int, str, str]:
+    """What the hub says of itself, and what its components come to: what other tests left behind
+    may be degraded.
+    """
+    answer = hub.call("GET", "/readyz")
+    wrong = [each for each in answer.json["components"] if each["status"] not in WELL]
+    return answer.status, answer.json["status"], "degraded" if wrong else "ready"
+
+
+def reason(hub: LiveHub, name: str, key: str) -> dict[str, Any]:
+    """The component as somebody with a key is told of it."""
+    eventually(lambda: "reason" in hub.call("GET", "/readyz", key=key).json["components"][0], True)
+    found = hub.call("GET", "/readyz", key=key).json["components"]
+    return next(each for each in found if each["name"] == name)
+
+
+def gauge(hub: LiveHub, name: str) -> str:
+    [line] = [
+        line
+        for line in hub.call("GET", "/metrics").body.decode().splitlines()
+        if line.startswith(f'eventhub_health{{component="{name}"')
+    ]
+    return line.rpartition(" ")[2]
+
+
+@pytest.fixture
+def idle(hub: LiveHub, sink: Sink) -> Iterator[LiveHub]:
+    """All workers are stopped, and were not heard for a minute."""
+    eventually(lambda: component(hub, "workers")["status"], "ok")
+    for process in hub.workers:
+        process.stop()
+    hub.sql("UPDATE heartbeats SET seen_at = now() - interval '1 minute' WHERE part = 'worker'")
+    hub.sql("UPDATE drains SET seen_at = now() - interval '1 minute'")
+    yield hub
+    hub.start_callbacks()
+
+
+def test_without_workers_the_hub_is_degraded_and_says_why(
+    idle: LiveHub, zone: LiveZone, sink: Sink
+) -> None:
+    """All workers were stopped, nothing was delivered, and every probe and badge said ok."""
+    eventually(lambda: component(idle, "workers"), {"name": "workers", "status": "degraded"})
+    eventually(lambda: overall(idle), (200, "degraded"))
+    told = reason(idle, "workers", zone.admin)
+    assert "No worker is alive" in told["reason"]
+    assert told["since"]
+    idle.call("GET", "/readyz", key="ehk_unknown_unknown").refused(401, "invalid_credentials")
+    overview = idle.call("GET", "/v1/overview", key=zone.admin).json
+    assert told in overview["health"]["components"]
+    assert overview["processes"]["workers"] == 0
+    eventually(lambda: gauge(idle, "workers"), "0.0")
+
+    zone.create_stream("orders")
+    [made] = zone.register({"streams": ["orders"], "callback": sink.url("/health")})
+    zone.emit("orders", EVENT)
+    late = (
+        "UPDATE deliveries SET next_attempt_at = now() - interval '75 s'"
+        " WHERE %s = ANY (registrations) RETURNING 1"
+    )
+    eventually(lambda: idle.sql(late, made["id"]), [(1,)])
+    eventually(lambda: component(idle, "deliveries")["status"], "degraded")
+    assert "no worker has claimed it" in reason(idle, "deliveries", zone.admin)["reason"]
+
+    idle.start_callbacks()
+    sink.wait(1, "/health")
+    eventually(lambda: component(idle, "deliveries")["status"], "ok")
+    eventually(lambda: component(idle, "workers")["status"], "ok")
+    idle.sql(HEARD, TIMED)
+    eventually(lambda: component(idle, "beat")["status"], "ok")
+    status, told, expected = word_of_the_whole(idle)
+    assert (status, told) == (200, expected)
+
+
+def test_an_endpoint_that_fails_says_so_and_since_when(
+    hub: LiveHub, zone: LiveZone, sink: Sink
+) -> None:
+    """It answered 500 to everything, and the API knew of it only that it was enabled."""
+
+    def health() -> dict[str, Any]:
+        path = f"/v1/endpoints/{made['id']}"
+        found: dict[str, Any] = hub.call("GET", path, key=zone.admin).json["health"]
+        return found
+
+    zone.create_stream("orders")
+    made = zone.endpoint(sink.url("/failing"))
+    assert made["health"]["state"] == "untried"
+    zone.register({"streams": ["orders"], "endpoint": made["id"]})
+    sink.answer = lambda _: (500, {})
+    zone.emit("orders", EVENT)
+    eventually(lambda: health()["state"], "failing")
+    failing = health()
+    assert (failing["outcome"], failing["status"], failing["delivered_at"]) == ("status", 500, None)
+    assert failing["failing_since"] <= failing["last_attempt_at"]
+    answer = hub.call("GET", "/v1/overview", key=zone.admin)
+    assert answer.status == 200, (answer, hub.web[0].log()[-3000:])
+    overview = answer.json
+    assert overview["endpoints"] == {"enabled": 1, "disabled": 0, "failing": 1, "total": 1}
+    sink.wait(2, "/failing")
+    assert health()["failing_since"] == failing["failing_since"]
+
+    sink.answer = lambda _: (204, {})
+    zone.emit("orders", EVENT)
+    eventually(lambda: health()["state"], "ok")
+    assert health()["failing_since"] is None
+    moved = hub.call("PATCH", path(made), {"url": sink.url("/moved")}, key=zone.admin)
+    assert moved.json["health"]["state"] == "untried"
+
+
+def path(endpoint: dict[str, Any]) -> str:
+    return f"/v1/endpoints/{endpoint['id']}"

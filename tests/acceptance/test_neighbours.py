@@ -1,0 +1,302 @@
+"""What one client feels of another that takes all it can get: counted in the other's requests and
+turns, never in milliseconds.
+"""
+
+import asyncio
+import http.client
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from delivery.listens.record import recording
+from delivery.sessions.catchup import CatchUp
+from delivery.sessions.frames import Frame, frames_for
+from delivery.sessions.listening import Sources
+from delivery.sessions.pump import Outlet, Pump
+from eventhub import limits
+from eventhub.access.gate import Gate
+from eventhub.clock import SystemClock
+from eventhub.doors.app import Doors, House
+from eventhub.doors.http import Message, Receive, Scope, Send
+from eventhub.doors.table import DOORS
+from eventhub.errors import InvalidCredentials
+from eventhub.event.envelope import DEFAULT_MASK
+from eventhub.event.protobuf_codec import encode_fields
+from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.log import Log
+from eventhub.fair import Admission, Party, Places
+from eventhub.types.book import Book
+from registrations.closure.live import Closures
+from registrations.feed import Feed
+from tests.acceptance.wire import EVENT, until
+from tests.live import LiveHub, LiveZone
+
+HOGS = 300  # requests of one client
+TIMEOUT_S = 60.0
+READERS = 40  # sockets that catch up at once
+HISTORY = 2_000
+BOMB = b"[" + b"[]," * 80_000 + b"[]]"
+NOBODY = {"username": "nobody", "password": "x"}
+
+
+@asynccontextmanager
+async def sources_of(hub: LiveHub) -> AsyncIterator[Sources]:
+    async with Log.open(database_url=hub.database_url) as log:
+        gate = Gate(log, secret="of this process", clock=SystemClock())
+        following = asyncio.create_task(gate.run())
+        try:
+            await until(gate.fresh)
+            feed = Feed(log)
+            async with recording(hub.database_url) as record:
+                parts = (log, gate, feed, SystemClock(), Book(log), Closures(log, feed), record)
+                yield Sources(*parts, CatchUp())
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """All were parsed and appended in the order in which they came, so the last waited for all."""
+    zone.create_stream("orders")
+    keys = {name: zone.key("emit:*", client=name) for name in ("hog", "victim")}
+    answered: list[str] = []
+
+    async def emit(route: Doors, name: str) -> None:
+        headers = [(b"authorization", f"Bearer {keys[name]}".encode())]
+        headers.append((b"content-type", b"application/json"))
+        scope = {"method": "POST", "path": "/v1/streams/orders/events", "headers": headers}
+        body = json.dumps(EVENT).encode()
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                assert message["status"] == 200
+                answered.append(name)
+
+        await route(scope, receive, send)
+
+    async with sources_of(hub) as sources:
+        log, gate, _, _, book, *_ = sources
+        places = Places(limits.EMIT_PLACES, limits.EMIT_PLACES_PER_CLIENT)
+        route = Doors(nowhere, DOORS, House(log, gate, book, "", Admission(places)))
+        await emit(route, "victim")  # whatever is looked up is known then
+        await emit(route, "hog")
+        answered.clear()
+        async with asyncio.timeout(TIMEOUT_S):
+            names = ["hog"] * HOGS + ["victim"]
+            await asyncio.gather(*(emit(route, name) for name in names))
+    before = answered.index("victim")
+    assert before <= 2 * limits.EMIT_PLACES, f"{before} of the other client were answered first"
+
+
+async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("no route takes this")
+
+
+async def test_a_transaction_has_something_of_every_client(hub: LiveHub, zone: LiveZone) -> None:
+    """What came last was appended last, however little it was."""
+    zone.create_stream("orders")
+    [[stream]] = hub.sql(
+        "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id WHERE z.name = %s", zone.name
+    )
+    payload = encode_fields({"domain": "shop", "type": "order.placed"})
+    answered: list[int] = []
+    async with Log.open(database_url=hub.database_url) as log:
+
+        async def append(client_id: int, events: int) -> None:
+            draft = Draft(stream, DEFAULT_MASK, payload, None)
+            await log.append([draft] * events, None, Party(1, client_id))
+            answered.append(client_id)
+
+        async with asyncio.timeout(TIMEOUT_S):
+            hogs = (append(1, limits.APPEND_EVENTS_MAX // 4) for _ in range(20))
+            await asyncio.gather(*hogs, append(2, 1))
+    assert answered.index(2) <= 4, answered
+
+
+class Socket:
+    """A pump whose socket takes everything at once; `told` is shared, and names who was told."""
+
+    def __init__(self, name: str, told: list[str]) -> None:
+        self.name = name
+        self._told = told
+        self.pump: Pump
+        self.running: asyncio.Task[None]
+
+    async def _send(self, frames: list[Frame]) -> None:
+        self._told.extend(self.name for frame in frames if b'"op":"event"' in _bytes(frame)[:20])
+
+    async def open(self, sources: Sources, key: str) -> "Socket":
+        principal = await sources.gate.authorise(key)
+        outlet = Outlet(frames_for(None), self._send)
+        self.pump = Pump(sources, outlet, key, principal)
+        self.running = asyncio.create_task(self.pump.run())
+        return self
+
+    async def listen(self, stream: str) -> None:
+        listen = {"op": "listen", "listen": "a", "stream": stream, "from": "oldest"}
+        await self.pump.handle(json.dumps(listen))
+
+    async def close(self) -> None:
+        self.running.cancel()
+        await asyncio.gather(self.running, return_exceptions=True)
+        await self.pump.close()
+
+
+def _bytes(frame: Frame) -> bytes:
+    return frame.encode() if isinstance(frame, str) else frame
+
+
+async def test_sockets_that_catch_up_leave_the_event_loop_and_each_other_room(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """Each had a turn in every round of the event loop, so whatever else a process had to do waited
+    for all of them; and a client with one socket had one turn in as many as the other had sockets.
+    """
+    zone.create_stream("orders")
+    for _ in range(HISTORY // limits.BATCH_EVENTS_MAX):
+        assert zone.emit("orders", [EVENT] * limits.BATCH_EVENTS_MAX).status == 200
+    keys = {name: zone.key("listen:*", client=name) for name in ("hog", "victim")}
+    told: list[str] = []
+    rounds: list[int] = []
+
+    async def count_rounds() -> None:
+        while True:
+            before = len(told)
+            await asyncio.sleep(0)
+            rounds.append(len(told) - before)
+
+    async with sources_of(hub) as sources:
+        opened = [Socket("hog", told) for _ in range(READERS)]
+        sockets = [await each.open(sources, keys["hog"]) for each in opened]
+        victim = await Socket("victim", told).open(sources, keys["victim"])
+        counting = asyncio.create_task(count_rounds())
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await asyncio.gather(*(each.listen("orders") for each in sockets))
+                at = len(told)
+                await victim.listen("orders")
+                await until(lambda: told.count("victim") >= HISTORY)
+        finally:
+            counting.cancel()
+            for each in (*sockets, victim):
+                await each.close()
+    last = len(told) - 1 - told[::-1].index("victim")
+    of_others = told[at:last].count("hog")
+    assert max(rounds) <= 4 * limits.CATCH_UP_TURNS * limits.FRAMES_PER_TURN_MAX
+    assert of_others <= READERS * HISTORY / 4, f"{of_others} events went to the other client"
+
+
+def log_in(hub: LiveHub, body: bytes, address: str) -> tuple[int, str]:
+    """Status and code of a login from an address of loopback."""
+    port = hub.web[0].port
+    opened = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=(address, 0))
+    try:
+        opened.request("POST", "/v1/session", body, {"Content-Type": "application/json"})
+        answer = opened.getresponse()
+        return answer.status, json.loads(answer.read())["code"]
+    finally:
+        opened.close()
+
+
+def test_wrong_logins_hold_no_connection_of_the_management_api(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """Each held one while its password was hashed, so whoever came waited for all, or got 503."""
+    wrong = json.dumps(NOBODY).encode()
+    addresses = [f"127.0.1.{number % 4 + 1}" for number in range(8)]
+    counted = "SELECT count(*) FROM login_attempts WHERE subject LIKE 'user:nobody@127.0.1.%%'"
+    seen: list[int] = []
+    with ThreadPoolExecutor(len(addresses)) as pool:
+        logins = [pool.submit(log_in, hub, wrong, address) for address in addresses]
+        while hub.sql(counted)[0][0] < 4:
+            pass  # until they are under way
+        before = sum(login.done() for login in logins)
+        for _ in range(3):
+            assert hub.call("GET", "/v1/streams", key=zone.admin).status == 200
+            seen.append(sum(login.done() for login in logins) - before)
+    assert {login.result() for login in logins} == {(401, "invalid_login")}
+    assert seen[-1] <= 2, f"of 8 logins so many were over with each answer: {seen}"
+
+
+def test_a_stranger_may_send_as_much_as_a_login_needs_and_each_is_counted(hub: LiveHub) -> None:
+    """240 KB of JSON were parsed before anybody asked who sent it, as often as one liked."""
+    address = "127.0.2.1"
+    for _ in range(limits.LOGIN_ATTEMPTS_PER_ADDRESS_MAX):
+        assert log_in(hub, BOMB, address) == (413, "body_too_large")
+    assert log_in(hub, b"{}", address) == (429, "too_many_requests")
+    assert log_in(hub, b"{", "127.0.2.2") == (400, "malformed_json")
+    headers = {"Content-Type": "application/json"}
+    for path in ("/v1/registrations", "/v1/clients"):
+        hub.call("POST", path, BOMB, headers=headers).refused(401, "unauthenticated")
+    hub.call("POST", "/v1/nowhere", BOMB, headers=headers).refused(404, "not_found")
+
+
+@pytest.mark.timeout(60)
+async def test_many_requests_with_one_wrong_key_do_not_stop_a_process(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """One that came in the same turn of the event loop in which the look-up had failed asked for
+    its result for ever, and the process answered nobody any more.
+    """
+    wrong = f"{zone.admin[:-6]}{zone.admin[-6:].swapcase()[::-1]}"
+
+    async def ask(gate: Gate) -> None:
+        for _ in range(3):
+            with pytest.raises(InvalidCredentials):
+                await gate.authorise(wrong)
+
+    async with sources_of(hub) as sources, asyncio.TaskGroup() as requests:
+        for _ in range(1_000):
+            requests.create_task(ask(sources.gate))
+            await asyncio.sleep(0)
+
+
+async def test_a_database_that_is_busy_is_not_called_away(
+    hub: LiveHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve look-ups at once of a database that answers two in 0.4 s, with a second to wait."""
+    monkeypatch.setattr(limits, "READ_TIMEOUT_S_MAX", 1.0)
+    hub.sql("CREATE SCHEMA IF NOT EXISTS slow")
+    hub.sql(
+        "CREATE OR REPLACE VIEW slow.api_keys AS WITH waited AS MATERIALIZED (SELECT pg_sleep(0.4))"
+        " SELECT k.* FROM public.api_keys k WHERE EXISTS (SELECT FROM waited)"
+    )
+    answers: list[tuple[int, dict[str, Any]]] = []
+
+    async def emit(route: Doors, number: int) -> None:
+        key = f"ehk_{number:012}_{'x' * 43}"
+        headers = [(b"authorization", f"Bearer {key}".encode())]
+        scope = {"method": "POST", "path": "/v1/streams/orders/events", "headers": headers}
+        status = 0
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"{}"}
+
+        async def send(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            if message["type"] == "http.response.body" and message["body"]:
+                answers.append((status, json.loads(message["body"])))
+
+        await route(scope, receive, send)
+
+    url = make_conninfo(hub.database_url, options="-c search_path=slow,public")
+    async with Log.open(database_url=url) as log:
+        gate = Gate(log, secret="of this process", clock=SystemClock())
+        route = Doors(nowhere, DOORS, House(log, gate, Book(log), "", Admission(Places(64, 16))))
+        await asyncio.gather(*(emit(route, number) for number in range(12)))
+    hub.sql("DROP SCHEMA slow CASCADE")
+    codes = Counter((status, problem["code"]) for status, problem in answers)
+    assert codes.keys() == {(401, "invalid_credentials"), (503, "database_busy")}
+    assert sum(codes.values()) == 12

@@ -1,0 +1,137 @@
+"""Who is told what, and who may change what: every route, asked for what is another's, by ids,
+names and cursors.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.bad_inputs import routes
+from tests.acceptance.tenancy import (
+    ACTIONS,
+    NAME,
+    READS,
+    SECRET,
+    WRITES,
+    ZONELESS,
+    Row,
+    Tenants,
+)
+from tests.acceptance.wire import session
+from tests.live import LiveHub
+from tests.sink import Sink
+
+SOCKET = frozenset({"WS listen", "WS interest"})
+
+# What the owner, too, is refused: nothing of the kind is there, or it is in use.
+REFUSED = {
+    "GET /v1/streams/plain/events?from=<segment>:1": "segment_mismatch",
+    "GET /v1/streams/plain/segments/<segment>/raw": "unknown_segment",
+    "POST /v1/streams/<stream>/match-index": "nothing_to_index",
+    "GET /v1/jobs/backtest/runs/<run>/files/x.csv": "not_found",
+    "POST /v1/jobs/retention/runs/<run>/apply": "unknown_run",
+    "POST /v1/zones": "conflict",
+    "DELETE /v1/registration-groups/<group>": "group_in_use",
+    "DELETE /v1/endpoints/<endpoint>": "endpoint_in_use",
+}
+
+# Answers that tell of the whole hub, or of the asking itself.
+RESTLESS = (
+    *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listens"),
+    *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
+    "/v1/filters/dry-run",
+)
+
+
+@pytest.fixture(scope="module")
+def tenants(hub: LiveHub) -> Iterator[Tenants]:
+    hub.start_callbacks()
+    with Sink().serving() as sink:
+        yield Tenants(hub, sink)
+    hub.sql("DELETE FROM job_runs")
+
+
+def refused(row: Row, tenants: Tenants, who: str, *, zone: str = "") -> str:
+    """What is wrong with the answer to who must not be told, or nothing."""
+    answer = tenants.send(row, who, zone=zone)
+    told = tenants.told(row, who, answer)
+    done = answer.status < 400 and not (row.own and not zone)
+    return f"{row.route} {row.path} {who} {answer.status} {told}" if told or done else ""
+
+
+def test_every_route_has_its_row() -> None:
+    rows = {row.route for row in (*READS, *WRITES)}
+    assert routes() - rows - ZONELESS - SOCKET == set()
+    assert rows & ZONELESS == set()
+    assert rows - routes() == set()
+
+
+async def test_a_socket_tells_nothing_of_another_zone_or_client(tenants: Tenants) -> None:
+    marks = tenants.marks
+    async with session(tenants.hub, tenants.keys["stranger"]) as socket:
+        for asked in (
+            {"stream": NAME},
+            {"stream": "plain", "registrations": [marks["<ticket>"]]},
+            {"stream": "plain", "start": {"segment": marks["<segment>"], "sequence": 1}},
+        ):
+            answer = await socket.ask(**asked)
+            assert answer["op"] in ("error", "segment_mismatch"), (asked, answer)
+            assert SECRET not in str(answer)
+        await socket.say("interest", interest="i", stream=NAME)
+        assert (await socket.hear_op("error", "interest"))["op"] == "error"
+    async with session(tenants.hub, tenants.keys["peer"]) as socket:
+        answer = await socket.ask("plain", registrations=[marks["<ticket>"]])
+        assert answer["op"] == "error"
+
+
+def test_another_zone_is_told_nothing_and_changes_nothing(tenants: Tenants) -> None:
+    before = shown(tenants)
+    wrong = []
+    for zone in (tenants.zone.name, ""):
+        wrong += [refused(row, tenants, "stranger", zone=zone) for row in (*READS, *WRITES)]
+    assert [one for one in wrong if one] == []
+    assert shown(tenants) == before
+
+
+def test_another_client_of_the_zone_is_told_what_is_the_zones_alone(tenants: Tenants) -> None:
+    before = shown(tenants)
+    wrong = []
+    for row in (*READS, *WRITES):
+        if "peer" not in row.may:
+            wrong.append(refused(row, tenants, "peer"))
+        elif row in READS:
+            assert tenants.send(row, "peer").status == 200, row
+    assert [one for one in wrong if one] == []
+    assert shown(tenants) == before
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_no_action_implies_another(tenants: Tenants, action: str) -> None:
+    before = shown(tenants)
+    wrong = []
+    for row in (*READS, *WRITES):
+        if action not in row.may:
+            wrong.append(refused(row, tenants, action))
+        elif row in READS:
+            assert tenants.send(row, action).status == 200, row
+    assert [one for one in wrong if one] == []
+    assert shown(tenants) == before
+
+
+def test_the_owner_is_answered_and_so_the_requests_are_right(tenants: Tenants) -> None:
+    """The last of this file: it changes and deletes what the others asked for."""
+    for row in (*READS, *WRITES):
+        answer = tenants.send(row, "operator" if row.operator else "owner")
+        assert answer.status < 400 or answer.json["code"] == REFUSED.get(
+            f"{row.route.split()[0]} {row.path}"
+        ), (row, answer)
+
+
+def shown(tenants: Tenants) -> dict[str, bytes]:
+    """What the owner and the operator are shown of all that might have been changed."""
+    found = {}
+    for row in READS:
+        if not row.path.startswith(RESTLESS) and row.path != "/v1/streams":
+            answer = tenants.send(row, "operator" if row.operator else "owner")
+            found[f"{row.route} {row.path}"] = answer.body
+    return found

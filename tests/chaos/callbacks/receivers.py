@@ -1,0 +1,106 @@
+"""Endpoints at the sink with registrations that stay, for every run of a hub with callbacks."""
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+
+from tests.chaos.callbacks.arrivals import Arrivals
+from tests.chaos.callbacks.judge import CallbackJudge
+from tests.chaos.callbacks.sink import Mood
+from tests.chaos.hub import HubUnderTest
+from tests.integration.up_process import HOME
+
+SINKS = "127.0.0.1"  # where the hub may call
+
+
+class Endpoint(NamedTuple):
+    """An endpoint at the sink. `changing`: registrations that come and go may name it."""
+
+    ordered: bool = False
+    changing: bool = True
+    mood: Mood = Mood()
+
+
+class SinkProcess:
+    """The sink, started; `close` ends it and waits."""
+
+    def __init__(self, file: Path, seed: int) -> None:
+        self.file = file
+        words = ["-m", "tests.chaos.callbacks.sink", str(file), "--seed", str(seed)]
+        self.process = subprocess.Popen(
+            [sys.executable, *words], cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+async def ask(http: aiohttp.ClientSession, method: str, url: str, body: Any) -> Any:
+    """What a management door answers; raises unless it is content."""
+    async with http.request(method, url, json=body) as response:
+        if response.status >= 300:
+            raise RuntimeError(f"{method} {url}: {response.status} {await response.text()}")
+        return {} if response.status == 204 else await response.json()
+
+
+async def create_endpoints(
+    http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
+) -> dict[str, int]:
+    """Endpoints at the sink, which learns their secrets and moods. Returns their ids."""
+    ids: dict[str, int] = {}
+    known: dict[str, Any] = {}
+    for name, endpoint in endpoints.items():
+        body = {"url": f"{sink_url}/e/{name}", "ordered": endpoint.ordered}
+        made = await ask(http, "POST", f"{url}/v1/endpoints", body)
+        ids[name] = made["id"]
+        known[name] = {"secret": made["secret"], "mood": endpoint.mood._asdict()}
+    async with http.post(f"{sink_url}/endpoints", json=known) as response:
+        response.raise_for_status()
+    return ids
+
+
+class Receivers(NamedTuple):
+    """What came to the endpoints, and who judges it. `ids`: the endpoints' by name; `kept`: the
+    registrations'."""
+
+    arrivals: Arrivals
+    judge: CallbackJudge
+    ids: dict[str, int]
+    kept: frozenset[int]
+
+
+class Asked(NamedTuple):
+    """Who asks for what: endpoints by name, and registrations for them."""
+
+    streams: tuple[str, ...]
+    endpoints: Mapping[str, Endpoint]
+    registrations: Sequence[tuple[str, dict[str, Any]]]
+
+
+async def create_receivers(
+    http: aiohttp.ClientSession, hub: HubUnderTest, sink: SinkProcess, asked: Asked
+) -> Receivers:
+    """At a hub that has the streams. `http`: with a key that may manage; the arrivals are to be
+    closed."""
+    ids = await create_endpoints(http, hub.url, sink.url, asked.endpoints)
+    staying = [{**wish, "endpoint": ids[name]} for name, wish in asked.registrations]
+    made = await ask(http, "POST", f"{hub.url}/v1/registrations", staying)
+    lanes = frozenset(name for name, one in asked.endpoints.items() if one.ordered)
+    return Receivers(
+        Arrivals(sink.file, lanes),
+        CallbackJudge(hub, asked.streams, ids),
+        ids,
+        frozenset(item["id"] for item in made["items"]),
+    )

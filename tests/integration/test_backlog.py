@@ -1,0 +1,162 @@
+"""What waits for endpoints that take nothing: the oldest goes, and who is owed is told so."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from delivery.forward.backlog import SQL, bound
+from delivery.forward.bounds import Wanted, bounds_of
+from delivery.forward.losses import announce_losses
+from delivery.forward.partitions import make_partitions
+from eventhub import limits
+from eventhub.eventlog.database import Connection, connect
+from tests.integration.forward_world import World, world_database
+from tests.integration.retention_world import announced
+
+database = pytest.fixture(scope="module")(world_database)
+ANY = Wanted()
+OWED = (
+    "SELECT sequence, state, gap_first FROM deliveries WHERE endpoint_id = %s"
+    " AND (state <> 'dropped') ORDER BY stream_id, sequence"
+)
+
+
+@pytest.fixture
+def world(database: World) -> Iterator[World]:
+    database.sql("DELETE FROM deliveries")
+    database.sql("DELETE FROM endpoint_losses")
+    yield database
+
+
+@pytest.fixture
+async def connection(world: World) -> AsyncIterator[Connection]:
+    connection = await connect(world.url, name="test")
+    while not await make_partitions(connection):
+        pass
+    await connection.execute(SQL["settings"])
+    yield connection
+    await connection.close()
+
+
+def owe(world: World, stream_id: int, endpoint: int, first: int, last: int, **more: Any) -> None:
+    """Deliveries of a stream's sequences, the older ones written before; `more`: columns."""
+    columns = {"created_at": None, **more}
+    names = "".join(f", {name}" for name in columns if name != "created_at")
+    values = "".join(", %s" for name in columns if name != "created_at")
+    world.sql(
+        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id,"
+        f" ordered, registrations, created_at{names}) SELECT s.group_id, e.id, s.id, n,"
+        f" s.stream_id, e.zone_id, e.ordered, '{{7}}', now() - (1000 - n) * interval '1 ms'{values}"
+        " FROM segments s, endpoints e, generate_series(%s::bigint, %s::bigint) AS n"
+        " WHERE s.stream_id = %s AND s.first = 1 AND e.id = %s",
+        *(value for name, value in columns.items() if name != "created_at"),
+        *(first, last, stream_id, endpoint),
+    )
+
+
+def narrow(events: int) -> Any:
+    return bounds_of(ANY._replace(events=events), None)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_the_oldest_become_one_notice_of_their_lane(
+    world: World, connection: Connection, ordered: bool
+) -> None:
+    """What is posted just now stays; what comes later goes into the same notice."""
+    stream_id, beside = world.stream(), world.stream()
+    [full, other] = world.endpoints(2, ordered=ordered)
+    owe(world, stream_id, full, 1, 30)
+    owe(world, stream_id, full, 31, 31, claim="9c5b94b1-35ad-49bb-b118-8e8fc24abf80",
+        next_attempt_at="infinity")  # fmt: skip
+    owe(world, beside, full, 100, 101)
+    owe(world, stream_id, other, 1, 20)
+    assert await bound(connection, narrow(20)) == 15  # of 33 18 stay
+    kept = [(at, "pending", None) for at in range(16, 32)]
+    later = [(100, "pending", None), (101, "pending", None)]
+    assert world.sql(OWED, full) == [(15, "pending", 1), *kept, *later]
+    assert len(world.sql(OWED, other)) == 20
+    assert await bound(connection, narrow(20)) == 0  # a notice is none of them
+    owe(world, stream_id, full, 32, 36)
+    assert await bound(connection, narrow(20)) == 5
+    [first, *rest] = world.sql(OWED, full)
+    assert first == (20, "pending", 1)
+    assert len(rest) == 18
+    told = world.sql("SELECT registrations, gap_why, payload, claim FROM deliveries"
+                     " WHERE endpoint_id = %s AND gap_first = 1", full)  # fmt: skip
+    assert told == [([7], "backlog", None, None)]
+    # the rest stay listed as what they are, also what the first notice was
+    states = "SELECT count(*) FROM deliveries WHERE endpoint_id = %s AND state = 'dropped'"
+    assert world.sql(states, full) == [(19,)]
+
+
+async def test_notices_of_a_lane_follow_one_another(world: World, connection: Connection) -> None:
+    """One of what forwarders lost is in the middle of what is dropped."""
+    stream_id = world.stream()
+    [endpoint] = world.endpoints(ordered=True)
+    owe(world, stream_id, endpoint, 1, 4)
+    owe(world, stream_id, endpoint, 8, 8, gap_first=5, gap_why="quota")
+    owe(world, stream_id, endpoint, 9, 20)
+    assert await bound(connection, narrow(10)) == 7
+    owe(world, stream_id, endpoint, 21, 23)
+    assert await bound(connection, narrow(10)) == 3
+    notices = [(4, "pending", 1), (8, "pending", 5), (14, "pending", 9)]
+    assert world.sql(OWED, endpoint)[:3] == notices
+
+
+async def test_bytes_count_with_those_of_the_events(world: World, connection: Connection) -> None:
+    """Also those that a delivery would only get once its event's partition goes."""
+    stream_id = world.stream()
+    world.emit(stream_id, *["a"] * 10, body=b"x" * 10_000)
+    [light, heavy] = world.endpoints(2)
+    owe(world, stream_id, light, 1, 2)
+    owe(world, stream_id, heavy, 1, 10)
+    owe(world, stream_id, heavy, 11, 20, payload=b"x" * 20_000)
+    wanted = bounds_of(ANY._replace(bytes=200_000), None)
+    await bound(connection, wanted)
+    assert len(world.sql(OWED, light)) == 2
+    # of 310,000 bytes 180,000 stay, as a notice and what is newest
+    assert [row[0] for row in world.sql(OWED, heavy)] == list(range(12, 21))
+
+
+async def test_what_has_waited_too_long_goes(world: World, connection: Connection) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    owe(world, stream_id, endpoint, 1, 5)
+    world.sql("UPDATE deliveries SET created_at = now() - interval '3 days' WHERE sequence < 4")
+    wanted = bounds_of(ANY._replace(age_s=2 * 24 * 3600), None)
+    assert await bound(connection, wanted) == 3
+    assert world.sql(OWED, endpoint) == [
+        (3, "pending", 1), (4, "pending", None), (5, "pending", None),
+    ]  # fmt: skip
+    world.sql("UPDATE deliveries SET created_at = now() - interval '9 days' WHERE sequence = 3")
+    assert await bound(connection, wanted) == 0  # the notice waits for as long as it takes
+
+
+async def test_losses_are_announced_at_once_and_then_together(
+    world: World, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    owe(world, stream_id, endpoint, 1, 20)
+    before = len(announced(world.url, "delivery.dropped"))
+    assert await bound(connection, narrow(10)) == 11
+    assert await announce_losses(connection) == 1
+    owe(world, stream_id, endpoint, 21, 40)
+    assert await bound(connection, narrow(10)) == 20
+    assert await announce_losses(connection) == 0
+    monkeypatch.setattr(limits, "LOSSES_INTERVAL_S", 0.0)
+    assert await announce_losses(connection) == 1
+    assert await announce_losses(connection) == 0
+    first, second = announced(world.url, "delivery.dropped")[before:]
+    assert (first["deliveries"], first["first"]["sequence"], first["last"]["sequence"]) == (
+        11, 1, 11,
+    )  # fmt: skip
+    assert (second["deliveries"], second["first"]["sequence"], second["last"]["sequence"]) == (
+        20, 12, 31,
+    )  # fmt: skip
+    assert first.items() >= {
+        "level": "warning", "zone": "forward", "client": "c", "endpoint": endpoint,
+        "bound": "endpoint",
+    }.items()  # fmt: skip
+    assert world.sql("SELECT count(*) FROM endpoint_losses") == [(0,)]

@@ -1,0 +1,194 @@
+"""Endpoints that fail as a whole: what they cost, and what is delivered when they answer again.
+
+The story: 300 deliveries pending for an endpoint that answers 500 at once made 1,667 requests in
+20 s, and each of them used up its own tries.
+"""
+
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+
+from eventhub import limits
+from tests.integration.callbacks_world import (
+    OK,
+    CallbacksWorld,
+    Posted,
+    answer,
+    draining,
+    receiver,
+    until,
+)
+
+FAILS = answer("500 Oops")
+WAITING = 300
+STREAMS = 10
+
+
+@pytest.fixture(autouse=True)
+def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.2)
+    monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 0.1)
+
+
+def owe(world: CallbacksWorld, url: str, *, ordered: bool) -> int:
+    """The endpoint, with 300 deliveries of ten streams pending."""
+    endpoint = world.endpoint(url, ordered=ordered)
+    for _ in range(STREAMS):
+        world.owe(world.events(WAITING // STREAMS), endpoint)
+    return endpoint
+
+
+def pause_s(world: CallbacksWorld, endpoint: int) -> float:
+    """How long the endpoint as a whole backs off."""
+    found = world.sql("SELECT pause_s FROM backoffs WHERE endpoint_id = %s", endpoint)
+    return float(found[0][0]) if found else 0.0
+
+
+def fail_counted(world: CallbacksWorld, endpoint: int) -> list[int]:
+    rows = world.sql("SELECT attempts - spared FROM deliveries WHERE endpoint_id = %s", endpoint)
+    return [count for (count,) in rows]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_an_endpoint_that_fails_costs_a_few_requests_and_what_waits_drains_when_it_answers(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    async with receiver(lambda _: FAILS) as sink:
+        endpoint = owe(world, sink.url, ordered=ordered)
+        async with draining(world), draining(world):
+            await until(lambda: pause_s(world, endpoint) >= 1.6)  # three probes failed
+            assert len(sink.posted) <= 2 * (limits.CALLBACK_FAILURES_MIN + STREAMS) + 4
+            assert max(fail_counted(world, endpoint)) <= limits.CALLBACK_FAILURES_MIN
+            failed, answered_s = len(sink.posted), time.monotonic()
+            sink.script = lambda _: OK
+            await until(lambda: world.states(endpoint) == ["delivered"] * WAITING)
+    again = sink.posted[failed:]
+    assert again[0].at_s - answered_s < 3.5  # of the last pause, and a scan
+    assert again[-1].at_s - again[0].at_s < 5
+    assert len(again) == WAITING
+    if ordered:
+        for stream in {posted.headers["webhook-id"].split("_")[1] for posted in again}:
+            own = [id for id in sink.ids()[failed:] if id.split("_")[1] == stream]
+            assert own == sorted(own, key=lambda id: int(id.split("_")[2]))
+
+
+async def test_a_pause_outlives_the_workers_and_is_one_for_all(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 60.0)
+    async with receiver(lambda _: FAILS) as sink, receiver() as healthy:
+        endpoint = owe(world, sink.url, ordered=False)
+        async with draining(world):
+            await until(lambda: pause_s(world, endpoint) > 0)
+        seen = len(sink.posted)
+        async with draining(world), draining(world):
+            other = world.endpoint(healthy.url)
+            world.owe(world.events(20), other)
+            await until(lambda: world.states(other) == ["delivered"] * 20)
+        assert len(sink.posted) == seen
+
+
+async def test_tries_are_not_used_up_while_the_endpoint_backs_off(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three deliveries whose last try would be the next but one wait through twelve probes."""
+    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
+    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
+    monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
+    monkeypatch.setattr(limits, "CALLBACK_TRIES_MAX", 7)
+    async with receiver(lambda _: FAILS) as sink:
+        endpoint = world.endpoint(sink.url)
+        world.owe(world.events(3), endpoint)
+        async with draining(world):
+            await until(lambda: len(sink.posted) >= 8 + 12)
+            assert world.states(endpoint) == ["pending"] * 3
+            sink.script = lambda _: OK
+            await until(lambda: world.states(endpoint) == ["delivered"] * 3)
+    tries = Counter(sink.ids())
+    rows = world.sql("SELECT attempts FROM deliveries ORDER BY sequence")
+    assert sorted(count for (count,) in rows) == sorted(tries.values())
+    numbers = world.sql("SELECT count(*), count(DISTINCT (sequence, number)) FROM attempts")
+    assert numbers == [(len(sink.posted), len(sink.posted))]
+
+
+async def test_an_event_that_an_endpoint_cannot_take_keeps_nothing_but_its_own_lane(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that not for ever: after some hours in which nothing else failed, its tries count."""
+    monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
+    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
+    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
+    monkeypatch.setattr(limits, "CALLBACK_SPARED_ALONE_S", 1.0)
+    monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 0.05)
+    poison = world.events(3)
+
+    def refuses(posted: Posted) -> bytes:
+        _, segment, sequence, _ = posted.headers["webhook-id"].split("_")
+        bad = segment == poison.segment.replace("-", "") and sequence == "1"
+        return FAILS if bad else OK
+
+    async with receiver(refuses) as sink, draining(world):
+        lanes = world.endpoint(sink.url, ordered=True)
+        world.owe(poison, lanes)
+        world.owe(world.events(30), lanes)
+        await until(lambda: world.states(lanes).count("delivered") >= 30)
+        await until(lambda: sorted(world.states(lanes)) == ["dead"] + ["delivered"] * 32)
+
+
+async def test_the_whole_endpoint_waits_as_long_as_it_asked(world: CallbacksWorld) -> None:
+    async with receiver(lambda _: answer("429 Slow Down", "Retry-After: 1200")) as sink:
+        endpoint = owe(world, sink.url, ordered=False)
+        async with draining(world):
+            await until(lambda: pause_s(world, endpoint) > 0)
+    [(left,)] = world.sql("SELECT extract(epoch FROM until - now()) FROM backoffs")
+    assert 1_100 < left <= 1_200
+    assert len(sink.posted) < 20
+
+
+async def test_an_endpoint_that_is_changed_while_it_backs_off_is_called_at_once(
+    world: CallbacksWorld,
+) -> None:
+    """Its old URL had asked for an hour, and the new one was not called before."""
+    asks = answer("429 Slow Down", "Retry-After: 3600")
+    async with receiver(lambda _: asks) as old, receiver() as new, draining(world):
+        endpoint = owe(world, old.url, ordered=False)
+        await until(lambda: pause_s(world, endpoint) > 0)
+        change = "UPDATE endpoints SET url = %s, changed_at = now() WHERE id = %s"
+        world.sql(change, new.url, endpoint)
+        await until(lambda: len(new.posted) > WAITING / 2, 10)
+
+
+async def test_a_healthy_endpoint_that_refuses_one_in_five_never_backs_off(
+    world: CallbacksWorld,
+) -> None:
+    numbers = iter(range(10_000))
+    async with receiver(lambda _: FAILS if next(numbers) % 5 == 0 else OK) as sink:
+        endpoint = owe(world, sink.url, ordered=False)
+        async with draining(world):
+            await until(lambda: world.states(endpoint).count("delivered") > 200, 15)
+            assert pause_s(world, endpoint) == 0
+
+
+async def test_failures_that_are_written_together_with_a_delivery_do_not_count_for_ever(
+    world: CallbacksWorld,
+) -> None:
+    """One delivered and 31 refused within the time of one write: the worker took the 31 for not
+    written yet, and never called the endpoint again.
+    """
+    bad = iter(range(32))
+
+    async def refuses(_: Posted) -> bytes:
+        number = next(bad, None)
+        if number:
+            await asyncio.sleep(0.005)
+        return FAILS if number else OK
+
+    async with receiver() as sink, draining(world):
+        endpoint = world.endpoint(sink.url)
+        world.owe(world.events(64), endpoint)
+        await until(lambda: world.states(endpoint) == ["delivered"] * 64)
+        sink.script = refuses
+        world.owe(world.events(32), endpoint)
+        await until(lambda: world.states(endpoint) == ["delivered"] * 96, 10)

@@ -1,0 +1,108 @@
+"""Events whose time is over: looked at before every post.
+
+The story: an event whose `expires_at` had passed was posted all the same, the first try included.
+"""
+
+import asyncio
+import time
+
+import pytest
+
+from tests.integration.callbacks_world import (
+    OK,
+    CallbacksWorld,
+    Posted,
+    answer,
+    draining,
+    receiver,
+    until,
+)
+
+
+def in_us(seconds: float) -> int:
+    return time.time_ns() // 1_000 + int(seconds * 1e6)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("format", ["native", "cloudevents_binary"])
+async def test_what_expired_is_not_posted_and_ends_as_expired(
+    world: CallbacksWorld, ordered: bool, format: str
+) -> None:
+    over = world.events(2, expires_at_us=in_us(-1))
+    later = world.events(2, stream_id=over.stream_id, expires_at_us=in_us(3_600))
+    async with receiver() as sink, draining(world):
+        endpoint = world.endpoint(sink.url, ordered=ordered, format=format)
+        world.owe(over, endpoint)
+        world.owe(later, endpoint)
+        await until(lambda: world.states(endpoint) == ["expired"] * 2 + ["delivered"] * 2)
+    assert sorted(sink.sequences()) == later.sequences
+    assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 2
+    rows = world.sql("SELECT attempts, finished_at IS NOT NULL FROM deliveries ORDER BY sequence")
+    assert rows == [(0, True), (0, True), (1, True), (1, True)]
+
+
+async def test_what_expires_between_two_tries_is_not_tried_again(world: CallbacksWorld) -> None:
+    async with receiver(lambda _: answer("500 Oops")) as sink, draining(world):
+        endpoint = world.endpoint(sink.url)
+        ends_s = time.monotonic() + 2
+        world.owe(world.events(1, expires_at_us=in_us(2)), endpoint)
+        await until(lambda: world.states(endpoint) == ["expired"])
+    assert sink.posted
+    assert sink.posted[-1].at_s < ends_s + 0.5
+    assert len(world.outcomes(endpoint)) == len(sink.posted)
+
+
+async def test_what_expires_while_its_lane_is_held_up_is_not_posted(world: CallbacksWorld) -> None:
+    async def slowly(posted: Posted) -> bytes:
+        if posted.headers["webhook-id"].split("_")[2] == "1":
+            await asyncio.sleep(1.2)
+        return OK
+
+    first = world.events(1)
+    async with receiver(slowly) as sink, draining(world):
+        endpoint = world.endpoint(sink.url, ordered=True)
+        short = world.events(1, stream_id=first.stream_id, expires_at_us=in_us(1))
+        last = world.events(1, stream_id=first.stream_id)
+        for sent in (first, short, last):
+            world.owe(sent, endpoint)
+        await until(lambda: world.states(endpoint) == ["delivered", "expired", "delivered"])
+    assert sink.sequences() == [1, 3]
+
+
+async def test_a_probe_that_finds_its_event_expired_is_made_with_another(
+    world: CallbacksWorld,
+) -> None:
+    """The endpoint backs off; what expired meanwhile says nothing of it, and holds up nothing."""
+    over = world.events(3, expires_at_us=in_us(-1))
+    async with receiver() as sink:
+        for ordered in (False, True):
+            endpoint = world.endpoint(sink.url, ordered=ordered)
+            world.owe(over, endpoint)
+            world.sql(
+                "INSERT INTO backoffs (endpoint_id, failures, since, alone, segment_id, sequence,"
+                " asked_s, pause_s, until) VALUES (%s, 9, now(), false, 1, 1, 0, 60, now())",
+                endpoint,
+            )
+            world.owe(world.events(3, stream_id=over.stream_id), endpoint)
+            async with draining(world):
+                done = ["expired"] * 3 + ["delivered"] * 3
+                await until(lambda: world.states(endpoint) == done, 15)  # noqa: B023
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_much_that_expired_while_an_endpoint_was_away_holds_up_nothing(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    """Each of them took the one request of a second: 100,000 took a day."""
+    over = world.events(200, expires_at_us=in_us(-1))
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, ordered=ordered)
+        world.owe(over, endpoint)
+        world.sql(
+            "INSERT INTO backoffs (endpoint_id, failures, since, alone, segment_id, sequence,"
+            " asked_s, pause_s, until) VALUES (%s, 9, now(), false, 1, 1, 0, 60, now())",
+            endpoint,
+        )
+        world.owe(world.events(1, stream_id=over.stream_id), endpoint)
+        async with draining(world):
+            await until(lambda: "delivered" in world.states(endpoint), 5)

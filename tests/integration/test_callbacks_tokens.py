@@ -1,0 +1,136 @@
+"""What a worker says of a claim that another has taken meanwhile is not written.
+
+The story: with the token taken out of one of these statements every test stayed green, while late
+results overwrote others', events came twice and lanes lost their order.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from delivery.callbacks import claims
+from delivery.callbacks.claims import Claimed, Lane
+from delivery.callbacks.results import Attempt, Result, write_results
+from delivery.callbacks.retry import Decision
+from delivery.forward import retiring
+from delivery.forward.partitions import deliveries_of
+from eventhub.eventlog.database import Connection
+from tests.integration.callbacks_world import CallbacksWorld, draining, receiver, until
+
+END_WHO_WAITS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'eventhub drain'
+       AND wait_event_type = 'Lock'
+"""
+
+WHO_WAITS = """
+    SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'eventhub test'
+       AND wait_event_type = 'Lock'
+"""
+
+
+@pytest.fixture
+async def connection(world: CallbacksWorld) -> AsyncIterator[Connection]:
+    async with await claims.open_connection(world.url, "test") as connection:
+        yield connection
+
+
+async def claimed_twice(world: CallbacksWorld, connection: Connection) -> tuple[Claimed, Claimed]:
+    """A delivery whose claim ended and was taken by another: the late claim, and the other."""
+    endpoint = world.endpoint("http://127.0.0.1:9/")
+    world.owe(world.events(1), endpoint)
+    [late] = await claims.claim_parallel(connection, {endpoint: 9})
+    world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
+    [holder] = await claims.claim_parallel(connection, {endpoint: 9})
+    return late, holder
+
+
+def result(claimed: Claimed, outcome: str, decision: Decision) -> Result:
+    return Result(claimed, decision, Attempt(outcome, 500, time.monotonic(), 1, "", "", ""))
+
+
+@pytest.mark.parametrize("decision", [Decision("pending", 5.0), Decision("dead")])
+async def test_a_late_result_is_not_written_while_another_posts(
+    world: CallbacksWorld, connection: Connection, decision: Decision
+) -> None:
+    late, holder = await claimed_twice(world, connection)
+    now_s = time.monotonic()
+    written = await write_results(connection, [result(late, "status", decision)], now_s)
+    assert written.results == 0
+    assert world.states(holder.endpoint_id) == ["pending"]
+    taken = result(holder, "delivered", Decision("delivered"))
+    assert (await write_results(connection, [taken], now_s)).results == 1
+    assert world.states(holder.endpoint_id) == ["delivered"]
+    assert [outcome for _, outcome, _ in world.outcomes(holder.endpoint_id)] == ["delivered"]
+
+
+async def test_what_is_given_back_late_stays_with_the_one_who_posts_it(
+    world: CallbacksWorld, connection: Connection
+) -> None:
+    late, holder = await claimed_twice(world, connection)
+    await claims.give_back(connection, [late])
+    assert await claims.claim_parallel(connection, {holder.endpoint_id: 9}) == []
+    await claims.give_back(connection, [holder])
+    assert len(await claims.claim_parallel(connection, {holder.endpoint_id: 9})) == 1
+
+
+async def test_a_lane_that_is_left_late_stays_with_the_one_who_holds_it(
+    world: CallbacksWorld, connection: Connection
+) -> None:
+    endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
+    sent = world.events(2)
+    world.owe(sent, endpoint)
+    lane = Lane(endpoint, sent.stream_id, 0)
+    [[late, _]] = await claims.claim_ordered(connection, [lane])
+    world.sql("UPDATE lanes SET expires_at = now() WHERE endpoint_id = %s", endpoint)
+    world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
+    [[holder, _]] = await claims.claim_ordered(connection, [lane])
+    await claims.leave_lanes(connection, [(lane, late.token)])
+    assert await claims.claim_ordered(connection, [lane]) == []
+    await claims.leave_lanes(connection, [(lane, holder.token)])
+    world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
+    assert len(await claims.claim_ordered(connection, [lane])) == 1
+
+
+async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
+    world: CallbacksWorld, connection: Connection
+) -> None:
+    """A partition was retired while its lane was claimed: what lay in the next one was posted, and
+    what had moved came after it.
+    """
+    endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
+    sent = world.events(4)
+    world.owe(sent, endpoint)
+    lane = Lane(endpoint, sent.stream_id, 0)
+    world.partition(deliveries_of(newest := sent.group_id + 1))
+    move = {"group_id": sent.group_id, "newest": newest, "rows_max": 2, "claim_s": 45}
+    with psycopg.connect(world.url) as other:
+        assert other.execute(retiring.SQL["move_pending"], move).rowcount == 2
+        claiming = asyncio.create_task(claims.claim_ordered(connection, [lane]))
+        await until(lambda: world.sql(WHO_WAITS) == [(1,)], 20)
+    assert await claiming == []
+    [found] = await claims.claim_ordered(connection, [lane])
+    assert [each.sequence for each in found] == sent.sequences
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_claim_is_free_again_when_its_worker_lost_the_connection(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    """PostgreSQL ended between the claim and the answer. The worker lived, so nobody freed what it
+    did not know that it held, and a lane waited for 45 s.
+    """
+    async with receiver() as sink, draining(world):
+        endpoint = world.endpoint(sink.url, ordered=ordered)
+        sent = world.events(3)
+        with psycopg.connect(world.url) as other:
+            other.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+            world.owe(sent, endpoint)
+            await until(lambda: world.sql(END_WHO_WAITS) == [(True,)], 20)
+        await until(lambda: world.states(endpoint) == ["delivered"] * 3, 15)
+        assert sink.sequences() == sent.sequences or not ordered
+        assert len(sink.posted) == 3

@@ -1,0 +1,141 @@
+"""The database's clock steps back by an hour: what lies further ahead than it can is not believed.
+
+A step is made by shifting what is stored: after a step back all of it lies that much further ahead.
+The story: 2,331 deliveries waited as long as the step, and a stream had no owner for 250 s, because
+forwarders that were dead counted as alive.
+"""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from delivery.forward.leases import Leases, add_streams
+from delivery.forward.partitions import make_partitions
+from delivery.forward.write import writing_pool
+from eventhub import limits
+from eventhub.clock import ManualClock
+from registrations.catalog import CallbackStream
+from tests.integration.callbacks_world import (
+    CallbacksWorld,
+    Sent,
+    draining,
+    receiver,
+    until,
+)
+from tests.integration.forward_world import World, world_database
+
+SHIFTED = "now() + interval '1 hour' + interval '3 s'"
+
+
+@pytest.fixture(autouse=True)
+def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CALLBACK_MEND_INTERVAL_S", 0.3)
+    monkeypatch.setattr(limits, "CALLBACK_SILENT_S", 1.5)
+    monkeypatch.setattr(limits, "CALLBACK_BEAT_S", 0.2)
+    monkeypatch.setattr(limits, "CALLBACK_IDLE_BEAT_S", 0.3)
+
+
+def held_by_a_dead_worker(world: CallbacksWorld, endpoint: int, sent: Sent) -> None:
+    """What it claimed, and that it lives, as it stands after the step."""
+    worker = str(uuid4())[:18] + "-0000-000000000000"
+    token = worker[:18] + "-0000-000000000007"
+    world.sql(f"INSERT INTO drains VALUES (%s, {SHIFTED})", worker)
+    world.sql("UPDATE deliveries SET claim = %s WHERE endpoint_id = %s", token, endpoint)
+    world.sql(
+        f"INSERT INTO lanes VALUES (%s, %s, 0, %s, {SHIFTED})", endpoint, sent.stream_id, token
+    )
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    """Those never tried, those between two tries, those that a dead worker holds, with or without a
+    sign of its life, those of an endpoint that backs off; what an answer asked for is kept."""
+    async with receiver() as sink:
+        kinds = ("new", "tried", "claimed", "held", "backs off", "asked")
+        endpoints = {kind: world.endpoint(sink.url, ordered=ordered) for kind in kinds}
+        for kind, endpoint in endpoints.items():
+            sent = world.events(40)
+            world.owe(sent, endpoint)
+            if kind == "held":
+                held_by_a_dead_worker(world, endpoint, sent)
+            elif kind == "claimed":
+                world.sql(
+                    "UPDATE deliveries SET claim = %s WHERE endpoint_id = %s", uuid4(), endpoint
+                )
+        world.sql(f"UPDATE deliveries SET next_attempt_at = {SHIFTED}")
+        more = (
+            "UPDATE deliveries SET attempts = 3, asked_s = %s, next_attempt_at = {}"
+            " WHERE endpoint_id = %s"
+        )
+        world.sql(more.format(SHIFTED), None, endpoints["tried"])
+        world.sql(more.format("now() + interval '1000 s'"), 1_200, endpoints["asked"])
+        world.sql(
+            "INSERT INTO backoffs (endpoint_id, failures, since, alone, segment_id, sequence,"
+            f" asked_s, pause_s, until) VALUES (%s, 9, {SHIFTED}, false, 1, 1, 0, 8, {SHIFTED})",
+            endpoints["backs off"],
+        )
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 200, 20)
+        assert world.states(endpoints["asked"]) == ["pending"] * 40
+    assert len(set(sink.ids())) == len(sink.posted) == 200
+
+
+async def test_many_endpoints_are_looked_at_in_pieces_while_their_worker_lives(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With tens of thousands the statement was cancelled, again and again: nothing was mended,
+    nothing that a dead worker held was freed, and the worker itself was taken for dead.
+    """
+    monkeypatch.setattr(limits, "CALLBACK_SCAN_ENDPOINTS_MAX", 20)
+    monkeypatch.setattr(limits, "STATEMENT_TIMEOUT_S_MAX", 2)
+    world.sql(
+        "CREATE OR REPLACE FUNCTION is_due(next_attempt_at timestamptz, claim uuid, attempts int,"
+        " asked_s int, pause_s_base float8, pause_s_max float8) RETURNS boolean LANGUAGE sql"
+        " AS 'SELECT false FROM pg_sleep(0.03)'"
+    )
+    sent = world.events(1)
+    for _ in range(100):
+        world.owe(sent, world.endpoint("http://127.0.0.1:9/"))
+    world.sql("UPDATE deliveries SET attempts = 9, next_attempt_at = now() + interval '100 s'")
+    async with receiver() as sink:
+        left, held = (world.endpoint(sink.url) for _ in range(2))
+        for endpoint in (left, held):
+            world.owe(sent, endpoint)
+        held_by_a_dead_worker(world, held, sent)
+        world.sql("UPDATE drains SET seen_at = now()")
+        ahead = "UPDATE deliveries SET next_attempt_at = {} WHERE endpoint_id = %s"
+        world.sql(ahead.format("now() + interval '40 s'"), held)
+        world.sql("UPDATE deliveries SET claim = %s WHERE endpoint_id = %s", uuid4(), left)
+        world.sql(ahead.format(SHIFTED), left)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 2, 25)
+
+
+@pytest.fixture(scope="module")
+def forwarding() -> Iterator[World]:
+    yield from world_database()
+
+
+async def test_a_forwarder_that_is_dead_holds_no_stream_until_the_clock_comes_back(
+    forwarding: World,
+) -> None:
+    async with writing_pool(forwarding.url) as pool, pool.connection() as connection:
+        while not await make_partitions(connection):
+            pass
+        for _ in range(6):
+            stream = forwarding.stream()
+            heads = "SELECT segment::text FROM heads WHERE stream_id = %s"
+            [[segment]] = forwarding.sql(heads, stream)
+            await add_streams(connection, [CallbackStream(stream, segment, 0)])
+        dead, living = Leases(ManualClock()), Leases(ManualClock())
+        await dead.renew(connection)
+        assert len(await dead.acquire(connection)) == 6
+        forwarding.sql(f"UPDATE forwarding SET expires_at = {SHIFTED}")
+        forwarding.sql(f"UPDATE forwarders SET seen_at = {SHIFTED}")
+        await living.renew(connection)
+        assert living.share.forwarders == 1
+        assert len(await living.acquire(connection)) == 6
+        assert await living.acquire(connection) == {}

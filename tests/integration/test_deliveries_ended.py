@@ -1,0 +1,44 @@
+"""The list of failed deliveries of all endpoints costs what its page does, whoever looks."""
+
+from itertools import chain
+
+import pytest
+
+from eventhub import limits
+from eventhub.access.models import Client
+from tests.integration.access_world import EVERYTHING, door
+from tests.integration.test_overview import endpoint, run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_page_looks_at_so_many_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 20 dead deliveries three are of the client that looks, and none of them are new."""
+    monkeypatch.setattr(limits, "DELIVERIES_LOOKS_MAX", 6)
+    manager = door(*EVERYTHING, zone_name="plant")
+    assert manager.put("/v1/streams/lines", {}).status_code == 201
+    owner = Client.objects.get(zone__name="plant")
+    theirs, own = endpoint(owner.zone), endpoint(owner.zone)
+    quiet = Client.objects.create(zone=owner.zone, name="quiet")
+    run("UPDATE endpoints SET client_id = %s WHERE id = %s", quiet.pk, own)
+    run("CREATE TABLE deliveries_for_test PARTITION OF deliveries FOR VALUES IN (77)")
+    run(
+        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id,"
+        " registrations, state) SELECT 77, CASE WHEN n IN (2, 3, 9) THEN %s ELSE %s END, g.id, n,"
+        " s.id, s.zone_id, '{1}', 'dead' FROM streams s JOIN segments g ON g.stream_id = s.id,"
+        " generate_series(1, 20) AS n WHERE s.name = 'lines'",
+        *(own, theirs),
+    )
+
+    def pages(query: str) -> list[list[int]]:
+        found, after = [], ""
+        while after is not None:
+            page = manager.get(f"/v1/deliveries?state=dead{query}{after}").json()
+            found.append([item["sequence"] for item in page["items"]])
+            after = page["next"] and f"&after={page['next']}"
+        return found
+
+    found = pages("&client=quiet")
+    assert list(chain(*found)) == [9, 3, 2]
+    assert found[0] == [], "of the first it looked at none is theirs, and there is more behind them"
+    assert list(chain(*pages("&limit=4"))) == list(range(20, 0, -1))

@@ -1,0 +1,111 @@
+"""An event that takes longer to match than a lease lasts does not cost its forwarder the lease."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from delivery.forward.holder import Holder
+from delivery.forward.interests import Interests
+from delivery.forward.leases import Lease, Leases, add_streams
+from delivery.forward.partitions import make_partitions
+from delivery.forward.stream import Parts
+from delivery.forward.write import writing_pool
+from delivery.forward.zone import Zones
+from eventhub import limits
+from eventhub.access.groups import Groups
+from eventhub.clock import SystemClock
+from eventhub.event.envelope import Event
+from eventhub.eventlog.database import Connection
+from eventhub.eventlog.log import Log
+from eventhub.types.book import Book
+from registrations.catalog import CallbackStream
+from registrations.feed import Feed
+from registrations.lang.normal import normal
+from registrations.lang.predicate import parse_predicate
+from registrations.match.budget import budget_of
+from registrations.match.matching import Matching
+from registrations.match.spec import specs_of_form
+from tests.integration.forward_world import World, world_database
+
+world = pytest.fixture(scope="module")(world_database)
+TESTS = limits.FILTER_FOUND_FREE
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease of test length, and all that belongs to it."""
+    for name in ("LEASE_S", "RENEW_INTERVAL_S", "ACQUIRE_INTERVAL_S"):
+        monkeypatch.setattr(limits, f"FORWARD_{name}", getattr(limits, f"FORWARD_{name}") / 2)
+
+
+@asynccontextmanager
+async def held(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Connection]]:
+    """A stream in the hands of a running forwarder, and another forwarder's connection."""
+    async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
+        leases, clock = Leases(SystemClock()), SystemClock()
+        interests = Interests(log, Feed(log), Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        holder = Holder(Parts(log, pool, leases, interests, clock, lambda piece: None), world.url)
+        async with pool.connection() as connection:
+            while not await make_partitions(connection):
+                pass
+            stream_id = world.stream()
+            [[segment]] = world.sql(
+                "SELECT segment::text FROM heads WHERE stream_id = %s", stream_id
+            )
+            await add_streams(connection, [CallbackStream(stream_id, segment, 0)])
+            await holder._tick(connection)
+            running = asyncio.create_task(holder.run())
+            await asyncio.sleep(0)  # it has begun
+            try:
+                yield next(one for one in leases.held if one.stream_id == stream_id), connection
+            finally:
+                running.cancel()
+                await holder.stop()
+
+
+def matched_for(seconds: float) -> int:
+    """Match one event against filters that all hang behind one value and are free of the budget,
+    for as long; how many of them.
+    """
+    matcher, count = Matching().new(), 0
+    event = Event("d", "t", {"kind": "x", "notes": [f"a{n}b" * 20 for n in range(300)]})
+    ends_s = time.monotonic() + seconds
+    while time.monotonic() < ends_s:
+        matcher = Matching().new()
+        for _ in range(20):
+            count += 1
+            tests = " ".join(f'(not (wildcard notes "*a{n}c{count}*"))' for n in range(TESTS))
+            form = normal(parse_predicate(f'(and (= kind "x") {tests})'))
+            assert budget_of(form) == 0
+            matcher.add(count, specs_of_form(form))
+        assert len(matcher.match(event)) == 20
+    return count
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_long_match_keeps_its_lease(world: World, tmp_path: Path) -> None:
+    """Many small filters behind one popular value are free of the budget; together they held the
+    loop for longer than the lease, and the other forwarder began the event again, and so on.
+    """
+    async with held(world, tmp_path) as (lease, connection):
+        assert matched_for(2 * limits.FORWARD_LEASE_S) > 0  # in the event loop: nothing is awaited
+        other = Leases(SystemClock())
+        assert await other.acquire(connection) == {}
+        epoch = "SELECT epoch FROM forwarding WHERE stream_id = %s"
+        assert world.sql(epoch, lease.stream_id) == [(lease.epoch,)]
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_loop_that_hangs_loses_its_leases(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "FORWARD_HELD_S_MAX", 0.3)
+    async with held(world, tmp_path) as (lease, connection):
+        matched_for(0.3 + 1.5 * limits.FORWARD_LEASE_S)
+        other = Leases(SystemClock())
+        assert lease.stream_id in {one.stream_id for one in await other.acquire(connection)}
+        await other.leave(connection)

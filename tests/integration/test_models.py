@@ -1,0 +1,219 @@
+"""Models, migrations and the SQL that is used agree: what one of them says, the others do."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.apps import apps
+from django.db import models
+from django.db.utils import ConnectionHandler
+from psycopg.conninfo import conninfo_to_dict
+from pytest_django import DjangoDbBlocker
+
+from eventhub.eventlog import queries
+from eventhub.schema import HOME
+from eventhub.tables import Storage, create_table
+from tests.databases import migrated_database, new_database
+from tests.unit.up.test_commands import manage
+
+FOLDERS = ("eventhub", "registrations", "delivery")
+LABELS = ("access", "eventlog", "types", "registrations", "delivery", "jobs")
+PARTS = {
+    "table": """
+        SELECT c.relname, c.relpersistence, ARRAY(SELECT unnest(c.reloptions) ORDER BY 1),
+               pg_get_partkeydef(c.oid), obj_description(c.oid)
+          FROM pg_class c WHERE c.relkind IN ('r', 'p')""",
+    "column": """
+        SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+               a.attidentity, a.attstorage, pg_get_expr(d.adbin, d.adrelid),
+               col_description(c.oid, a.attnum)
+          FROM pg_class c JOIN pg_attribute a ON c.oid = a.attrelid
+          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+         WHERE c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped""",
+    "constraint": """
+        SELECT c.relname, k.conname, pg_get_constraintdef(k.oid)
+          FROM pg_class c JOIN pg_constraint k ON c.oid = k.conrelid WHERE true""",
+    "index": """
+        SELECT c.relname, i.relname, pg_get_indexdef(i.oid)
+          FROM pg_class c JOIN pg_index x ON c.oid = x.indrelid
+          JOIN pg_class i ON i.oid = x.indexrelid WHERE true""",
+}
+BACK_AND_FORTH = """
+import json, os, sys
+import django
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
+django.setup()
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection
+found = {}
+for label in sys.argv[1:]:
+    call_command("migrate", label, "zero", verbosity=0)
+    tables = "|".join(model._meta.db_table for model in apps.get_app_config(label).get_models())
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'S') AND relname ~ %s",
+            [f"^({tables})(_|$)"],
+        )
+        found[label] = cursor.fetchall()
+with connection.cursor() as cursor:
+    cursor.execute("SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
+    found[label] += cursor.fetchall()
+call_command("migrate", verbosity=0)
+print(json.dumps(found))
+"""
+OURS = " AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition"
+
+
+def described(url: str) -> dict[str, set[tuple[Any, ...]]]:
+    """What a database has: each table, column, constraint and index, as the catalogue tells it."""
+    with psycopg.connect(url) as connection:
+        return {
+            part: {tuple(map(str, row)) for row in connection.execute((query + OURS).encode())}
+            for part, query in PARTS.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def migrated() -> Iterator[str]:
+    with migrated_database("models") as url:
+        yield url
+
+
+def test_a_migrated_database_has_what_the_models_say_and_nothing_else(
+    migrated: str, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """The tables are made of the models once more, without migrations."""
+    with new_database("of_models") as url:
+        made = [model for label in LABELS for model in apps.get_app_config(label).get_models()]
+        with django_db_blocker.unblock():
+            make_tables(url, made)
+        wanted = described(url)
+    found = described(migrated)
+    tables = {model._meta.db_table for model in made}
+    others = {row[0] for row in found["table"]} - tables
+    assert {name for name in others if not name.startswith(("auth_", "django_"))} == {
+        "schema_digests"
+    }
+    of_sql = {"operator_sessions"}  # an index of a table of Django's
+    for part, rows in wanted.items():
+        own = {row for row in found[part] if row[0] in tables and row[1] not in of_sql}
+        assert sorted(own - rows) == [], f"{part}s that no model says"
+        assert sorted(rows - own) == [], f"{part}s that no migration makes"
+
+
+def make_tables(url: str, made: list[type[models.Model]]) -> None:
+    parts = conninfo_to_dict(url)
+    own = {key.upper(): str(parts.get(key, "")) for key in ("user", "password", "host", "port")}
+    settings = {"ENGINE": "eventhub.postgresql", "NAME": str(parts["dbname"]), **own}
+    connection = ConnectionHandler({"default": settings})["default"]
+    try:
+        with connection.schema_editor() as editor:
+            for model in made:
+                create_table(editor, model, getattr(model, "storage", Storage()))
+    finally:
+        connection.close()
+
+
+def test_no_model_was_changed_without_a_migration(migrated: str) -> None:
+    """`makemigrations --check` says what it would write."""
+    done = manage("makemigrations", "--check", "--dry-run", DATABASE_URL=migrated)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_migrations_of_every_app_can_be_taken_back_and_made_again(migrated: str) -> None:
+    """Each leaves nothing behind: no table, partition, sequence or function."""
+    before = described(migrated)
+    env = {**os.environ, "DATABASE_URL": migrated, "DATABASE_DIRECT_URL": migrated}
+    done = subprocess.run(
+        [sys.executable, "-c", BACK_AND_FORTH, *reversed(LABELS)],  # none needs one before it
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {label: [] for label in LABELS}
+    assert described(migrated) == before
+
+
+UTILITY = ("DO", "LOCK", "RELEASE", "ROLLBACK", "SAVEPOINT", "SET")  # cannot be prepared
+# what is filled in before a statement is sent; everything else is a value
+FILLED = {
+    "chosen": "SELECT 1::bigint",
+    "asked": "SELECT 1::bigint",
+    "needed": "SELECT 1::bigint, 1::bigint",
+    "moment": "SELECT 1",
+    "groups": "SELECT 1, true, true, 1, 1, 1, 1",
+}
+FILLED_FILES = {
+    "eventhub/jobs/inputs/tables.sql": None,  # all of it
+    "eventhub/eventlog/archive/archive.sql": {"group_of", "page"},
+}
+_SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
+_PARAMETER = re.compile(r"%(?:\((\w+)\)[sbt]|[sbt])")
+
+
+def statements() -> dict[str, str]:
+    """Every named statement that can be prepared, by file and name."""
+    files = sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.sql"))
+    found = {}
+    for file in files:
+        place = str(file.relative_to(HOME))
+        for name, text in queries.load(file.name, file.parent).items():
+            if not text.startswith(UTILITY):
+                found[f"{place} {name}"] = filled(place, name, text)
+    return found
+
+
+def filled(place: str, name: str, text: str) -> str:
+    names = FILLED_FILES.get(place, set())
+    if names is not None and name not in names:
+        return text
+    values: dict[str, str] = defaultdict(lambda: "NULL", FILLED)
+    values["partition"] = name if name in ("attempts", "deliveries", "listens") else "events"
+    return text.format_map(values)
+
+
+def test_every_named_statement_is_understood_by_the_database(migrated: str) -> None:
+    """Whatever table or column is renamed, added or dropped, no statement that asks for it stays as
+    it was.
+    """
+    with psycopg.connect(migrated, autocommit=True) as connection:
+        answers = {name: prepared(connection, text) for name, text in statements().items()}
+    assert {name: why for name, why in answers.items() if why} == {}
+    assert len(answers) > 300
+
+
+def prepared(connection: psycopg.Connection[Any], text: str) -> str | None:
+    """Why PostgreSQL does not take a statement, whose parameters it finds the types of."""
+    places: dict[str, int] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        name = found[1] or str(len(places))
+        return f"${places.setdefault(name, len(places) + 1)}"
+
+    seconds = {name for names in _SECONDS.findall(text) for name in names}
+    text = _PARAMETER.sub(numbered, text).replace("%%", "%")
+    types = ["double precision" if name in seconds else "unknown" for name in places]
+    while True:
+        declared = f"({', '.join(types)})" if types else ""
+        try:
+            connection.execute(f"PREPARE tried {declared} AS {text}".encode())
+        except psycopg.errors.IndeterminateDatatype as error:  # it is only shown or counted
+            place = re.search(r"parameter \$(\d+)", str(error))
+            if place is None or types[int(place[1]) - 1] != "unknown":
+                return str(error)
+            types[int(place[1]) - 1] = "text"
+        except psycopg.Error as error:
+            return str(error)
+        else:
+            connection.execute("DEALLOCATE tried")
+            return None

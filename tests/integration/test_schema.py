@@ -1,0 +1,206 @@
+"""A database that another version of the hub made is refused, by whatever starts on it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+from django.apps import apps
+from django.db.migrations.loader import MigrationLoader
+from psycopg.conninfo import make_conninfo
+
+from eventhub import schema
+from eventhub.schema import Found, Migration, OtherSchema
+from tests.databases import migrate, migrated_database, new_database
+from tests.integration.up_process import Hub
+from tests.unit.up.test_commands import manage
+
+OTHER = "were made by another version of the hub (delivery.0001_initial)"
+CELERY = ("-m", "celery", "-q", "-A", "eventhub.celery", "worker")
+MIGRATION = '''
+"""The tables."""
+SQL = Path(__file__).parent.parent / "sql"
+class Migration(migrations.Migration):
+    operations = [migrations.RunSQL((SQL / "schema.sql").read_text())]
+'''
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[str]:
+    """The URL of a database whose tables of deliveries were made by another file."""
+    with migrated_database("other") as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("UPDATE schema_digests SET digest = 'x' WHERE app = 'delivery'")
+        yield url
+
+
+def environment(url: str) -> dict[str, str]:
+    return {"DATABASE_URL": url, "DATABASE_DIRECT_URL": url, "EVENTHUB_SECRET_KEY": "k" * 40}
+
+
+@pytest.mark.parametrize("words", [("web", "--port", "0"), ("forward",), ("createkey", "shop")])
+def test_tables_of_another_version_are_refused(other: str, words: tuple[str, ...]) -> None:
+    done = manage(*words, **environment(other))
+    assert done.returncode == os.EX_CONFIG, done.stderr
+    assert OTHER in done.stderr
+    assert "Run the version that made them" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_tables_of_another_version_are_refused_by_a_worker(other: str) -> None:
+    done = celery("-P", "threads", **environment(other))
+    assert done.returncode == os.EX_CONFIG, done.stderr
+    assert OTHER in done.stderr
+
+
+def test_tables_of_another_version_end_up_before_it_serves(other: str) -> None:
+    """A folder of before an upgrade was used as if it were of this version."""
+    manage_py = Path(schema.HOME) / "manage.py"
+    with TemporaryDirectory(prefix="eventhub-") as data:  # whom root steps down to can reach it
+        hub = Hub(Path(data), script=manage_py, **environment(other))
+        assert hub.wait_end() == 1
+    assert OTHER in hub.text
+    assert "boot cannot run as the hub is set or with its data" in hub.text
+    assert "web-1" not in hub.text
+
+
+def test_empty_database_is_to_be_migrated_first() -> None:
+    with new_database("empty") as url:
+        done = manage("forward", **environment(url))
+    assert done.returncode == os.EX_CONFIG
+    assert "Run `manage.py migrate`" in done.stderr
+
+
+def test_database_that_refuses_is_told_in_its_own_words() -> None:
+    """Of a name or a password that was wrong, each try told a hundred lines of Python, and the
+    reason in none of them."""
+    with new_database("there") as url:
+        away = make_conninfo(url, dbname="nowhere")
+        done = manage("boot", "--migrate", **environment(away))
+    assert done.returncode == 1
+    assert 'database "nowhere" does not exist' in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_migrations_that_were_applied_before_digests_were_kept_are_of_another_version() -> None:
+    ours = schema.digests()
+    with migrated_database("before") as url, psycopg.connect(url) as connection:
+        cursor = connection.cursor()
+        schema.require_complete(schema.read(cursor, ours), ours)
+        cursor.execute("DROP TABLE schema_digests")
+        with pytest.raises(OtherSchema):
+            schema.require_same(schema.read(cursor, ours), ours)
+
+
+@pytest.mark.parametrize(
+    ("app", "name", "says"),
+    [
+        ("delivery", "0002_more", "were made by a newer version of the hub (delivery.0002_more)"),
+        ("eventlog", "0001_log", "are of before 0.1 (eventlog.0001_log)"),
+    ],
+)
+def test_a_database_of_another_release_is_refused(app: str, name: str, says: str) -> None:
+    with migrated_database("release") as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                "INSERT INTO django_migrations (app, name, applied) VALUES (%s, %s, now())",
+                (app, name),
+            )
+        for words in (("migrate",), ("boot", "--migrate"), ("web", "--port", "0")):
+            done = manage(*words, **environment(url))
+            assert done.returncode == os.EX_CONFIG, done.stderr
+            assert says in done.stderr
+            assert "Nothing was changed" in done.stderr
+
+
+def test_a_half_migrated_database_is_refused_until_it_is_migrated() -> None:
+    with migrated_database("half") as url:
+        migrate(url, "delivery", "zero")
+        for words in (("web", "--port", "0"), ("forward",)):
+            done = manage(*words, **environment(url))
+            assert done.returncode == os.EX_CONFIG
+            assert "lacks tables of this version (delivery.0001_initial). Run" in done.stderr
+        migrate(url)
+        with psycopg.connect(url) as connection:
+            ours = schema.digests()
+            schema.require_complete(schema.read(connection.cursor(), ours), ours)
+
+
+ONE, TWO = Migration("log", "0001_log"), Migration("log", "0002_more")
+
+
+@pytest.mark.parametrize(
+    ("found", "same", "complete"),
+    [
+        (Found({ONE}, {ONE: "a"}), True, True),
+        (Found(set(), {}), True, False),
+        (Found(set(), {ONE: "b"}), True, False),  # noted by a run that ended before it applied it
+        (Found({ONE}, {ONE: "b"}), False, False),
+        (Found({ONE}, {}), False, False),
+        (Found({ONE, TWO}, {ONE: "a", TWO: "c"}), False, False),  # of a newer version
+    ],
+)
+def test_what_a_database_says_is_compared_with_this_version(
+    found: Found, same: bool, complete: bool
+) -> None:
+    ours = {ONE: "a"}
+    for passes, require in ((same, schema.require_same), (complete, schema.require_complete)):
+        if passes:
+            require(found, ours)
+        else:
+            with pytest.raises(OtherSchema):
+                require(found, ours)
+
+
+def test_every_migration_of_the_hubs_own_apps_has_a_digest() -> None:
+    home = str(schema.HOME)
+    own = {app.label for app in apps.get_app_configs() if app.path.startswith(home)}
+    own = {label for label in own if ".venv" not in apps.get_app_config(label).path}
+    disk = MigrationLoader(None).disk_migrations
+    assert set(schema.digests()) == {Migration(*key) for key in disk if key[0] in own}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("CREATE TABLE t (a int);\n", "CREATE TABLE t (a int);\r\n", True),
+        ("CREATE TABLE t (a int);", "-- it's a table\nCREATE  TABLE t\n  (a /* one */ int);", True),
+        ("CREATE TABLE t (a int);", "CREATE TABLE t (a bigint);", False),
+        ("SELECT 'a -- b';", "SELECT 'a -- c';", False),
+        ("SELECT $$ SELECT 1 $$;", "SELECT $$\n  SELECT 1 -- one\n$$;", True),
+    ],
+)
+def test_digest_is_of_the_statements_not_of_their_layout(
+    tmp_path: Path, before: str, after: str, same: bool
+) -> None:
+    found = []
+    for number, (text, code) in enumerate(((before, MIGRATION), (after, f"# new\n{MIGRATION}"))):
+        app = tmp_path / str(number) / "delivery"
+        (app / "migrations").mkdir(parents=True)
+        (app / "sql").mkdir()
+        (app / "sql" / "schema.sql").write_bytes(text.encode())
+        (app / "migrations" / "0001_delivery.py").write_text(code)
+        found.append(schema.digests(app.parent)[Migration("delivery", "0001_delivery")])
+    assert (found[0] == found[1]) is same
+
+
+def test_worker_in_another_pool_than_threads_is_refused() -> None:
+    """It ran in a pool of processes, in silence, with a drain that was forked with them."""
+    done = celery()
+    assert done.returncode == os.EX_CONFIG
+    assert "celery -A eventhub.celery worker -P threads -c 4" in done.stderr
+
+
+def celery(*words: str, **given: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *CELERY, *words],
+        env={**os.environ, "REDIS_URL": "", **given},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )

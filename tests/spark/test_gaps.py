@@ -1,0 +1,57 @@
+"""Ranges that notices of gaps stand for, however many there are."""
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkjobs.audit.gaps import gaps, marked, merged
+
+NOTICES = 12_000
+RANGES = "stream_id long, `from` long, `to` long"
+
+
+def ranges_of(frame: DataFrame) -> list[tuple[int, ...]]:
+    return sorted(tuple(row) for row in frame.select("stream_id", "from", "to").collect())
+
+
+def rows_of(spark: SparkSession, rows: Iterable[tuple[int, ...]]) -> DataFrame:
+    return spark.createDataFrame([*rows], "stream_id long, sequence long")
+
+
+def test_ranges_that_overlap_or_adjoin_are_one(spark: SparkSession) -> None:
+    """One row of a match must not become two."""
+    told = [(2, 5, 9), (1, 4, 8), (1, 1, 3), (1, 6, 20), (1, 30, 31), (2, 5, 9), (1, 7, 9)]
+    found = merged(spark.createDataFrame(told, RANGES))
+    assert ranges_of(found) == [(1, 1, 20), (1, 30, 31), (2, 5, 9)]
+
+
+def test_many_notices_explain_each_what_they_stand_for(spark: SparkSession) -> None:
+    """Of more than 10,000 the last were forgotten. Every other sequence, two of each stream beyond
+    what can be read, and one of a stream of which nothing can.
+    """
+    notices = [(stream, n, n) for stream in (1, 2) for n in range(2, NOTICES + 2, 2)]
+    notices += [(1, NOTICES + 500, 2 * NOTICES), (2, 1 << 40, 1 << 41), (3, 1, 9)]
+    rows = [(*notice, "quota") for notice in notices]
+    columns = "stream_id long, gap_first long, sequence long, gap_why string"
+    deliveries = spark.createDataFrame(rows, columns)
+    bounds = [(stream, 1, NOTICES + 999, "archive") for stream in (1, 2)] + [(3, 1, 9, "none")]
+    segments = spark.createDataFrame(bounds, "stream_id long, first long, last long, source string")
+    found = gaps(deliveries, segments)
+    assert found.count() == NOTICES + 1
+    assert found.where("stream_id = 1").agg({"to": "max"}).first()[0] == NOTICES + 999
+    asked = [(stream, n) for stream in (1, 2, 3, None) for n in range(1, NOTICES + 500, 61)]
+    marks = marked(rows_of(spark, asked), found).collect()
+    assert len(marks) == len(asked)
+    for row in marks:
+        assert row.skipped == (
+            row.stream_id in (1, 2) and row.sequence % 2 == 0 and row.sequence <= NOTICES
+        )
+
+
+def test_a_range_is_found_in_each_of_its_blocks(spark: SparkSession) -> None:
+    bounds = [(1, 1_000, 5_000), (1, 5_002, 5_002), (1, 9_216, 9_216)]
+    marks = marked(
+        rows_of(spark, ((1, n) for n in range(900, 9_300))), spark.createDataFrame(bounds, RANGES)
+    )
+    skipped = sorted(row.sequence for row in marks.where("skipped").collect())
+    assert skipped == [*range(1_000, 5_001), 5_002, 9_216]
