@@ -10,6 +10,7 @@ from collections.abc import Callable
 from eventhub.logs import Seldom, get_logger
 
 seldom = Seldom(get_logger(__name__))
+ARCHIVE = "eventlog.archive"
 BUILD_INDEXES = "registrations.build_indexes"
 RUN_JOBS = "jobs.run"
 
