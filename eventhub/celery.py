@@ -19,7 +19,7 @@ from delivery.health.heartbeat import Heart
 from eventhub import limits, logs
 from eventhub.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, threads
 from eventhub.clock import SystemClock
-from eventhub.env import read_env, require_env
+from eventhub.env import read_env, refuse, require_env
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.jobs.job import RunJob, ask_by_timetable
@@ -93,7 +93,8 @@ def deliver(self: Unit) -> int:
     slow requests go on without it. When a delivery is tried again says PostgreSQL; when a unit is
     that met an absent database, this task's policy.
     """
-    return self.units.run() if self.units else 0
+    by = "worker" if self.request.is_eager else "broker"
+    return self.units.run(by) if self.units else 0
 
 
 attach(app)
@@ -140,7 +141,7 @@ def build_indexes() -> None:
     _indexing.run(env.database_direct_url, Path(env.data))
 
 
-@app.task(name=RUN_JOBS)  # type: ignore[untyped-decorator]
+@app.task(name=RUN_JOBS, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def run_jobs() -> None:
     """Do the runs of jobs that wait."""
     _running.run(read_env().database_direct_url)
@@ -156,6 +157,23 @@ def run_jobs() -> None:
 def ask_job(job: str) -> None:
     """Ask for a run of a job, as the timetable does; again later while the database is away."""
     ask_by_timetable(read_env().database_direct_url, job)
+    run_jobs.apply_async()
+
+
+@signals.beat_init.connect  # type: ignore[untyped-decorator]
+def _require_redis(**_: Any) -> None:
+    if not read_env().redis_url:
+        refuse(
+            "The timetable (celery beat) sends its tasks through Redis, and REDIS_URL is not set. "
+            "Set it as the workers have it; `manage.py up` starts a Redis of its own."
+        )
+
+
+@signals.worker_ready.connect  # type: ignore[untyped-decorator]
+def _look_for_jobs(sender: Any, **_: Any) -> None:
+    """Runs whose runner ended with the worker before have lost their leases by then."""
+    if sender.app.amqp.queues.consume_from.get(QUEUES[RUN_JOBS]) and read_env().redis_url:
+        run_jobs.apply_async(countdown=limits.JOB_LEASE_S + 1.0)
 
 
 @signals.worker_shutting_down.connect  # type: ignore[untyped-decorator]

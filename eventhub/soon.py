@@ -7,6 +7,8 @@ failure: the timetable starts the task as well.
 import threading
 from collections.abc import Callable
 
+from eventhub.env import read_env
+from eventhub.errors import RedisOff
 from eventhub.logs import Seldom, get_logger
 
 seldom = Seldom(get_logger(__name__))
@@ -47,3 +49,9 @@ class Soon:
 
 
 soon = Soon()
+
+
+def require_workers() -> None:
+    """Raises RedisOff where no worker could be told of what is asked for."""
+    if not read_env().redis_url:
+        raise RedisOff

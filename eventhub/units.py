@@ -21,7 +21,7 @@ from kombu import Connection
 
 from delivery.callbacks.drain import Terms
 from delivery.callbacks.thread import DrainThread
-from eventhub import limits
+from eventhub import limits, metrics
 from eventhub.broker import DELIVER
 from eventhub.logs import Seldom, get_logger
 from eventhub.work import Work, shown
@@ -91,9 +91,10 @@ class Units:
         self._asked.set()
         self.drain.stop()
 
-    def run(self) -> int:
-        """A unit, in the thread of its task."""
+    def run(self, by: str) -> int:
+        """A unit, in the thread of its task; `by`: `broker` or `worker`."""
         self._begun.set()
+        metrics.CALLBACK_UNITS.labels(by=by).inc()
         return self.drain.unit()
 
     def _asked_for(self) -> None:
@@ -137,6 +138,7 @@ class Unit(Work):
         if time.monotonic() < self._again_s:
             raise Ignore
         self._again_s = time.monotonic() + options["countdown"]
+        metrics.CALLBACK_UNIT_RETRIES.inc()
         with self.units.queue.options() as own:
             return super().retry(*args, **{**options, **own, "expires": None})
 

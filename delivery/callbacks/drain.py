@@ -72,7 +72,7 @@ class Drain:
         self._over = asyncio.Event()  # no unit is at work
         self._over.set()
         self._begun = asyncio.Event()  # the unit that was asked for
-        self._failures = 0  # of units and looks, in a row
+        self._failures = 0  # of units, in a row
         self._using = asyncio.Lock()
         self._connection: Connection | None = None  # of looks and units
         self._claims = False  # the unit's last turn claimed something ...
@@ -137,6 +137,7 @@ class Drain:
             raise
         finally:
             self._over.set()
+            self._stir.set()  # the time to the next look begins anew
         return self._claiming.count - before
 
     async def _finish(self, *tasks: asyncio.Task[None]) -> None:
@@ -223,9 +224,9 @@ class Drain:
                 connection = await self._connect()
                 with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                     found = await self._claiming.finds(connection)
-        except (DatabaseUnavailable, *_LOST) as error:
-            self._failed(error)
-            return False
+        except (DatabaseUnavailable, *_LOST):
+            self._disconnect()
+            return True  # the unit will fail as well, and is tried again as its policy says
         self._failures = 0
         return found
 
