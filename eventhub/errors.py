@@ -374,12 +374,6 @@ class DatabaseUnavailable(Unavailable):
     code = "database_unavailable"
 
 
-class RedisOff(Unavailable):
-    """A worker does this, and is told through Redis; this hub has none (REDIS_URL is not set)."""
-
-    code = "redis_off"
-
-
 class OutcomeUnknown(Unavailable):
     """The connection to the database broke during the commit: the events may be stored or not.
 

@@ -14,10 +14,10 @@ HOUR_S = 3600
 ARCHIVE_INTERVAL_S = 60
 # what somebody asks for begins at once (soon.py); these find what is due, and what was not heard
 INDEXES_INTERVAL_S = 60
-JOBS_INTERVAL_S = 300
-# entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: no segment was
-# sealed then, and no registration changed (beat.py)
-RESTING = frozenset({"archive", "build-indexes"})
+JOBS_INTERVAL_S = 30
+# entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: then no segment
+# was sealed, no registration changed, and no job was asked for (beat.py)
+RESTING = frozenset({"archive", "build-indexes", "run-jobs"})
 
 TIMETABLE = {
     # partitions of old deliveries, attempts and listens are archived and dropped

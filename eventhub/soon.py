@@ -8,13 +8,19 @@ import threading
 from collections.abc import Callable
 
 from eventhub.env import read_env
-from eventhub.errors import RedisOff
+from eventhub.errors import Unavailable
 from eventhub.logs import Seldom, get_logger
 
 seldom = Seldom(get_logger(__name__))
 ARCHIVE = "eventlog.archive"
 BUILD_INDEXES = "registrations.build_indexes"
 RUN_JOBS = "jobs.run"
+
+
+class RedisOff(Unavailable):
+    """A worker does this, and is told through Redis; this hub has none (REDIS_URL is not set)."""
+
+    code = "redis_off"
 
 
 class Soon:

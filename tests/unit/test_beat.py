@@ -82,7 +82,7 @@ def test_what_only_the_log_brings_rests_while_nothing_is_appended(
     """At most for TIMETABLE_REST_S; while the database is away it is sent as the timetable says."""
     sent = []
     app.conf.beat_schedule = {name: {"task": name, "schedule": timedelta(minutes=1)}
-                              for name in ("archive", "run-jobs")}  # fmt: skip
+                              for name in ("archive", "retire")}  # fmt: skip
     beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
     monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
     for log, rest_s, wanted in ((None, 300.0, 3), (7, 300.0, 1), (8, 300.0, 1), (8, 0.0, 3)):
@@ -92,7 +92,7 @@ def test_what_only_the_log_brings_rests_while_nothing_is_appended(
         for _ in range(3):
             for entry in beat.schedule.values():
                 beat.apply_entry(entry)
-        assert (sent.count("archive"), sent.count("run-jobs")) == (wanted, 3)
+        assert (sent.count("archive"), sent.count("retire")) == (wanted, 3)
     beat.close()
 
 
