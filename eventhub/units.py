@@ -74,7 +74,7 @@ class Units:
     def __init__(self, task: Work, terms: Terms, hostname: str) -> None:
         self._task = task
         self.queue = OwnQueue(task.app, hostname)
-        self.drain = DrainThread(terms, self._asked_for, _end_worker)
+        self.drain = DrainThread(terms, self.begin, _end_worker)
         self.heard = False  # whether the worker takes messages from its broker
         self._asked = threading.Event()
         self._begun = threading.Event()
@@ -97,7 +97,8 @@ class Units:
         metrics.CALLBACK_UNITS.labels(by=by).inc()
         return self.drain.unit()
 
-    def _asked_for(self) -> None:
+    def begin(self) -> None:
+        """Have a unit begin; returns at once."""
         self._asked.set()
 
     def _main(self) -> None:

@@ -71,8 +71,9 @@ class HeardStep(bootsteps.StartStopStep):  # type: ignore[misc]
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
     def start(self, consumer: Any) -> None:
-        if Unit.units is not None:
-            Unit.units.heard = bool(consumer.controller.env.redis_url)
+        if Unit.units is not None and consumer.controller.env.redis_url:
+            Unit.units.heard = True
+            Unit.units.begin()  # so that the first message is not sent under load
 
     def stop(self, consumer: Any) -> None:
         if Unit.units is not None:

@@ -18,6 +18,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from eventhub.broker import SLOTS, threads
+from eventhub.jobs import rows
+from eventhub.soon import RUN_JOBS
 from eventhub.up.hub import HOME
 from tests.integration.callbacks_world import (
     OK,
@@ -96,7 +98,7 @@ async def test_tools_of_celery_show_what_is_at_work(
     """What is long holds threads of its own: deliveries go on beside all of it."""
 
     async def slowly(_: Posted) -> bytes:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.5)
         return OK
 
     log = tmp_path / "w1.log"
@@ -110,15 +112,18 @@ async def test_tools_of_celery_show_what_is_at_work(
         for name, queue in LONG.items():
             for _ in range(3):  # those that find no slot free hold no thread
                 task(name, queue=queue)
-        await until(lambda: world.one(LOCKED) >= len(LONG), 40)
+        run = rows.ask(world.connection, rows.Asked("audit", {}, "somebody"))
+        task(RUN_JOBS, queue="jobs")
+        await until(lambda: world.one(LOCKED) > len(LONG), 40)
         async with receiver(slowly) as sink:
             endpoints = [world.endpoint(f"{sink.url}/{number}") for number in range(4)]
-            sent = world.events(200)
+            sent = world.events(400)
             for endpoint in endpoints:
                 world.owe(sent, endpoint)
             await until(lambda: len(sink.posted) > 8)
             active = {each["name"]: each for each in await asked(env, "inspect", "active")}
-        assert active.keys() == {*LONG, "delivery.deliver"}
+        assert active.keys() == {*LONG, "delivery.deliver", RUN_JOBS}
+        assert active[RUN_JOBS]["work"] == {"run": run, "job": "audit"}
         assert active["delivery.deliver"]["work"]["requests"] > 0
         assert active["eventlog.archive"]["delivery_info"]["routing_key"] == "archive"
 
