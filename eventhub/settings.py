@@ -134,5 +134,7 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": "/", "description": "The hub that served this document."}],
     "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "GET_LIB_DOC_EXCLUDES": "eventhub.access.shapes.undocumented",
     "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_doors"],
 }

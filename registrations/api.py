@@ -14,7 +14,6 @@ from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, pa
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_page
 from eventhub.eventlog.errors import Changed
 from registrations import selectors, services
-from registrations.endpoints.api import CLIENT
 from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
     FiltersTooCostly,
@@ -31,7 +30,14 @@ from registrations.errors import (
 )
 from registrations.lang.languages import LANGUAGES
 from registrations.owners import owner, scope
-from registrations.pages import asked_flag, asked_name, asked_number, number_after, number_of
+from registrations.pages import (
+    CLIENT,
+    asked_flag,
+    asked_name,
+    asked_number,
+    number_after,
+    number_of,
+)
 from registrations.requests import key_of, parse_change, parse_new
 from registrations.serializers import (
     MADE_ONE_OR_MORE,

@@ -2,12 +2,16 @@
 
 import re
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from eventhub.access.names import valid_name
 from eventhub.access.view import Page
 from eventhub.errors import EventHubError, InvalidField
 
+CLIENT = OpenApiParameter(
+    "client", str, description="Of this client only; a key sees its own client's."
+)
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 

@@ -230,8 +230,8 @@ def _new_endpoints(
     secrets: dict[int, str] = {}
     for url in terms.missing(item.callback for item in items):
         made = add_endpoint(actor=actor, owner=owner, terms=EndpointTerms(url))
-        terms.add(url, made.id)
-        secrets[made.id] = made.secret
+        terms.add(url, made.pk)
+        secrets[made.pk] = made.secret_text
     return secrets
 
 

@@ -1,9 +1,9 @@
-"""Serializers and fields that take only what they say: no coercion, no unknown names, errors with a
+"""Fields of serializers that take only what they say: no coercion, no unknown names, errors with a
 position.
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -14,6 +14,7 @@ from eventhub import limits
 from eventhub.access.grants import ACTIONS, Grant, parse_grants
 from eventhub.access.parsers import shown
 from eventhub.errors import InvalidMask, NotPowerOfTwo
+from eventhub.event.json_codec import time_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DECIMAL = re.compile(r"[0-9]{1,20}")
@@ -133,7 +134,7 @@ class OneOfField(serializers.ChoiceField):
 
 
 class MomentField(serializers.DateTimeField):
-    """An RFC 3339 time with its offset."""
+    """An RFC 3339 time with its offset; it is shown of a datetime or of microseconds since 1970."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
         **_NULL,
@@ -150,6 +151,12 @@ class MomentField(serializers.DateTimeField):
             self.fail("invalid", format="2026-11-21T08:00:00Z")
         found: datetime = super().to_internal_value(value)
         return found
+
+    def to_representation(self, value: Any) -> str:
+        if isinstance(value, int):
+            return time_text(value)
+        text = value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f"{text}Z"
 
 
 class GrantSerializer(serializers.Serializer):

@@ -1,13 +1,17 @@
 """Documents an operation for OpenAPI: summary, body, answers, and each error it can end with."""
 
+import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+import uritemplate
+from drf_spectacular import openapi
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
 from eventhub import errors, limits
+from eventhub.eventlog.errors import Changed
 
 _BODY_ERRORS = (
     errors.MalformedJson,
@@ -115,6 +119,107 @@ def _problems(raised: Iterable[type[errors.EventHubError]]) -> dict[Any, OpenApi
         )
         for status, codes in sorted(by_status.items())
     }
+
+
+class AutoSchema(openapi.AutoSchema):
+    """An operation by what its view is made of: serializers, filters, pages, permissions, the
+    parameters of its path, and whether its changes take conditions.
+    """
+
+    @property
+    def said(self) -> Any:
+        return self.view.operation_of(self.view.action)
+
+    @property
+    def known(self) -> bool:
+        return all(permission.known for permission in self.view.get_permissions())
+
+    def get_summary(self) -> str:
+        return str(self.said.summary)
+
+    def get_operation_id(self) -> str:
+        return re.sub(r"\W+", "_", self.said.summary.partition(";")[0].replace("'", "").lower())
+
+    def get_description(self) -> str:
+        permissions = (one for one in self.view.get_permissions() if one.known)
+        said = (inspect.getdoc(one) or "" for one in (self.view, *permissions))
+        return " ".join(" ".join(said).split())
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        found: list[dict[str, list[str]]] = super().get_auth()
+        if not self.known:
+            return []
+        if any(one.operators for one in self.view.get_permissions()):
+            return [one for one in found if "bearer" not in one]
+        return found
+
+    def get_override_parameters(self) -> list[Any]:
+        found: list[Any] = [ZONE] if self.known else []
+        if self.view.conditional and self.method in ("PUT", "PATCH", "DELETE"):
+            found += PUT[1:] if self.method == "PUT" else CHANGE[1:]
+        return [*found, *self.said.parameters]
+
+    def get_request_serializer(self) -> Any:
+        return self.said.body
+
+    def get_response_serializers(self) -> dict[Any, Any]:
+        said, method = self.said, self.method
+        answer = said.answer or self.view.get_serializer_class() if method != "DELETE" else None
+        answers = {200: answer}
+        if said.status:
+            answers = {said.status: answer}
+        elif isinstance(answer, dict):
+            answers = answer
+        elif answer is None:
+            answers = {204: OpenApiResponse(description="Done.")}
+        elif self.view.action == "create":
+            answers = {201: answer}
+        elif method == "PUT" and self.view.kind:
+            answers = {200: answer, 201: answer}
+        return {**answers, **_problems(self._raised())}
+
+    def _raised(self) -> Iterator[Any]:
+        yield from self.said.raises
+        yield from _ALWAYS
+        names = uritemplate.variables(self.path)
+        if self.known:
+            yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
+        if names:
+            yield self.view.unknown_error()
+        if self.view.action == "list" and self.view.pagination_class:
+            yield errors.InvalidField
+        if self.said.body is not None:
+            yield from (*_BODY_ERRORS, *_of_fields(self.said.body))
+            if self.method != "PATCH":
+                yield errors.MissingField
+        if self.method in ("PUT", "PATCH", "DELETE") and self.view.conditional:
+            yield Changed
+        if self.known and self.method != "GET":
+            yield errors.CsrfFailed
+
+    def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:
+        """Bodies and answers have serializers of their own, so nothing is only for one of them; and
+        what is not given in a PATCH stays.
+        """
+        found: dict[str, Any] = super()._get_serializer_field_meta(field, direction)
+        found.pop("readOnly", None)
+        if getattr(field.root, "partial", False):
+            found.pop("default", None)
+        return found
+
+    def get_paginated_name(self, serializer_name: str) -> str:
+        return f"{serializer_name}Page"
+
+    def map_parsers(self) -> list[str]:
+        return ["application/json"]
+
+
+def _of_fields(body: Any) -> Iterator[type[errors.EventHubError]]:
+    """What the fields of a body are refused with."""
+    yield from (errors.FieldTooLong, errors.InvalidName)
+    if isinstance(body, type) and issubclass(body, serializers.BaseSerializer):
+        for field in getattr(body(), "fields", {}).values():
+            yield from getattr(field, "raises", ())
 
 
 def page_of(item: type[serializers.BaseSerializer]) -> type[serializers.Serializer]:

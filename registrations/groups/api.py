@@ -8,7 +8,6 @@ from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
 from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
 from eventhub.eventlog.errors import Changed
-from registrations.endpoints.api import CLIENT
 from registrations.errors import GroupExists, GroupInUse, UnknownGroup
 from registrations.groups import selectors, services
 from registrations.groups.rows import resource_of
@@ -19,7 +18,7 @@ from registrations.groups.serializers import (
     group_json,
 )
 from registrations.owners import owner
-from registrations.pages import asked_name, number_after, number_of
+from registrations.pages import CLIENT, asked_name, number_after, number_of
 
 _PAGED = (errors.InvalidField, errors.InvalidName, errors.FieldTooLong, errors.NotFound)
 
