@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from eventhub import limits
 from eventhub.access.fields import NameField, ObjectField
-from eventhub.access.serializers import ChangedSerializer
+from eventhub.access.shapes import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from registrations.filters import PAIRS, stored_filter
 from registrations.lang.languages import LANGUAGES, Language

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from eventhub import limits
 from eventhub.access.grants import ACTIONS, Grant, parse_grants
 from eventhub.access.parsers import shown
-from eventhub.errors import InvalidMask, NotPowerOfTwo
+from eventhub.errors import InvalidMask, MissingField, NotPowerOfTwo, WiderGrant
 from eventhub.event.json_codec import time_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -170,6 +170,8 @@ class GrantSerializer(serializers.Serializer):
 class GrantsField(serializers.Field):
     """A list of grants."""
 
+    raises = (MissingField, WiderGrant)
+
     def to_internal_value(self, data: Any) -> tuple[Grant, ...]:
         return parse_grants(data, field=self.field_name or "grants")
 
@@ -183,6 +185,8 @@ class ChannelMaskField(serializers.Field):
     (EMC-19).
     """
 
+    raises = (InvalidMask, NotPowerOfTwo)
+
     def to_internal_value(self, data: Any) -> int:
         mask = data
         if isinstance(data, str) and _DECIMAL.fullmatch(data):
@@ -192,9 +196,6 @@ class ChannelMaskField(serializers.Field):
         if not 0 < mask <= _DEFINABLE_MASK_MAX or mask & (mask - 1):
             raise NotPowerOfTwo(field=self.field_name)
         return mask.bit_length() - 1
-
-    def to_representation(self, value: int) -> str:
-        return str(1 << value)
 
 
 @extend_schema_field(OpenApiTypes.OBJECT)

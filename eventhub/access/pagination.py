@@ -54,9 +54,7 @@ class CursorPagination(BasePagination):
     def paginate_queryset(
         self, queryset: Any, request: Request, view: Any = None
     ) -> Sequence[Any] | None:
-        """At most a page of items, which may be given as a list that is all there is."""
-        if isinstance(queryset, list):
-            return queryset
+        """At most a page of the items."""
         page = read_page(request)
         names = [name.removeprefix("-") for name in view.ordering]
         meta = queryset.model._meta
@@ -99,6 +97,18 @@ class CursorPagination(BasePagination):
             _parameter("after", "string", "The `next` of the page before."),
             _parameter("limit", "integer", items),
         ]
+
+
+class WholeList(CursorPagination):
+    """All items on one page, where they can be few only."""
+
+    queries = ()
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        return list(queryset)
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        return []
 
 
 def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...]:

@@ -45,6 +45,7 @@ LIST_AND_CREATE = {"get": "list", "post": "create"}
 ONE = {"get": "retrieve"}
 CHANGE_AND_DELETE = {**ONE, "patch": "partial_update", "delete": "destroy"}
 PUT = {**ONE, "put": "update"}
+_SAID_OF = {"list": ("get_queryset", "list"), "retrieve": ("get_object", "retrieve")}
 _WITH_BODY = ("PATCH", "POST", "PUT")
 _NAMES = ("channel", "client", "stream")  # parameters of paths that are names
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -59,6 +60,7 @@ class Operation(NamedTuple):
     raises: tuple[type[EventHubError], ...] = ()
     status: int | None = None
     parameters: tuple[Any, ...] = ()
+    permissions: tuple[Any, ...] = ()
 
 
 def operation(
@@ -205,6 +207,10 @@ class ResourceView(StrictView):
         found: type[EventHubError] = getattr(cls.unknown, "func", cls.unknown)  # type: ignore[arg-type]
         return found
 
+    def get_permissions(self) -> Any:
+        allowed = self.operation_of(self.action).permissions if self.action else ()
+        return [one() for one in allowed or self.permission_classes]
+
     def not_found(self) -> EventHubError:
         return self.unknown(field=self.lookup_url_kwarg)
 
@@ -221,7 +227,7 @@ class ResourceView(StrictView):
     @classmethod
     def operation_of(cls, action: str) -> Operation:
         """What is said of an action; of lists and single ones the noun is enough."""
-        for name in (f"perform_{action}", action):
+        for name in _SAID_OF.get(action, (f"perform_{action}",)):
             found: Operation | None = getattr(getattr(cls, name, None), "operation", None)
             if found is not None:
                 return found

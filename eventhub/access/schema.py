@@ -186,7 +186,7 @@ class AutoSchema(openapi.AutoSchema):
             yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
         if names:
             yield self.view.unknown_error()
-        if self.view.action == "list" and self.view.pagination_class:
+        if self.view.action == "list" and self.view.pagination_class.queries:
             yield errors.InvalidField
         if self.said.body is not None:
             yield from (*_BODY_ERRORS, *_of_fields(self.said.body))

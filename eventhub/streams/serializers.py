@@ -12,7 +12,7 @@ from eventhub.access.fields import (
     TextField,
     WholeField,
 )
-from eventhub.access.serializers import ChangedSerializer
+from eventhub.access.shapes import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.streams import Durability, Matching, SegmentRow, StreamRow
 

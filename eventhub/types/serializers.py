@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from eventhub import limits
 from eventhub.access.fields import ObjectField, OneOfField, StrictSerializer, TextField
-from eventhub.access.serializers import ChangedSerializer
+from eventhub.access.shapes import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from eventhub.types.rows import Declared
 from eventhub.types.selectors import Shown

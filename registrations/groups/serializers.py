@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from eventhub.access.fields import FlagField, NameField, StrictSerializer
-from eventhub.access.serializers import ChangedSerializer
+from eventhub.access.shapes import ChangedSerializer
 from eventhub.event.json_codec import time_text
 from registrations.groups.rows import Group
 
