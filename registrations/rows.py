@@ -100,7 +100,7 @@ class Search(NamedTuple):
 
     zone_id: int
     client_id: int | None = None
-    endpoint_id: int | None = None
+    endpoint: int | None = None
     stream_id: int | None = None
     group: str | None = None
     suspended: bool | None = None  # by itself

@@ -134,7 +134,9 @@ class OneOfField(serializers.ChoiceField):
 
 
 class MomentField(serializers.DateTimeField):
-    """An RFC 3339 time with its offset; it is shown of a datetime or of microseconds since 1970."""
+    """An RFC 3339 time with its offset; it is shown of a datetime, of microseconds since 1970, or
+    of its own text.
+    """
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
         **_NULL,
@@ -153,6 +155,8 @@ class MomentField(serializers.DateTimeField):
         return found
 
     def to_representation(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
         if isinstance(value, int):
             return time_text(value)
         text = value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")

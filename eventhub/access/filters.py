@@ -99,11 +99,15 @@ class NameFilter(django_filters.CharFilter):
     field_class = NameField
 
 
-@extend_schema_field(int)
 class NumberFilter(django_filters.NumberFilter):
     """A number."""
 
     field_class = NumberField
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        described = {"type": "integer", "description": options.get("help_text", "")}
+        extend_schema_field(described)(self)
 
     def get_max_validator(self) -> None:
         return None

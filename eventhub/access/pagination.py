@@ -1,7 +1,7 @@
 """Pages of lists: the one form that all have, `after` and `limit` in, `items` and `next` out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,6 +24,15 @@ class Page(NamedTuple):
 
     after: str
     limit: int
+
+
+class Listing(NamedTuple):
+    """A list that is no queryset. `fetch` gives at most `count` items behind the cursor's values
+    (None: from the beginning on), `fields` are what the cursor is made of.
+    """
+
+    fetch: Callable[[tuple[Any, ...] | None, int], Sequence[Any]]
+    fields: Sequence[models.Field]
 
 
 def read_page(request: Request) -> Page:
@@ -56,6 +65,10 @@ class CursorPagination(BasePagination):
     ) -> Sequence[Any] | None:
         """At most a page of the items."""
         page = read_page(request)
+        if isinstance(queryset, Listing):
+            fetch, fields = queryset
+            values = values_of(page.after, fields) if page.after else None
+            return self.cut([*fetch(values, page.limit + 1)], page, lambda it: text_of(it, fields))
         names = [name.removeprefix("-") for name in view.ordering]
         meta = queryset.model._meta
         fields = [meta.pk if name == "pk" else meta.get_field(name) for name in names]

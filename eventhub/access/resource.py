@@ -13,7 +13,6 @@ from django.http.response import HttpResponseBase
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
 
 from eventhub import limits
@@ -22,7 +21,7 @@ from eventhub.access.actor import Actor
 from eventhub.access.authentication import KeyAuthentication, OperatorAuthentication
 from eventhub.access.filters import StrictFilters
 from eventhub.access.names import valid_name
-from eventhub.access.pagination import CursorPagination
+from eventhub.access.pagination import CursorPagination, Listing
 from eventhub.access.parsers import shown
 from eventhub.access.permissions import IsKnown
 from eventhub.access.principal import Principal
@@ -135,7 +134,8 @@ class StrictView(GenericViewSet):
         for name in request.query_params:
             if name not in known:
                 raise UnknownField("This query parameter is not known here.", field=shown(name))
-        super().check_permissions(request)
+        if self.action is not None:  # else the method is refused
+            super().check_permissions(request)
 
     def _known_queries(self) -> frozenset[str]:
         if self.action != "list":
@@ -227,7 +227,7 @@ class ResourceView(StrictView):
     @classmethod
     def operation_of(cls, action: str) -> Operation:
         """What is said of an action; of lists and single ones the noun is enough."""
-        for name in _SAID_OF.get(action, (f"perform_{action}",)):
+        for name in _SAID_OF.get(action, (f"perform_{action}", action)):
             found: Operation | None = getattr(getattr(cls, name, None), "operation", None)
             if found is not None:
                 return found
@@ -239,6 +239,18 @@ class ResourceView(StrictView):
     def list(self, request: Request, **kwargs: Any) -> Response:
         items = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.shown_items(items))
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """What SQL lists is filtered by its statement."""
+        return queryset if isinstance(queryset, Listing) else super().filter_queryset(queryset)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The values of the filters; None: not given."""
+        filterset = self.filterset_class(self.request.query_params, self.queryset)
+        filterset.errors  # noqa: B018 (which reads them)
+        found: dict[str, Any] = filterset.form.cleaned_data
+        return found
 
     def retrieve(self, request: Request, **kwargs: Any) -> Response:
         return self.answer(self.get_object())
@@ -279,19 +291,20 @@ class ResourceView(StrictView):
     def resource(self, item: Any) -> Resource:
         return Resource(self.kind, self.actor.zone_id, self.name_of(item))
 
-    def shown_items(self, items: Iterable[Any]) -> Sequence[dict[str, Any]]:
+    def shown_items(self, items: Iterable[Any], serializer: Any = None) -> Sequence[dict[str, Any]]:
         """The items of a list, with when each has changed last."""
         items = [*items]
-        found = [self.get_serializer_class().represent(item) for item in items]
+        serializer = serializer or self.get_serializer_class()
+        found = [serializer.represent(item) for item in items]
         if not self.kind:
             return found
         names = map(self.name_of, items)
         return conditions.with_changes(found, self.kind, self.actor.zone_id, names)
 
-    def answer(self, item: Any, status: int = 200) -> Response:
+    def answer(self, item: Any, status: int = 200, serializer: Any = None) -> Response:
         """One item, with its ETag if it has one. What is shown once is not stored on the way."""
         said = self.operation_of(self.action)
-        serializer: type[BaseSerializer] = said.answer or self.get_serializer_class()
+        serializer = serializer or said.answer or self.get_serializer_class()
         body = serializer.represent(item)
         status = said.status or status
         if self.kind:

@@ -159,6 +159,10 @@ class AutoSchema(openapi.AutoSchema):
             found += PUT[1:] if self.method == "PUT" else CHANGE[1:]
         return [*found, *self.said.parameters]
 
+    def get_filter_backends(self) -> list[Any]:
+        filters = getattr(self.view, "filterset_class", None)
+        return list(super().get_filter_backends()) if filters else []
+
     def get_request_serializer(self) -> Any:
         return self.said.body
 

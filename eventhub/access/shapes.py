@@ -41,7 +41,7 @@ class Shown(NamedTuple):
 
 
 class Represents:
-    """Shows items by the plan of its class."""
+    """Shows items by the plan of its class. What need not be there is left out where it is None."""
 
     shown_once = False  # holds a secret that nothing shows again
     _plan: ClassVar[tuple[Shown, ...] | None] = None
@@ -61,11 +61,10 @@ class Represents:
         for name, source, read, convert, required in cls.plan():
             if not given or source == "*":
                 value = read(item)
-            elif source in item or required:
-                value = item[source]
             else:
-                continue
-            found[name] = value if convert is None or value is None else convert(value)
+                value = item[source] if required else item.get(source)
+            if value is not None or required:
+                found[name] = value if convert is None or value is None else convert(value)
         return found
 
     def to_representation(self, instance: Any) -> Any:

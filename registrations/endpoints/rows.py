@@ -30,13 +30,6 @@ class Told(NamedTuple):
     reason: str | None  # why it is not enabled: `request`, `gone`
 
 
-class Whose(NamedTuple):
-    """The zone and, unless all of the zone are meant, the client whose endpoints are meant."""
-
-    zone_id: int
-    client_id: int | None
-
-
 def hold(
     connection: Connection, client_id: int, ids: Iterable[int], urls: Iterable[str]
 ) -> dict[int, str]:

@@ -168,7 +168,7 @@ SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_i
   ) AS same ON true
  WHERE r.zone_id = %(zone_id)s AND r.deleted_at IS NULL AND r.id > %(after)s
    AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
-   AND (%(endpoint_id)s::bigint IS NULL OR v.endpoint_id = %(endpoint_id)s)
+   AND (%(endpoint)s::bigint IS NULL OR v.endpoint_id = %(endpoint)s)
    AND (%(group)s::text IS NULL OR g.name = %(group)s)
    AND (%(suspended)s::boolean IS NULL OR v.suspended = %(suspended)s)
    AND (%(key)s::text IS NULL OR r.key = %(key)s)
