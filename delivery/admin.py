@@ -4,7 +4,14 @@ several columns, which Django's admin cannot show; the console does.
 
 from django.contrib import admin
 
-from delivery.models import Backoff, Drain, Forwarder, Forwarding, Heartbeat, RetiredPartition
+from delivery.models import (
+    Backoff,
+    CallbackWorker,
+    Forwarder,
+    Forwarding,
+    Heartbeat,
+    RetiredPartition,
+)
 from eventhub.access.backoffice import ReadOnly
 
 
@@ -17,28 +24,28 @@ class ForwardingAdmin(ReadOnly):
 
 @admin.register(Forwarder)
 class ForwarderAdmin(ReadOnly):
-    list_display = ("id", "started_at", "seen_at")
+    list_display = ("id", "started_at", "last_seen_at")
 
 
 @admin.register(Heartbeat)
 class HeartbeatAdmin(ReadOnly):
-    list_display = ("part", "seen_at")
+    list_display = ("part", "last_seen_at")
 
 
-@admin.register(Drain)
+@admin.register(CallbackWorker)
 class DrainAdmin(ReadOnly):
-    list_display = ("id", "seen_at")
+    list_display = ("id", "last_seen_at")
 
 
 @admin.register(Backoff)
 class BackoffAdmin(ReadOnly):
-    list_display = ("endpoint", "failures", "since", "pause_s", "until", "probing")
+    list_display = ("endpoint", "failures", "failing_since", "pause_s", "paused_until", "probing")
     list_filter = ("probing",)
     list_select_related = ("endpoint",)
 
 
 @admin.register(RetiredPartition)
 class RetiredPartitionAdmin(ReadOnly):
-    list_display = ("name", "parent", "rows", "retired_at", "archive", "why")
-    list_filter = ("parent", "why")
+    list_display = ("name", "parent", "rows", "retired_at", "archive_path", "reason")
+    list_filter = ("parent", "reason")
     search_fields = ("name",)

@@ -62,7 +62,7 @@ class Forwarder(models.Model):
 
     id = UUIDField(primary_key=True)
     started_at = DateTimeField(db_default=TransactionNow())
-    seen_at = DateTimeField(db_default=TransactionNow())
+    last_seen_at = DateTimeField(db_default=TransactionNow())
 
     storage = Storage(parameters={"fillfactor": 60})
 
@@ -77,11 +77,11 @@ class Forwarder(models.Model):
 class Heartbeat(models.Model):
     """When something that there is one of was seen: the timetable (`beat`), periodic tasks whenever
     a worker begins one (`archiver`, `indexer`), and `worker`, the last of those that have gone;
-    those that live are in `drains`.
+    those that live are in `callback_workers`.
     """
 
     part = TextField(primary_key=True)
-    seen_at = DateTimeField(db_default=TransactionNow())
+    last_seen_at = DateTimeField(db_default=TransactionNow())
 
     storage = Storage(parameters={"fillfactor": 60})
 
@@ -106,8 +106,8 @@ class Delivery(models.Model):
         DROPPED = "dropped"
         EXPIRED = "expired"
 
-    pk = CompositePrimaryKey("group_id", "endpoint_id", "segment_id", "sequence", "run")
-    group_id = IntegerField(db_comment="the partition")
+    pk = CompositePrimaryKey("partition_id", "endpoint_id", "segment_id", "sequence", "run")
+    partition_id = IntegerField(db_comment="the partition")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
     segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
     sequence = BigIntegerField()
@@ -125,18 +125,20 @@ class Delivery(models.Model):
         db_default=False, db_comment="the endpoint's setting when the row was written"
     )
     registrations = ArrayField(BigIntegerField(), db_comment="those that matched, ascending")
-    shape = ArrayField(
+    version_ids = ArrayField(
         BigIntegerField(),
         null=True,
         db_comment="their versions, whose reports say what is told; null: the whole event",
     )
     state = TextField(choices=State, db_default=State.PENDING)
     attempts = IntegerField(db_default=0)
-    spared = IntegerField(
+    uncounted_attempts = IntegerField(
         db_default=0,
         db_comment="of these, tries of an endpoint that failed as a whole: they do not count",
     )
-    asked_s = IntegerField(null=True, db_comment="what the last answer's Retry-After asked for")
+    retry_after_s = IntegerField(
+        null=True, db_comment="what the last answer's Retry-After asked for"
+    )
     next_attempt_at = DateTimeField(
         db_default=TransactionNow(), db_comment="while claimed: when the claim ends"
     )
@@ -147,11 +149,11 @@ class Delivery(models.Model):
     gap_first = BigIntegerField(
         null=True, db_comment="no event is owed, but word that those from here on were dropped"
     )
-    gap_why = TextField(null=True, db_comment="unmatched, or as too much waited (backlog)")
+    gap_reason = TextField(null=True, db_comment="unmatched, or as too much waited (backlog)")
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
 
-    storage = Storage(partition_by="LIST (group_id)")
+    storage = Storage(partition_by="LIST (partition_id)")
 
     class Meta:
         db_table = "deliveries"
@@ -183,7 +185,7 @@ class Delivery(models.Model):
                 name="deliveries_notices",
             ),
             Index(
-                fields=["zone", "state", "group_id", "segment", "sequence", "endpoint", "run"],
+                fields=["zone", "state", "partition_id", "segment", "sequence", "endpoint", "run"],
                 condition=~Q(state__in=["pending", "delivered"]),
                 name="deliveries_ended",
             ),
@@ -213,18 +215,18 @@ class Lane(models.Model):
         return f"{self.endpoint_id}/{self.stream_id}"
 
 
-class Drain(models.Model):
+class CallbackWorker(models.Model):
     """A worker that posts callbacks, as it last showed that it lives. The tokens of its claims have
     the first half of its id, so that claims and lanes of one that fell silent are found.
     """
 
     id = UUIDField(primary_key=True, db_comment="its second half is zero")
-    seen_at = DateTimeField()
+    last_seen_at = DateTimeField()
 
     storage = Storage(parameters={"fillfactor": 60})
 
     class Meta:
-        db_table = "drains"
+        db_table = "callback_workers"
         db_table_comment = "workers that post callbacks"
 
     def __str__(self) -> str:
@@ -239,8 +241,8 @@ class Backoff(models.Model):
 
     endpoint = OneToOneField(Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False)
     failures = IntegerField(db_comment="tries in a row")
-    since = DateTimeField(db_comment="when the first of them was written")
-    alone = BooleanField(db_comment="all of them were of one delivery")
+    failing_since = DateTimeField(db_comment="when the first of them was written")
+    single_delivery = BooleanField(db_comment="all of them were of one delivery")
     segment = ForeignKey(
         Segment,
         models.DO_NOTHING,
@@ -249,9 +251,11 @@ class Backoff(models.Model):
         db_comment="of the first event that failed",
     )
     sequence = BigIntegerField()
-    asked_s = FloatField(db_comment="what the last answer's Retry-After asked for; 0: nothing")
+    retry_after_s = FloatField(
+        db_comment="what the last answer's Retry-After asked for; 0: nothing"
+    )
     pause_s = FloatField(db_comment="the longest that the pause may take; 0: not backing off")
-    until = DateTimeField()
+    paused_until = DateTimeField()
     probing = BooleanField(db_default=False, db_comment="the one request is under way")
     recorded_at = DateTimeField(
         db_default=TransactionNow(),
@@ -274,7 +278,7 @@ class Fanout(models.Model):
     """
 
     pk = CompositePrimaryKey("stream_id", "sequence")
-    group_id = IntegerField()
+    partition_id = IntegerField()
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
     segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
     sequence = BigIntegerField()
@@ -284,7 +288,7 @@ class Fanout(models.Model):
         db_comment="those that matched, of the first endpoint, the second, ...",
     )
     ends = ArrayField(BigIntegerField(), db_comment="where in it each endpoint's last one is")
-    shapes = ArrayField(
+    version_ids = ArrayField(
         TextField(),
         db_default=[],
         db_comment="of each endpoint, as arrays; empty: nobody is told less than the event",
@@ -321,7 +325,7 @@ class EndpointLoss(models.Model):
         BigIntegerField(), null=True, db_comment="of these the lowest segment and sequence"
     )
     last = ArrayField(BigIntegerField(), null=True, db_comment="and the highest")
-    why = TextField(db_default="", db_comment="of the last, if they were dropped")
+    reason = TextField(db_default="", db_comment="of the last, if they were dropped")
     since = DateTimeField(null=True)
     announced_at = DateTimeField(db_default=NEVER)
 
@@ -342,9 +346,11 @@ class EndpointLoss(models.Model):
 class Attempt(models.Model):
     """One try of one delivery."""
 
-    pk = CompositePrimaryKey("endpoint_id", "segment_id", "sequence", "run", "at", "number")
-    at = DateTimeField(db_comment="when the request was sent")
-    group_id = IntegerField()
+    pk = CompositePrimaryKey(
+        "endpoint_id", "segment_id", "sequence", "run", "attempted_at", "number"
+    )
+    attempted_at = DateTimeField(db_comment="when the request was sent")
+    partition_id = IntegerField()
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
     segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
     sequence = BigIntegerField()
@@ -359,7 +365,7 @@ class Attempt(models.Model):
         db_comment="the answer's headers and the beginning of its body, or the error"
     )
 
-    storage = Storage(partition_by="RANGE (at)")
+    storage = Storage(partition_by="RANGE (attempted_at)")
 
     class Meta:
         db_table = "attempts"
@@ -374,8 +380,8 @@ class Listen(models.Model):
     time that it began to listen (FOX-23). Requests that follow one another prolong a row.
     """
 
-    pk = CompositePrimaryKey("at", "id")
-    at = DateTimeField(db_comment="when it began")
+    pk = CompositePrimaryKey("started_at", "id")
+    started_at = DateTimeField(db_comment="when it began")
     id = BigIntegerField(db_comment="of the sequence listen_ids")
     zone = ForeignKey(
         Zone,
@@ -405,22 +411,22 @@ class Listen(models.Model):
     registrations = ArrayField(BigIntegerField(), db_comment="instead of a filter")
     wish = TextField(db_comment="equal for the same mask, filter and registrations")
     told_segment = UUIDField(
-        null=True, db_comment="it was told all of that up to this event, as of seen_at"
+        null=True, db_comment="it was told all of that up to this event, as of last_seen_at"
     )
     told_sequence = BigIntegerField()
     told = BigIntegerField(db_comment="so many events")
-    seen_at = DateTimeField()
+    last_seen_at = DateTimeField()
     ended_at = DateTimeField(null=True, db_comment="null: it goes on, or its process was killed")
-    why = TextField(
+    end_reason = TextField(
         null=True, db_comment="stopped, left, slow_reader, gap, continued, or an error's code"
     )
 
-    storage = Storage(partition_by="RANGE (at)")
+    storage = Storage(partition_by="RANGE (started_at)")
 
     class Meta:
         db_table = "listens"
         db_table_comment = "which client was told what over which connection, by day (UTC)"
-        indexes = (Index(fields=["client", "-at", "-id"], name="listens_of_client"),)
+        indexes = (Index(fields=["client", "-started_at", "-id"], name="listens_of_client"),)
 
     def __str__(self) -> str:
         return f"{self.id}"
@@ -433,13 +439,13 @@ class RetiredPartition(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     parent = TextField(db_comment="deliveries, attempts, listens")
-    name = TextField(db_comment="such as deliveries_g7, attempts_20261122")
+    name = TextField(db_comment="such as deliveries_p7, attempts_20261122")
     rows = BigIntegerField()
     retired_at = DateTimeField(db_default=TransactionNow())
-    archive = TextField(
+    archive_path = TextField(
         null=True, db_comment="the path of its manifest in the archive; null: its rows are nowhere"
     )
-    why = TextField(
+    reason = TextField(
         db_default="", db_comment="why it is not archived: empty, no_archive, or an error's code"
     )
     segments = MultirangeField(

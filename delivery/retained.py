@@ -27,7 +27,7 @@ async def needs(connection: Connection) -> dict[int, int]:
 
 async def release(connection: Connection, group: int) -> bool:
     """Give pending deliveries the bytes of events that go with a group; True when all have them."""
-    values = {"group_id": group, "rows_max": limits.RETAINED_ROWS_MAX}
+    values = {"partition_id": group, "rows_max": limits.RETAINED_ROWS_MAX}
     while (await connection.execute(SQL["keep_bytes"], values)).rowcount:
         pass
     return True

@@ -108,10 +108,9 @@ def require_same(found: Found, ours: Mapping[Migration, str]) -> None:
     unknown = found.applied - ours.keys()
     if unknown & BEFORE_0_1:
         raise OtherSchema(
-            f"The tables of this database are of before 0.1 ({_names(unknown)}), which this version"
-            " cannot take over. Nothing was changed. Run the version that made them, or begin with"
-            " a new data folder (make run DATA=…), or with an empty database where DATABASE_URL is"
-            " set."
+            f"The tables of this database are of before 0.1 ({_names(unknown)}). Nothing was"
+            " changed. With the hub stopped, run `manage.py takeover` once (with `--data FOLDER`,"
+            " or DATABASE_URL where it is set), which keeps every row; see docs/upgrading.md."
         )
     if unknown:
         raise OtherSchema(

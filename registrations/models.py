@@ -401,7 +401,7 @@ class IndexBuild(models.Model):
         db_default=False,
         db_comment="asked for after the last one began: that one is not enough",
     )
-    tries = IntegerField(
+    attempts = IntegerField(
         db_default=0, db_comment="begun since one ended well; one that is killed has had its try"
     )
     started_at = DateTimeField(null=True)

@@ -39,7 +39,7 @@ SEGMENTS = _columns(
     id=INT,
     uuid=TEXT,
     stream_id=INT,
-    group_id=INT,
+    partition_id=INT,
     first=INT,
     last=INT,  # as recorded at sealing; of the open one its head; first - 1 when it is empty
     bytes=INT,  # stored bytes, likewise
@@ -135,19 +135,19 @@ DELIVERIES = _columns(
     sequence=INT,
     run=INT,  # 0: live; else a replay
     stream_id=INT,
-    group_id=INT,
+    partition_id=INT,
     registrations=NUMBERS,  # ascending
     state=TEXT,  # pending, delivered, dead, cancelled, dropped, expired
     attempts=INT,
     created_at_us=INT,
     finished_at_us=INT,
     gap_first=INT,  # not null: word that events from there to this place were dropped ...
-    gap_why=TEXT,  # ... unmatched, or as too much waited (`backlog`)
+    gap_reason=TEXT,  # ... unmatched, or as too much waited (`backlog`)
 )
 
 # One try of one delivery.
 ATTEMPTS = _columns(
-    at_us=INT,
+    attempted_at_us=INT,
     endpoint_id=INT,
     segment_id=INT,
     sequence=INT,

@@ -66,7 +66,7 @@ class Claimed(NamedTuple):
     count. `probe`: the one request to an endpoint that backs off; `spares`: it does not count.
     """
 
-    group_id: int
+    partition_id: int
     endpoint_id: int
     segment_id: int
     sequence: int
@@ -290,7 +290,7 @@ async def load_reports(connection: Connection, versions: Iterable[int]) -> dict[
 def where(claims: Sequence[Claimed]) -> dict[str, Any]:
     """The keys of deliveries as the statements take them."""
     return {
-        "groups": int8_array([each.group_id for each in claims]),
+        "groups": int8_array([each.partition_id for each in claims]),
         "endpoints": int8_array([each.endpoint_id for each in claims]),
         "segments": int8_array([each.segment_id for each in claims]),
         "sequences": int8_array([each.sequence for each in claims]),

@@ -19,6 +19,7 @@ from eventhub.logs import get_logger
 log = get_logger(__name__)
 SQL = queries.load("partitions.sql", Path(__file__).parent.parent / "sql")
 
+_DAYS = {"attempts": "attempted_at", "listens": "started_at"}  # what a day's partition is of
 _LOCK_TIMEOUT: LiteralString = "SET LOCAL lock_timeout = '200ms'"
 
 
@@ -35,10 +36,10 @@ def deliveries_of(group: int) -> Partition:
     """The deliveries of a group's events."""
     number = sql.Literal(group)
     return Partition(
-        f"deliveries_g{group}",
+        f"deliveries_p{group}",
         "deliveries",
         sql.SQL("IN ({})").format(number),
-        sql.SQL("group_id = {}").format(number),
+        sql.SQL("partition_id = {}").format(number),
     )
 
 
@@ -52,7 +53,9 @@ def day_of(parent: str, day: date) -> Partition:
         f"{parent}_{day:%Y%m%d}",
         parent,
         sql.SQL("FROM ({}) TO ({})").format(first, end),
-        sql.SQL("at >= {first} AND at < {end}").format(first=first, end=end),
+        sql.SQL("{at} >= {first} AND {at} < {end}").format(
+            at=sql.Identifier(_DAYS[parent]), first=first, end=end
+        ),
     )
 
 

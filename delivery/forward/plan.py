@@ -17,7 +17,7 @@ class Where(NamedTuple):
     """What deliveries call a segment."""
 
     segment_id: int
-    group_id: int
+    partition_id: int
 
 
 class Due(NamedTuple):

@@ -69,7 +69,7 @@ async def retire_deliveries_group(
     if group >= newest:
         raise ValueError(f"group {group} is the newest with deliveries")
     values = {
-        "group_id": group,
+        "partition_id": group,
         "newest": newest,
         "rows_max": limits.DELIVERIES_PER_STATEMENT_MAX,
         "claim_s": limits.CALLBACK_CLAIM_S,
@@ -80,7 +80,7 @@ async def retire_deliveries_group(
     if row and row[0]:
         log.info("retirement_postponed", group=group, claimed=row[0])
         return False
-    return await _retire(connection, "deliveries", f"deliveries_g{group}", shelf, pressed=pressed)
+    return await _retire(connection, "deliveries", f"deliveries_p{group}", shelf, pressed=pressed)
 
 
 async def _newest_group(connection: Connection) -> int:

@@ -1,8 +1,8 @@
 """Where the rows of partitions go that leave the database: into the archive, a Parquet file and a
 manifest for each. Sql module; everything blocks.
 
-_deliveries/deliveries_g7-<16 hex>.parquet  all columns; the digits are of the content
-_deliveries/deliveries_g7-<16 hex>.json     the manifest, written last
+_deliveries/deliveries_p7-<16 hex>.parquet  all columns; the digits are of the content
+_deliveries/deliveries_p7-<16 hex>.json     the manifest, written last
 """
 
 import hashlib
@@ -23,6 +23,18 @@ from eventhub.eventlog.arrow import Snapshot
 from eventhub.eventlog.errors import ArchiveDamaged
 
 _UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile
+# what columns were called before 0.1: what was archived then is read as what is archived now
+_OLD_NAMES = {
+    "group_id": "partition_id",
+    "shape": "version_ids",
+    "spared": "uncounted_attempts",
+    "asked_s": "retry_after_s",
+    "gap_why": "gap_reason",
+}
+_OLD_NAMES_OF = {
+    "attempts": {"at": "attempted_at"},
+    "listens": {"at": "started_at", "seen_at": "last_seen_at", "why": "end_reason"},
+}
 
 
 class Shelved(NamedTuple):
@@ -86,7 +98,8 @@ class Shelf:
 
 
 def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition by the path of its manifest, after all its bytes were checked.
+    """The rows of a partition by the path of its manifest, after all its bytes were checked, with
+    the columns' names of today.
 
     Raises ArchiveDamaged, ArchiveUnavailable.
     """
@@ -96,7 +109,9 @@ def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
             if _digest(file) != made.file_sha256:
                 raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)
             file.seek(0)
-            yield from pq.ParquetFile(file).iter_batches()
+            names = _OLD_NAMES | _OLD_NAMES_OF.get(made.table, {})
+            for batch in pq.ParquetFile(file).iter_batches():
+                yield batch.rename_columns([names.get(name, name) for name in batch.schema.names])
     except (FileNotFoundError, TypeError) as error:
         if not place.there():
             raise ArchiveUnavailable(f"The archive is not there: {place.shown}") from error

@@ -96,7 +96,7 @@ def _rows(piece: Piece) -> dict[str, Any]:
     rows = piece.rows
     ends = list(accumulate(len(row.registrations) for row in rows))
     return {
-        "groups": int8_array([row.where.group_id for row in rows]),
+        "groups": int8_array([row.where.partition_id for row in rows]),
         "endpoints": int8_array([row.endpoint_id for row in rows]),
         "segment_ids": int8_array([row.where.segment_id for row in rows]),
         "sequences": int8_array([row.sequence for row in rows]),
@@ -120,7 +120,7 @@ def _shapes(rows: Sequence[Row]) -> TextArray:
 def _fanout(piece: Piece) -> dict[str, Any]:
     rows = piece.rows
     return {
-        "group_id": rows[0].where.group_id,
+        "partition_id": rows[0].where.partition_id,
         "segment_id": Int8(rows[0].where.segment_id),
         "endpoints": int8_array([row.endpoint_id for row in rows]),
         "ends": int8_array(list(accumulate(len(row.registrations) for row in rows))),

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
 
     operations = [
         eventhub.tables.CreateTable(
-            name="Drain",
+            name="CallbackWorker",
             fields=[
                 (
                     "id",
@@ -32,10 +32,10 @@ class Migration(migrations.Migration):
                         db_comment="its second half is zero", primary_key=True, serialize=False
                     ),
                 ),
-                ("seen_at", models.DateTimeField()),
+                ("last_seen_at", models.DateTimeField()),
             ],
             options={
-                "db_table": "drains",
+                "db_table": "callback_workers",
                 "db_table_comment": "workers that post callbacks",
             },
             storage={"parameters": {"fillfactor": 60}},
@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "seen_at",
+                    "last_seen_at",
                     models.DateTimeField(
                         db_default=django.contrib.postgres.functions.TransactionNow()
                     ),
@@ -120,7 +120,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("part", models.TextField(primary_key=True, serialize=False)),
                 (
-                    "seen_at",
+                    "last_seen_at",
                     models.DateTimeField(
                         db_default=django.contrib.postgres.functions.TransactionNow()
                     ),
@@ -137,7 +137,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("parent", models.TextField(db_comment="deliveries, attempts, listens")),
-                ("name", models.TextField(db_comment="such as deliveries_g7, attempts_20261122")),
+                ("name", models.TextField(db_comment="such as deliveries_p7, attempts_20261122")),
                 ("rows", models.BigIntegerField()),
                 (
                     "retired_at",
@@ -146,14 +146,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "archive",
+                    "archive_path",
                     models.TextField(
                         db_comment="the path of its manifest in the archive; null: its rows are nowhere",
                         null=True,
                     ),
                 ),
                 (
-                    "why",
+                    "reason",
                     models.TextField(
                         db_comment="why it is not archived: empty, no_archive, or an error's code",
                         db_default="",
@@ -181,7 +181,7 @@ class Migration(migrations.Migration):
                         "segment_id",
                         "sequence",
                         "run",
-                        "at",
+                        "attempted_at",
                         "number",
                         blank=True,
                         editable=False,
@@ -189,8 +189,8 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                ("at", models.DateTimeField(db_comment="when the request was sent")),
-                ("group_id", models.IntegerField()),
+                ("attempted_at", models.DateTimeField(db_comment="when the request was sent")),
+                ("partition_id", models.IntegerField()),
                 (
                     "endpoint",
                     models.ForeignKey(
@@ -239,7 +239,7 @@ class Migration(migrations.Migration):
                 "db_table": "attempts",
                 "db_table_comment": "tries of deliveries, partitioned by day (UTC)",
             },
-            storage={"partition_by": "RANGE (at)"},
+            storage={"partition_by": "RANGE (attempted_at)"},
         ),
         eventhub.tables.CreateTable(
             name="Backoff",
@@ -255,8 +255,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("failures", models.IntegerField(db_comment="tries in a row")),
-                ("since", models.DateTimeField(db_comment="when the first of them was written")),
-                ("alone", models.BooleanField(db_comment="all of them were of one delivery")),
+                (
+                    "failing_since",
+                    models.DateTimeField(db_comment="when the first of them was written"),
+                ),
+                (
+                    "single_delivery",
+                    models.BooleanField(db_comment="all of them were of one delivery"),
+                ),
                 (
                     "segment",
                     models.ForeignKey(
@@ -269,7 +275,7 @@ class Migration(migrations.Migration):
                 ),
                 ("sequence", models.BigIntegerField()),
                 (
-                    "asked_s",
+                    "retry_after_s",
                     models.FloatField(
                         db_comment="what the last answer's Retry-After asked for; 0: nothing"
                     ),
@@ -280,7 +286,7 @@ class Migration(migrations.Migration):
                         db_comment="the longest that the pause may take; 0: not backing off"
                     ),
                 ),
-                ("until", models.DateTimeField()),
+                ("paused_until", models.DateTimeField()),
                 (
                     "probing",
                     models.BooleanField(
@@ -315,7 +321,7 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                ("group_id", models.IntegerField()),
+                ("partition_id", models.IntegerField()),
                 (
                     "stream",
                     models.ForeignKey(
@@ -358,7 +364,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "shapes",
+                    "version_ids",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.TextField(),
                         db_comment="of each endpoint, as arrays; empty: nobody is told less than the event",
@@ -430,7 +436,7 @@ class Migration(migrations.Migration):
                 (
                     "pk",
                     models.CompositePrimaryKey(
-                        "group_id",
+                        "partition_id",
                         "endpoint_id",
                         "segment_id",
                         "sequence",
@@ -441,7 +447,7 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                ("group_id", models.IntegerField(db_comment="the partition")),
+                ("partition_id", models.IntegerField(db_comment="the partition")),
                 (
                     "endpoint",
                     models.ForeignKey(
@@ -498,7 +504,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "shape",
+                    "version_ids",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
                         db_comment="their versions, whose reports say what is told; null: the whole event",
@@ -522,14 +528,14 @@ class Migration(migrations.Migration):
                 ),
                 ("attempts", models.IntegerField(db_default=0)),
                 (
-                    "spared",
+                    "uncounted_attempts",
                     models.IntegerField(
                         db_comment="of these, tries of an endpoint that failed as a whole: they do not count",
                         db_default=0,
                     ),
                 ),
                 (
-                    "asked_s",
+                    "retry_after_s",
                     models.IntegerField(
                         db_comment="what the last answer's Retry-After asked for", null=True
                     ),
@@ -562,7 +568,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "gap_why",
+                    "gap_reason",
                     models.TextField(
                         db_comment="unmatched, or as too much waited (backlog)", null=True
                     ),
@@ -605,7 +611,7 @@ class Migration(migrations.Migration):
                         fields=[
                             "zone",
                             "state",
-                            "group_id",
+                            "partition_id",
                             "segment",
                             "sequence",
                             "endpoint",
@@ -626,7 +632,7 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
-            storage={"partition_by": "LIST (group_id)"},
+            storage={"partition_by": "LIST (partition_id)"},
         ),
         eventhub.tables.CreateTable(
             name="EndpointLoss",
@@ -678,7 +684,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "why",
+                    "reason",
                     models.TextField(db_comment="of the last, if they were dropped", db_default=""),
                 ),
                 ("since", models.DateTimeField(null=True)),
@@ -708,10 +714,15 @@ class Migration(migrations.Migration):
                 (
                     "pk",
                     models.CompositePrimaryKey(
-                        "at", "id", blank=True, editable=False, primary_key=True, serialize=False
+                        "started_at",
+                        "id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
                     ),
                 ),
-                ("at", models.DateTimeField(db_comment="when it began")),
+                ("started_at", models.DateTimeField(db_comment="when it began")),
                 ("id", models.BigIntegerField(db_comment="of the sequence listen_ids")),
                 (
                     "zone",
@@ -792,13 +803,13 @@ class Migration(migrations.Migration):
                 (
                     "told_segment",
                     models.UUIDField(
-                        db_comment="it was told all of that up to this event, as of seen_at",
+                        db_comment="it was told all of that up to this event, as of last_seen_at",
                         null=True,
                     ),
                 ),
                 ("told_sequence", models.BigIntegerField()),
                 ("told", models.BigIntegerField(db_comment="so many events")),
-                ("seen_at", models.DateTimeField()),
+                ("last_seen_at", models.DateTimeField()),
                 (
                     "ended_at",
                     models.DateTimeField(
@@ -806,7 +817,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "why",
+                    "end_reason",
                     models.TextField(
                         db_comment="stopped, left, slow_reader, gap, continued, or an error's code",
                         null=True,
@@ -817,10 +828,10 @@ class Migration(migrations.Migration):
                 "db_table": "listens",
                 "db_table_comment": "which client was told what over which connection, by day (UTC)",
                 "indexes": [
-                    models.Index(fields=["client", "-at", "-id"], name="listens_of_client")
+                    models.Index(fields=["client", "-started_at", "-id"], name="listens_of_client")
                 ],
             },
-            storage={"partition_by": "RANGE (at)"},
+            storage={"partition_by": "RANGE (started_at)"},
         ),
         migrations.RunSQL("CREATE SEQUENCE listen_ids", "DROP SEQUENCE listen_ids"),
         migrations.RunSQL((SQL / "functions" / "due.v1.sql").read_text(), "DROP FUNCTION is_due"),

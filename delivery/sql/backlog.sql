@@ -63,9 +63,9 @@ SELECT created_at, segment_id, sequence
 -- same statement, to be announced.
 WITH others AS MATERIALIZED (
     SELECT stream_id, run, sequence FROM deliveries
-     WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND gap_first IS NOT NULL AND gap_why <> 'backlog'
+     WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND gap_first IS NOT NULL AND gap_reason <> 'backlog'
 ), picked AS MATERIALIZED (
-    SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id, registrations,
+    SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id, registrations,
            (SELECT count(*) FROM others o
              WHERE o.stream_id = d.stream_id AND o.run = d.run AND o.sequence < d.sequence) AS block
       FROM deliveries d
@@ -77,10 +77,10 @@ WITH others AS MATERIALIZED (
 ), last AS MATERIALIZED (
     SELECT DISTINCT ON (stream_id, run, block) * FROM picked ORDER BY stream_id, run, block, sequence DESC
 ), notices AS MATERIALIZED (
-    SELECT d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.gap_first, d.registrations, l.block
+    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.gap_first, d.registrations, l.block
       FROM last l
       JOIN deliveries d ON d.endpoint_id = l.endpoint_id AND d.stream_id = l.stream_id AND d.run = l.run
-     WHERE d.state = 'pending' AND d.ordered = %(ordered)s AND d.gap_first IS NOT NULL AND d.gap_why = 'backlog'
+     WHERE d.state = 'pending' AND d.ordered = %(ordered)s AND d.gap_first IS NOT NULL AND d.gap_reason = 'backlog'
        AND d.sequence < l.sequence AND (d.claim IS NULL OR d.next_attempt_at <= now())
        AND l.block = (SELECT count(*) FROM others o
                        WHERE o.stream_id = d.stream_id AND o.run = d.run AND o.sequence < d.sequence)
@@ -94,21 +94,21 @@ WITH others AS MATERIALIZED (
      GROUP BY g.stream_id, g.run, g.block
 ), dropped AS (
     UPDATE deliveries d
-       SET state = 'dropped', payload = NULL, gap_first = NULL, gap_why = NULL, claim = NULL, finished_at = now()
-      FROM (SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id FROM picked
-            EXCEPT SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id FROM last
-            UNION ALL SELECT group_id, endpoint_id, segment_id, sequence, run, stream_id FROM notices) AS p
-     WHERE d.group_id = p.group_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+       SET state = 'dropped', payload = NULL, gap_first = NULL, gap_reason = NULL, claim = NULL, finished_at = now()
+      FROM (SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id FROM picked
+            EXCEPT SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id FROM last
+            UNION ALL SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id FROM notices) AS p
+     WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
        AND d.sequence = p.sequence AND d.run = p.run
 ), noticed AS (
     UPDATE deliveries d
-       SET gap_first = g.first, gap_why = 'backlog', registrations = g.registrations, shape = NULL, payload = NULL,
+       SET gap_first = g.first, gap_reason = 'backlog', registrations = g.registrations, version_ids = NULL, payload = NULL,
            attempts = 0, claim = NULL, next_attempt_at = now()
       FROM last l JOIN gaps g USING (stream_id, run, block)
-     WHERE d.group_id = l.group_id AND d.endpoint_id = l.endpoint_id AND d.segment_id = l.segment_id
+     WHERE d.partition_id = l.partition_id AND d.endpoint_id = l.endpoint_id AND d.segment_id = l.segment_id
        AND d.sequence = l.sequence AND d.run = l.run
 ), lost AS (
-    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since, why)
+    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since, reason)
     SELECT %(endpoint)s, 'dropped', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now(),
            %(why)s
       FROM picked
@@ -116,7 +116,7 @@ WITH others AS MATERIALIZED (
         ON CONFLICT (endpoint_id, kind) DO UPDATE
        SET deliveries = l.deliveries + excluded.deliveries, first = least(l.first, excluded.first),
            last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since),
-           why = excluded.why
+           reason = excluded.reason
 )
 SELECT count(*) FROM picked
 
@@ -132,7 +132,7 @@ WITH due AS (
     UPDATE endpoint_losses l SET deliveries = 0, first = NULL, last = NULL, since = NULL, announced_at = now()
       FROM due d WHERE l.endpoint_id = d.endpoint_id AND l.kind = d.kind
 )
-SELECT d.kind, z.name, c.name, d.endpoint_id, d.deliveries, d.why, (extract(epoch FROM d.since) * 1000000)::bigint,
+SELECT d.kind, z.name, c.name, d.endpoint_id, d.deliveries, d.reason, (extract(epoch FROM d.since) * 1000000)::bigint,
        fs.name, f.uuid::text, d.first[2], ls.name, l.uuid::text, d.last[2]
   FROM due d
   JOIN endpoints e ON e.id = d.endpoint_id

@@ -24,10 +24,10 @@ WITH RECURSIVE hop AS (
 )
 SELECT hop.endpoint_id,
        hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL
-       AND (b.endpoint_id IS NULL OR is_over(b.until, greatest(b.pause_s, %(probe_s)s))
+       AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
             OR e.changed_at > b.recorded_at AND e.changed_at <= now()),
        e.deleted_at IS NOT NULL, b.failures, b.pause_s > 0,
-       b.since > now() - make_interval(secs => CASE WHEN b.alone THEN %(alone_s)s ELSE %(spared_s)s END),
+       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END),
        e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
@@ -37,24 +37,24 @@ SELECT hop.endpoint_id,
 -- The same from lane to lane: the oldest pending delivery of each, and whether the lane is free and may go so far. Who holds
 -- the lane holds its deliveries: what an earlier claim of one says does not count.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, asked_s, 1 AS number FROM deliveries
+    (SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, retry_after_s, 1 AS number FROM deliveries
       WHERE state = 'pending' AND ordered
         AND (endpoint_id, stream_id, run) > (%(endpoint)s, %(stream)s, %(run)s)
       ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.run, next.sequence, next.next_attempt_at, next.attempts, next.asked_s,
+    SELECT next.endpoint_id, next.stream_id, next.run, next.sequence, next.next_attempt_at, next.attempts, next.retry_after_s,
            hop.number + 1
       FROM hop, LATERAL (
-        SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, asked_s FROM deliveries
+        SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, retry_after_s FROM deliveries
          WHERE state = 'pending' AND ordered
            AND (endpoint_id, stream_id, run) > (hop.endpoint_id, hop.stream_id, hop.run)
          ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
      WHERE hop.number < %(lanes_max)s
 )
 SELECT hop.endpoint_id, hop.stream_id, hop.run,
-       is_due(hop.next_attempt_at, NULL, hop.attempts, hop.asked_s, %(retry_s_base)s, %(retry_s_max)s)
+       is_due(hop.next_attempt_at, NULL, hop.attempts, hop.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
        AND e.enabled AND e.deleted_at IS NULL
-       AND (b.endpoint_id IS NULL OR is_over(b.until, greatest(b.pause_s, %(probe_s)s))
+       AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
             OR e.changed_at > b.recorded_at AND e.changed_at <= now())
        AND NOT EXISTS (SELECT FROM lanes l
                         WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id AND l.run = hop.run
@@ -62,7 +62,7 @@ SELECT hop.endpoint_id, hop.stream_id, hop.run,
        AND NOT EXISTS (SELECT FROM fanouts f
                         WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence),
        e.deleted_at IS NOT NULL, b.failures, b.pause_s > 0,
-       b.since > now() - make_interval(secs => CASE WHEN b.alone THEN %(alone_s)s ELSE %(spared_s)s END),
+       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END),
        e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
@@ -76,7 +76,7 @@ WITH due AS MATERIALIZED (
                           WHERE u.endpoint_id = ANY (%(probes)s)
                              OR NOT EXISTS (SELECT FROM backoffs b
                                              WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS wanted,
-        LATERAL (SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
+        LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
                   WHERE endpoint_id = wanted.endpoint_id AND state = 'pending' AND NOT ordered
                     AND next_attempt_at <= now()
                   ORDER BY next_attempt_at LIMIT wanted.count
@@ -84,10 +84,10 @@ WITH due AS MATERIALIZED (
 )
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
   FROM due
- WHERE d.group_id = due.group_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
+ WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence AND d.run = due.run
-RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.spared,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why, d.shape
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_reason, d.version_ids
 
 -- name: take_lanes
 -- The lanes that are free at this moment; another worker may have been faster. None of an endpoint that backs off, unless
@@ -113,8 +113,8 @@ WITH oldest AS (
            AS wanted (endpoint_id, stream_id, run)
       JOIN lanes l ON l.endpoint_id = wanted.endpoint_id AND l.stream_id = wanted.stream_id AND l.run = wanted.run
                   AND l.token = %(token)s,
-           LATERAL (SELECT group_id, endpoint_id, stream_id, segment_id, sequence, run,
-                           is_due(next_attempt_at, NULL, attempts, asked_s, %(retry_s_base)s, %(retry_s_max)s) AS due
+           LATERAL (SELECT partition_id, endpoint_id, stream_id, segment_id, sequence, run,
+                           is_due(next_attempt_at, NULL, attempts, retry_after_s, %(retry_s_base)s, %(retry_s_max)s) AS due
                       FROM deliveries
                      WHERE endpoint_id = wanted.endpoint_id AND stream_id = wanted.stream_id AND run = wanted.run
                        AND state = 'pending' AND ordered
@@ -127,17 +127,17 @@ WITH oldest AS (
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
   FROM oldest AS o
  WHERE o.reached
-   AND d.group_id = o.group_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
+   AND d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.run = o.run AND d.state = 'pending'
-RETURNING d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.spared,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_why, d.shape, o.place
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_reason, d.version_ids, o.place
 
 -- name: events
 -- Stored bytes, asked for by segment and sequence; the group is that of the segment, which may have moved.
 SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::bigint, e.payload
   FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS wanted (segment_id, sequence)
   JOIN segments s ON s.id = wanted.segment_id
-  JOIN events e ON e.group_id = s.group_id AND e.segment_id = wanted.segment_id AND e.sequence = wanted.sequence
+  JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = wanted.segment_id AND e.sequence = wanted.sequence
 
 -- name: places
 SELECT g.id, g.uuid::text, s.name FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
@@ -158,29 +158,29 @@ SELECT removal_reason FROM segments WHERE id = %(segment)s
 
 -- name: write_results
 -- What became of deliveries, written only where the claim still holds, and their attempts with them. Without an outcome
--- nothing was sent. `spared`: the try does not count.
+-- nothing was sent. `uncounted_attempts`: the try does not count.
 WITH result AS (
     SELECT r.*, (%(tokens)s::text[])[r.token_at]::uuid AS token
       FROM unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
                   %(runs)s::bigint[], %(token_places)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
                   %(spared)s::bigint[], %(asked_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
                   %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
-           AS r (group_id, endpoint_id, segment_id, sequence, run, token_at, state, delay_us, spared, asked_s, age_us,
+           AS r (partition_id, endpoint_id, segment_id, sequence, run, token_at, state, delay_us, uncounted_attempts, retry_after_s, age_us,
                  outcome, status, duration_ms, url, request, response)
 ), written AS (
     UPDATE deliveries AS d
        SET state = r.state, attempts = d.attempts + CASE WHEN r.outcome IS NULL THEN 0 ELSE 1 END,
-           spared = d.spared + r.spared, asked_s = r.asked_s, claim = NULL,
+           uncounted_attempts = d.uncounted_attempts + r.uncounted_attempts, retry_after_s = r.retry_after_s, claim = NULL,
            next_attempt_at = now() + r.delay_us * interval '1 microsecond',
            finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END
       FROM result r
-     WHERE d.group_id = r.group_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
+     WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
        AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token AND d.state = 'pending'
     RETURNING d.attempts, r.*
 ), kept AS (
-    INSERT INTO attempts (at, group_id, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms,
+    INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms,
                           url, request, response)
-    SELECT now() - age_us * interval '1 microsecond', group_id, endpoint_id, segment_id, sequence, run, attempts,
+    SELECT now() - age_us * interval '1 microsecond', partition_id, endpoint_id, segment_id, sequence, run, attempts,
            outcome, status, duration_ms, url, request, response
       FROM written WHERE outcome IS NOT NULL AND %(keep_attempts)s
 ), lost AS (
@@ -200,8 +200,8 @@ SELECT count(*), count(*) FILTER (WHERE state = 'dead') FROM written
 UPDATE deliveries AS d SET claim = NULL, next_attempt_at = now()
   FROM unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
               %(runs)s::bigint[], %(tokens)s::text[])
-       AS r (group_id, endpoint_id, segment_id, sequence, run, token)
- WHERE d.group_id = r.group_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
+       AS r (partition_id, endpoint_id, segment_id, sequence, run, token)
+ WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
    AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token::uuid AND d.state = 'pending'
 
 -- name: leave_lanes
@@ -214,27 +214,27 @@ UPDATE lanes AS l SET expires_at = 'epoch'
 -- name: cancel
 -- Pending deliveries of an endpoint that was deleted, but those that are being posted.
 WITH doomed AS MATERIALIZED (
-    SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
+    SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered
        AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 )
 UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
   FROM doomed
- WHERE d.group_id = doomed.group_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
+ WHERE d.partition_id = doomed.partition_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
    AND d.sequence = doomed.sequence AND d.run = doomed.run
 
 -- name: cancel_ordered
 -- The ordered deliveries of an endpoint that was deleted, but those that are being posted.
 WITH doomed AS MATERIALIZED (
-    SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
+    SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
        AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 )
 UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
   FROM doomed
- WHERE d.group_id = doomed.group_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
+ WHERE d.partition_id = doomed.partition_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
    AND d.sequence = doomed.sequence AND d.run = doomed.run
 
 -- name: forget_lanes

@@ -3,10 +3,10 @@
 -- name: of_endpoint
 -- A page of an endpoint's deliveries, of the newest segments first, after a place; of the streams that the actor may
 -- listen to: by patterns (null: all), and to `system`.
-SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
+SELECT d.endpoint_id, d.partition_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
        d.attempts, (extract(epoch FROM d.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM d.created_at) * 1000000)::bigint,
-       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_why
+       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_reason
   FROM deliveries d
   JOIN segments g ON g.id = d.segment_id
   JOIN streams s ON s.id = d.stream_id
@@ -16,28 +16,28 @@ SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uui
    AND CASE WHEN s.name = 'system' THEN %(system)s
             ELSE %(patterns)s::text[] IS NULL OR s.name LIKE ANY (%(patterns)s::text[]) END
    AND (%(group)s::integer IS NULL
-        OR (d.group_id, d.segment_id, d.sequence, d.run) < (%(group)s, %(segment)s, %(sequence)s, %(run)s))
- ORDER BY d.group_id DESC, d.segment_id DESC, d.sequence DESC, d.run DESC
+        OR (d.partition_id, d.segment_id, d.sequence, d.run) < (%(group)s, %(segment)s, %(sequence)s, %(run)s))
+ ORDER BY d.partition_id DESC, d.segment_id DESC, d.sequence DESC, d.run DESC
  LIMIT %(count)s
 
 -- name: of_zone
 -- A page of a zone's deliveries that ended without being delivered, of the newest segments first, after a place, whatever
 -- their endpoints: of a client, a stream, and the streams that the actor may listen to. It looks at so many at most, so
 -- that what is left out costs nobody; the last it looked at is given too (not `shown`) if there may be more behind it.
-SELECT l.endpoint_id, l.group_id, l.segment_id, l.sequence, l.run, s.name, g.uuid::text, l.registrations, l.state,
+SELECT l.endpoint_id, l.partition_id, l.segment_id, l.sequence, l.run, s.name, g.uuid::text, l.registrations, l.state,
        l.attempts, (extract(epoch FROM l.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM l.created_at) * 1000000)::bigint,
-       (extract(epoch FROM l.finished_at) * 1000000)::bigint, l.gap_first, l.gap_why,
+       (extract(epoch FROM l.finished_at) * 1000000)::bigint, l.gap_first, l.gap_reason,
        w.shown, l.number = %(looks_max)s
-  FROM (SELECT d.*, row_number() OVER (ORDER BY d.group_id DESC, d.segment_id DESC, d.sequence DESC, d.endpoint_id DESC,
+  FROM (SELECT d.*, row_number() OVER (ORDER BY d.partition_id DESC, d.segment_id DESC, d.sequence DESC, d.endpoint_id DESC,
                                                 d.run DESC) AS number
           FROM (SELECT * FROM deliveries
                  WHERE zone_id = %(zone_id)s AND state = %(state)s AND state NOT IN ('pending', 'delivered')
                    AND (%(group)s::integer IS NULL
-                        OR (group_id <= %(group)s
-                            AND (group_id, segment_id, sequence, endpoint_id, run)
+                        OR (partition_id <= %(group)s
+                            AND (partition_id, segment_id, sequence, endpoint_id, run)
                                 < (%(group)s, %(segment)s, %(sequence)s, %(endpoint)s, %(run)s)))
-                 ORDER BY group_id DESC, segment_id DESC, sequence DESC, endpoint_id DESC, run DESC
+                 ORDER BY partition_id DESC, segment_id DESC, sequence DESC, endpoint_id DESC, run DESC
                  LIMIT %(looks_max)s) AS d) AS l
   JOIN endpoints e ON e.id = l.endpoint_id
   JOIN segments g ON g.id = l.segment_id
@@ -53,10 +53,10 @@ SELECT l.endpoint_id, l.group_id, l.segment_id, l.sequence, l.run, s.name, g.uui
 
 -- name: of_event
 -- A page of one event's deliveries by endpoint, then by run.
-SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
+SELECT d.endpoint_id, d.partition_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
        d.attempts, (extract(epoch FROM d.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM d.created_at) * 1000000)::bigint,
-       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_why
+       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_reason
   FROM endpoints e
   JOIN deliveries d ON d.endpoint_id = e.id AND d.segment_id = %(segment)s AND d.sequence = %(sequence)s
   JOIN segments g ON g.id = d.segment_id
@@ -69,10 +69,10 @@ SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uui
 
 -- name: one
 -- Found also after it moved to another group.
-SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
+SELECT d.endpoint_id, d.partition_id, d.segment_id, d.sequence, d.run, s.name, g.uuid::text, d.registrations, d.state,
        d.attempts, (extract(epoch FROM d.next_attempt_at) * 1000000)::bigint,
        (extract(epoch FROM d.created_at) * 1000000)::bigint,
-       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_why
+       (extract(epoch FROM d.finished_at) * 1000000)::bigint, d.gap_first, d.gap_reason
   FROM deliveries d
   JOIN endpoints e ON e.id = d.endpoint_id
   JOIN segments g ON g.id = d.segment_id
@@ -85,15 +85,15 @@ SELECT d.endpoint_id, d.group_id, d.segment_id, d.sequence, d.run, s.name, g.uui
 SELECT COALESCE(v.payload, d.payload), (extract(epoch FROM COALESCE(v.appended_at, d.created_at)) * 1000000)::bigint
   FROM deliveries d
   JOIN segments g ON g.id = d.segment_id
-  LEFT JOIN events v ON v.group_id = g.group_id AND v.segment_id = d.segment_id AND v.sequence = d.sequence
- WHERE d.group_id = %(group)s AND d.endpoint_id = %(endpoint)s AND d.segment_id = %(segment)s
+  LEFT JOIN events v ON v.partition_id = g.partition_id AND v.segment_id = d.segment_id AND v.sequence = d.sequence
+ WHERE d.partition_id = %(group)s AND d.endpoint_id = %(endpoint)s AND d.segment_id = %(segment)s
    AND d.sequence = %(sequence)s AND d.run = %(run)s
 
 -- name: tries
-SELECT number, (extract(epoch FROM at) * 1000000)::bigint, outcome, status, duration_ms, url, request, response
+SELECT number, (extract(epoch FROM attempted_at) * 1000000)::bigint, outcome, status, duration_ms, url, request, response
   FROM attempts
  WHERE endpoint_id = %(endpoint)s AND segment_id = %(segment)s AND sequence = %(sequence)s AND run = %(run)s
- ORDER BY at DESC, number DESC
+ ORDER BY attempted_at DESC, number DESC
  LIMIT %(count)s
 
 -- name: segment

@@ -17,7 +17,7 @@ SELECT stream_id FROM forwarding
 WITH part AS (
     SELECT ceil((SELECT count(*) FROM forwarding)::numeric
                 / (1 + (SELECT count(*) FROM forwarders
-                         WHERE NOT is_over(seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s)
+                         WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s)
                            AND id <> %(owner)s)))
            AS streams
 ), free AS (
@@ -50,7 +50,7 @@ WITH asked AS (
     RETURNING f.stream_id
 ), seen AS (
     INSERT INTO forwarders (id) VALUES (%(owner)s)
-        ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+        ON CONFLICT (id) DO UPDATE SET last_seen_at = clock_timestamp()
     RETURNING id
 )
 SELECT COALESCE((SELECT array_agg(a.stream_id) FROM asked a
@@ -59,7 +59,7 @@ SELECT COALESCE((SELECT array_agg(a.stream_id) FROM asked a
        COALESCE((SELECT array_agg(stream_id) FROM kept), '{}'),
        (SELECT count(*) FROM forwarding),
        (SELECT count(*) FROM forwarders
-         WHERE NOT is_over(seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s) AND id <> %(owner)s) + 1,
+         WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s) AND id <> %(owner)s) + 1,
        (SELECT CASE WHEN bool_or(is_over(f.expires_at, %(lease_s)s)) THEN 0
                     ELSE extract(epoch FROM min(f.expires_at) - clock_timestamp()) END::float8
           FROM forwarding f
@@ -71,7 +71,7 @@ UPDATE forwarding f SET expires_at = clock_timestamp()
  WHERE f.stream_id = v.stream_id AND f.epoch = v.epoch
 
 -- name: leave
-DELETE FROM forwarders WHERE id = %(owner)s OR is_over(seen_at + interval '1 hour', 3600)
+DELETE FROM forwarders WHERE id = %(owner)s OR is_over(last_seen_at + interval '1 hour', 3600)
 
 -- name: place
 -- Where a stream stands, for who holds it.
@@ -88,21 +88,21 @@ UPDATE forwarding
 -- name: write
 -- The checkpoint and the deliveries it stands for: no rows unless it is held there. The row is locked first and moved last,
 -- so that the lease runs from the end of the statement, however long that took. `flat` holds the registrations of the
--- first delivery, of the second, ...; `begins` and `ends` say where. `shapes` may be empty: what is missing in it is null.
+-- first delivery, of the second, ...; `begins` and `ends` say where. `version_ids` may be empty: what is missing in it is null.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), written AS (
-    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, shape)
-    SELECT v.group_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id, e.zone_id, COALESCE(e.ordered, false),
-           flat.registrations[v.begins:v.ends], NULLIF(v.shape, '')::bigint[]
+    INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, version_ids)
+    SELECT v.partition_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id, e.zone_id, COALESCE(e.ordered, false),
+           flat.registrations[v.begins:v.ends], NULLIF(v.version_ids, '')::bigint[]
       FROM held h,
            (SELECT %(flat)s::bigint[] AS registrations) AS flat,
            unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
                   %(begins)s::bigint[], %(ends)s::bigint[], %(shapes)s::text[])
-               AS v (group_id, endpoint_id, segment_id, sequence, begins, ends, shape)
+               AS v (partition_id, endpoint_id, segment_id, sequence, begins, ends, version_ids)
            LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
     RETURNING 1
 )
@@ -140,9 +140,9 @@ WITH held AS MATERIALIZED (
                                xu.sequences[array_position(xu.streams, h.stream_id)] >= %(sequence)s))
      GROUP BY v.endpoint_id
 ), written AS (
-    INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations,
-                            gap_first, gap_why)
-    SELECT CASE WHEN to_regclass('deliveries_g' || s.group_id) IS NULL THEN l.current_group ELSE s.group_id END,
+    INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations,
+                            gap_first, gap_reason)
+    SELECT CASE WHEN to_regclass('deliveries_p' || s.partition_id) IS NULL THEN l.current_partition ELSE s.partition_id END,
            o.endpoint_id, s.id, %(sequence)s, h.stream_id, e.zone_id, e.ordered, o.registrations, %(first)s, lost.why
       FROM held h, lost, log_state l, segments s, owed o
       JOIN endpoints e ON e.id = o.endpoint_id AND e.deleted_at IS NULL
@@ -167,8 +167,8 @@ WITH held AS MATERIALIZED (
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), written AS (
-    INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations, ends, shapes, total)
-    SELECT %(group_id)s, stream_id, %(segment_id)s, %(sequence)s,
+    INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints, registrations, ends, version_ids, total)
+    SELECT %(partition_id)s, stream_id, %(segment_id)s, %(sequence)s,
            %(endpoints)s, %(flat)s, %(ends)s, %(shapes)s, cardinality(%(endpoints)s::bigint[])
       FROM held
     RETURNING 1
@@ -183,19 +183,19 @@ UPDATE forwarding f
 -- The next piece of a fan-out that nobody else is writing: its deliveries, and how far it is, in one statement. Of each
 -- stream the oldest comes first; among streams there is no order, so that none has to wait for another's.
 WITH picked AS (
-    SELECT group_id, stream_id, segment_id, sequence, done, least(done + %(chunk)s, total) AS upto, total,
-           endpoints, registrations, ends, shapes
+    SELECT partition_id, stream_id, segment_id, sequence, done, least(done + %(chunk)s, total) AS upto, total,
+           endpoints, registrations, ends, version_ids
       FROM fanouts f
      WHERE NOT EXISTS (SELECT FROM fanouts older WHERE older.stream_id = f.stream_id AND older.sequence < f.sequence)
      ORDER BY random()
      LIMIT 1
        FOR UPDATE OF f SKIP LOCKED
 ), piece AS MATERIALIZED (
-    SELECT group_id, stream_id, segment_id, sequence, done, upto, total,
+    SELECT partition_id, stream_id, segment_id, sequence, done, upto, total,
            endpoints[done + 1 : upto] AS endpoints, ends[done + 1 : upto] AS ends,
            CASE WHEN done = 0 THEN 0 ELSE ends[done] END AS skipped,
            registrations[CASE WHEN done = 0 THEN 1 ELSE ends[done] + 1 END : ends[upto]] AS registrations,
-           shapes[done + 1 : upto] AS shapes
+           version_ids[done + 1 : upto] AS version_ids
       FROM picked
 ), further AS (
     UPDATE fanouts f SET done = p.upto
@@ -208,15 +208,15 @@ WITH picked AS (
      WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto = p.total
     RETURNING f.stream_id
 )
-INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, shape)
-SELECT p.group_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id, e.zone_id, COALESCE(e.ordered, false),
-       p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped], NULLIF(v.shape, '')::bigint[]
+INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, version_ids)
+SELECT p.partition_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id, e.zone_id, COALESCE(e.ordered, false),
+       p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped], NULLIF(v.version_ids, '')::bigint[]
   FROM piece p
   JOIN (SELECT stream_id FROM further UNION ALL SELECT stream_id FROM complete) AS moved
     ON moved.stream_id = p.stream_id
  CROSS JOIN LATERAL (
-    SELECT endpoint_id, ends, shape, lag(ends) OVER (ORDER BY n) AS before
-      FROM unnest(p.endpoints, p.ends, p.shapes) WITH ORDINALITY AS u (endpoint_id, ends, shape, n)
+    SELECT endpoint_id, ends, version_ids, lag(ends) OVER (ORDER BY n) AS before
+      FROM unnest(p.endpoints, p.ends, p.version_ids) WITH ORDINALITY AS u (endpoint_id, ends, version_ids, n)
  ) AS v
   LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
 
@@ -246,5 +246,5 @@ SELECT c.stream_id, array_agg(DISTINCT c.id), array_agg(DISTINCT p.group_id) FIL
 -- name: segments
 -- What deliveries call the segments of some UUIDs. Deliveries of what has left its group are in the group of the newest.
 SELECT uuid::text, id,
-       CASE WHEN to_regclass('deliveries_g' || group_id) IS NULL THEN current_group ELSE group_id END
+       CASE WHEN to_regclass('deliveries_p' || partition_id) IS NULL THEN current_partition ELSE partition_id END
   FROM segments, log_state WHERE uuid = ANY (%s::uuid[])

@@ -8,8 +8,8 @@ WITH given AS MATERIALIZED (
            AS w (number integer, zone_id bigint, client_id bigint, stream_id bigint, door text, name text, start text,
                  segment uuid, sequence bigint, mask bigint, filter text, registrations bigint[], wish text)
 ), written AS (
-    INSERT INTO listens (at, id, zone_id, client_id, stream_id, node, door, name, start, segment, sequence, mask, filter,
-                         registrations, wish, told_segment, told_sequence, told, seen_at)
+    INSERT INTO listens (started_at, id, zone_id, client_id, stream_id, node, door, name, start, segment, sequence, mask, filter,
+                         registrations, wish, told_segment, told_sequence, told, last_seen_at)
     SELECT now(), id, zone_id, client_id, stream_id, %(node)s, door, name, start, segment, sequence, mask, filter,
            registrations, wish, segment, sequence, 0, now()
       FROM given
@@ -19,23 +19,23 @@ SELECT now(), id FROM given ORDER BY number
 -- name: tell
 -- How far listens were told, and which have ended, so many seconds ago.
 UPDATE listens l
-   SET told_segment = w.segment, told_sequence = w.sequence, told = w.told, seen_at = now(), why = w.why,
+   SET told_segment = w.segment, told_sequence = w.sequence, told = w.told, last_seen_at = now(), end_reason = w.why,
        ended_at = now() - make_interval(secs => w.ended_s)
   FROM jsonb_to_recordset(%(listens)s::jsonb)
        AS w (at timestamptz, id bigint, segment uuid, sequence bigint, told bigint, why text, ended_s double precision)
- WHERE l.at = w.at AND l.id = w.id AND l.at BETWEEN %(oldest)s AND %(newest)s
+ WHERE l.started_at = w.at AND l.id = w.id AND l.started_at BETWEEN %(oldest)s AND %(newest)s
 
 -- name: of_client
 -- A page of a client's listens, the newest first, after a place; of the streams that the actor may listen to: by patterns
 -- (null: all), and to `system`.
-SELECT l.at, l.id, s.name, l.node, l.door, l.name, l.start, l.segment::text, l.sequence, l.mask, l.filter, l.registrations,
-       l.told_segment::text, l.told_sequence, l.told, l.seen_at, l.ended_at, l.why
+SELECT l.started_at, l.id, s.name, l.node, l.door, l.name, l.start, l.segment::text, l.sequence, l.mask, l.filter, l.registrations,
+       l.told_segment::text, l.told_sequence, l.told, l.last_seen_at, l.ended_at, l.end_reason
   FROM listens l
   JOIN streams s ON s.id = l.stream_id
  WHERE l.zone_id = %(zone)s AND l.client_id = %(client)s
    AND (%(stream)s::bigint IS NULL OR l.stream_id = %(stream)s)
    AND CASE WHEN s.name = 'system' THEN %(system)s
             ELSE %(patterns)s::text[] IS NULL OR s.name LIKE ANY (%(patterns)s::text[]) END
-   AND (%(at)s::timestamptz IS NULL OR (l.at, l.id) < (%(at)s, %(id)s))
- ORDER BY l.at DESC, l.id DESC
+   AND (%(at)s::timestamptz IS NULL OR (l.started_at, l.id) < (%(at)s, %(id)s))
+ ORDER BY l.started_at DESC, l.id DESC
  LIMIT %(count)s

@@ -10,11 +10,11 @@ SELECT pg_advisory_xact_lock(hashtext('eventhub partitions'))
 -- name: groups_without_partition
 -- Groups that need one and have none: those that new segments go to; and those with a segment that is open, or was
 -- sealed not long ago, or is not wholly forwarded. None whose events went.
-SELECT g.id FROM groups g
- WHERE to_regclass('deliveries_g' || g.id) IS NULL AND to_regclass('events_g' || g.id) IS NOT NULL
-   AND (g.id >= (SELECT current_group FROM log_state)
+SELECT g.id FROM event_partitions g
+ WHERE to_regclass('deliveries_p' || g.id) IS NULL AND to_regclass('events_p' || g.id) IS NOT NULL
+   AND (g.id >= (SELECT current_partition FROM log_state)
         OR EXISTS (SELECT FROM segments s LEFT JOIN forwarding f USING (stream_id)
-                    WHERE s.group_id = g.id
+                    WHERE s.partition_id = g.id
                       AND (s.last IS NULL OR f.sequence < s.last
                            OR s.sealed_at > now() - make_interval(days => %(kept_days)s))))
  ORDER BY g.id

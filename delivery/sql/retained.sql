@@ -10,28 +10,28 @@ SELECT stream_id, min(sequence)
 -- name: keep_bytes
 -- Some pending deliveries whose events are in a group that is about to go, and in no other.
 WITH picked AS MATERIALIZED (
-    SELECT d.group_id, d.endpoint_id, d.segment_id, d.sequence, d.run, e.payload
+    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, e.payload
       FROM deliveries d
       JOIN segments s ON s.id = d.segment_id AND s.tier <> 'live'
-      JOIN events e ON e.group_id = %(group_id)s AND e.segment_id = d.segment_id AND e.sequence = d.sequence
+      JOIN events e ON e.partition_id = %(partition_id)s AND e.segment_id = d.segment_id AND e.sequence = d.sequence
      WHERE d.state = 'pending' AND d.payload IS NULL AND d.gap_first IS NULL
      LIMIT %(rows_max)s
 )
 UPDATE deliveries d SET payload = p.payload
   FROM picked p
- WHERE d.group_id = p.group_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+ WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
    AND d.sequence = p.sequence AND d.run = p.run AND d.state = 'pending' AND d.gap_first IS NULL
 
 -- name: outlived
 -- Groups with a partition of deliveries and none of events, the oldest first.
-SELECT g.id FROM groups g
- WHERE g.id < (SELECT current_group FROM log_state)
-   AND to_regclass('deliveries_g' || g.id) IS NOT NULL AND to_regclass('events_g' || g.id) IS NULL
-   AND NOT EXISTS (SELECT FROM fanouts f WHERE f.group_id = g.id)
+SELECT g.id FROM event_partitions g
+ WHERE g.id < (SELECT current_partition FROM log_state)
+   AND to_regclass('deliveries_p' || g.id) IS NOT NULL AND to_regclass('events_p' || g.id) IS NULL
+   AND NOT EXISTS (SELECT FROM fanouts f WHERE f.partition_id = g.id)
  ORDER BY g.id
 
 -- name: is_empty
-SELECT NOT EXISTS (SELECT FROM deliveries WHERE group_id = %s)
+SELECT NOT EXISTS (SELECT FROM deliveries WHERE partition_id = %s)
 
 -- name: lock_retirement
 SELECT pg_try_advisory_lock(hashtext('eventhub retirement'))

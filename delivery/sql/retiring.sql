@@ -11,7 +11,7 @@ SELECT pg_advisory_unlock(hashtext('eventhub retirement'))
 -- Left by a process that ended between a detachment and the drop, or within the detachment.
 SELECT split_part(c.relname, '_', 1), c.relname
   FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
- WHERE c.relkind = 'r' AND c.relname ~ '^(deliveries_g[0-9]+|(attempts|listens)_[0-9]{8})$'
+ WHERE c.relkind = 'r' AND c.relname ~ '^(deliveries_p[0-9]+|(attempts|listens)_[0-9]{8})$'
    AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
    AND (i.inhrelid IS NULL OR i.inhdetachpending)
  ORDER BY 2
@@ -25,20 +25,20 @@ SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 
 -- name: groups_over
 -- Groups that have a partition and need it no longer.
-SELECT g.id FROM groups g
- WHERE to_regclass('deliveries_g' || g.id) IS NOT NULL
-   AND g.id < (SELECT current_group FROM log_state)
+SELECT g.id FROM event_partitions g
+ WHERE to_regclass('deliveries_p' || g.id) IS NOT NULL
+   AND g.id < (SELECT current_partition FROM log_state)
    AND NOT EXISTS (SELECT FROM segments s LEFT JOIN forwarding f USING (stream_id)
-                    WHERE s.group_id = g.id
+                    WHERE s.partition_id = g.id
                       AND (s.last IS NULL OR f.sequence < s.last
                            OR s.sealed_at > now() - make_interval(days => %(kept_days)s)))
-   AND NOT EXISTS (SELECT FROM fanouts n WHERE n.group_id = g.id)
+   AND NOT EXISTS (SELECT FROM fanouts n WHERE n.partition_id = g.id)
  ORDER BY g.id
 
 -- name: newest_group
 -- The newest group with a partition that is attached.
-SELECT max(g.id) FROM groups g
-  JOIN pg_class c ON c.relname = 'deliveries_g' || g.id
+SELECT max(g.id) FROM event_partitions g
+  JOIN pg_class c ON c.relname = 'deliveries_p' || g.id
   JOIN pg_inherits i ON i.inhrelid = c.oid
  WHERE i.inhparent = 'deliveries'::regclass AND NOT i.inhdetachpending
 
@@ -46,27 +46,27 @@ SELECT max(g.id) FROM groups g
 -- Some pending deliveries that nobody posts just now, with their events' stored bytes, to another group. A claim that has
 -- run out ends with it.
 WITH picked AS MATERIALIZED (
-    SELECT group_id, endpoint_id, segment_id, sequence, run FROM deliveries
-     WHERE group_id = %(group_id)s AND state = 'pending' AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
+    SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
+     WHERE partition_id = %(partition_id)s AND state = 'pending' AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(rows_max)s
        FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM deliveries d USING picked p
-     WHERE d.group_id = %(group_id)s AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+     WHERE d.partition_id = %(partition_id)s AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
        AND d.sequence = p.sequence AND d.run = p.run
     RETURNING d.*
 )
-INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, run, stream_id, zone_id, ordered, registrations, shape,
-                        state, attempts, spared, asked_s, next_attempt_at, payload, gap_first, gap_why, created_at)
-SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.zone_id, g.ordered, g.registrations, g.shape,
-       g.state, g.attempts, g.spared, g.asked_s, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_why,
+INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, run, stream_id, zone_id, ordered, registrations, version_ids,
+                        state, attempts, uncounted_attempts, retry_after_s, next_attempt_at, payload, gap_first, gap_reason, created_at)
+SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.zone_id, g.ordered, g.registrations, g.version_ids,
+       g.state, g.attempts, g.uncounted_attempts, g.retry_after_s, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_reason,
        g.created_at
   FROM gone g
-  LEFT JOIN events e ON e.group_id = %(group_id)s AND e.segment_id = g.segment_id AND e.sequence = g.sequence
+  LEFT JOIN events e ON e.partition_id = %(partition_id)s AND e.segment_id = g.segment_id AND e.sequence = g.sequence
                     AND g.gap_first IS NULL
 
 -- name: pending_left
-SELECT count(*) FROM deliveries WHERE group_id = %s AND state = 'pending'
+SELECT count(*) FROM deliveries WHERE partition_id = %s AND state = 'pending'
 
 -- name: attachment
 -- Whether a partition's detachment was interrupted; no row if it is not attached at all.
@@ -97,17 +97,17 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 
 
 -- name: note
 -- `segments`: of which deliveries there were rows.
-INSERT INTO retired_partitions (parent, name, rows, archive, why, segments)
+INSERT INTO retired_partitions (parent, name, rows, archive_path, reason, segments)
 VALUES (%(parent)s, %(name)s, %(rows)s, %(archive)s, %(why)s, %(segments)s::text::int8multirange)
 
 -- name: tallies
 -- Of each table: partitions that held something, archived and not, with their rows; and those that are detached.
-SELECT t.name, count(r.id) FILTER (WHERE r.archive IS NOT NULL),
-       COALESCE(sum(r.rows) FILTER (WHERE r.archive IS NOT NULL), 0)::bigint,
-       count(r.id) FILTER (WHERE r.archive IS NULL AND r.rows > 0),
-       COALESCE(sum(r.rows) FILTER (WHERE r.archive IS NULL), 0)::bigint,
+SELECT t.name, count(r.id) FILTER (WHERE r.archive_path IS NOT NULL),
+       COALESCE(sum(r.rows) FILTER (WHERE r.archive_path IS NOT NULL), 0)::bigint,
+       count(r.id) FILTER (WHERE r.archive_path IS NULL AND r.rows > 0),
+       COALESCE(sum(r.rows) FILTER (WHERE r.archive_path IS NULL), 0)::bigint,
        (SELECT count(*) FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-         WHERE c.relkind = 'r' AND c.relname ~ ('^' || t.name || '_g?[0-9]+$')
+         WHERE c.relkind = 'r' AND c.relname ~ ('^' || t.name || '_p?[0-9]+$')
            AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
            AND (i.inhrelid IS NULL OR i.inhdetachpending))
   FROM unnest(ARRAY['deliveries', 'attempts', 'listens']) WITH ORDINALITY AS t (name, place)
@@ -117,10 +117,10 @@ SELECT t.name, count(r.id) FILTER (WHERE r.archive IS NOT NULL),
 
 -- name: last_lost
 -- The last partitions that went with rows that are nowhere, and why.
-SELECT name, rows, retired_at, why FROM retired_partitions
- WHERE archive IS NULL AND rows > 0
+SELECT name, rows, retired_at, reason FROM retired_partitions
+ WHERE archive_path IS NULL AND rows > 0
  ORDER BY id DESC
  LIMIT %s
 
 -- name: manifests
-SELECT archive FROM retired_partitions WHERE archive IS NOT NULL ORDER BY id
+SELECT archive_path FROM retired_partitions WHERE archive_path IS NOT NULL ORDER BY id

@@ -85,7 +85,7 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
         if not await rooms.release(connection, group.id) or await _occupied(connection, group):
             log.info("cleaning_postponed", group=group.id)
             return False
-    if await is_exported(connection, f"events_g{group.id}"):
+    if await is_exported(connection, f"events_p{group.id}"):
         log.info("cleaning_postponed", group=group.id, reason="exported")
         return False
     await _remove(connection, group)
@@ -111,7 +111,7 @@ async def _empty(connection: Connection, group: Group, to: int) -> None:
     """Everything live out of the group: open segments are sealed if they hold something, and moved
     if not; sealed ones are copied.
     """
-    of = {"group_id": group.id}
+    of = {"partition_id": group.id}
     rows = await (await connection.execute(SQL["open_in_group"], (group.id,))).fetchall()
     if rows:
         await connection.execute(SQL["roll"], ([row[0] for row in rows],))
@@ -127,7 +127,7 @@ async def _move(connection: Connection, group: int, to: int, segment: tuple[int,
     segment_id, last, rows_max = segment
     row = await (await connection.execute(SQL["copied_to"], (to, segment_id))).fetchone()
     after = int(row[0]) if row else 0
-    values = {"group_id": group, "segment_id": segment_id, "to": to, "rows_max": rows_max}
+    values = {"partition_id": group, "segment_id": segment_id, "to": to, "rows_max": rows_max}
     while after < last:
         page = await (await connection.execute(SQL["copy"], {**values, "after": after})).fetchone()
         if page is None or page[0] is None:
@@ -139,13 +139,13 @@ async def _move(connection: Connection, group: int, to: int, segment: tuple[int,
 
 
 async def _occupied(connection: Connection, group: Group) -> bool:
-    row = await (await connection.execute(SQL["in_group"], {"group_id": group.id})).fetchone()
+    row = await (await connection.execute(SQL["in_group"], {"partition_id": group.id})).fetchone()
     return bool(row and row[0])
 
 
 async def _remove(connection: Connection, group: Group) -> None:
     """Detach the partition, or finish a detachment, and drop it."""
-    table = sql.Identifier(f"events_g{group.id}")
+    table = sql.Identifier(f"events_p{group.id}")
     if group.attached:
         how = sql.SQL("FINALIZE" if group.pending else "CONCURRENTLY")
         detach = sql.SQL("ALTER TABLE events DETACH PARTITION {table} {how}")

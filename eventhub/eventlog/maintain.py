@@ -1,4 +1,5 @@
-"""Makes the events' partitions ahead of need, and lets old producers and tokens expire. Sql module.
+"""Makes the events' partitions ahead of need, and lets old producers and digests of ids expire.
+Sql module.
 
 DDL is done here and never in append: CREATE LIKE + CHECK + ATTACH with a short lock timeout,
 because CREATE TABLE ... PARTITION OF would stop every append behind one slow reader. If no new
@@ -51,30 +52,30 @@ async def expire_producers(connection: Connection) -> None:
 
 
 async def forget_tokens(connection: Connection) -> None:
-    """Empty the slot that tomorrow's tokens will go to: it holds those of three days ago."""
-    row = await (await connection.execute(SQL["tokens_over"])).fetchone()
+    """Empty the slot that tomorrow's digests will go to: it holds those of three days ago."""
+    row = await (await connection.execute(SQL["digests_over"])).fetchone()
     if row is None:
         return
-    table = sql.Identifier(f"tokens_{row[0]}")
+    table = sql.Identifier(f"idempotency_digests_{row[0]}")
     async with connection.transaction():
         await connection.execute(_LOCK_TIMEOUT)
         await connection.execute(sql.SQL("TRUNCATE {}").format(table))
-    log.info("tokens_forgotten", slot=row[0])
+    log.info("idempotency_digests_forgotten", slot=row[0])
 
 
-async def make_group(connection: Connection, group_id: int) -> None:
+async def make_group(connection: Connection, partition_id: int) -> None:
     """Create and attach the partition of a group, inside the caller's transaction.
 
     The CHECK spares ATTACH its scan.
     """
-    table = sql.Identifier(f"events_g{group_id}")
-    check = sql.Identifier(f"events_g{group_id}_group")
-    number = sql.Literal(group_id)
+    table = sql.Identifier(f"events_p{partition_id}")
+    check = sql.Identifier(f"events_p{partition_id}_group")
+    number = sql.Literal(partition_id)
     await connection.execute(
         sql.SQL(
             "CREATE TABLE {table} (LIKE events INCLUDING DEFAULTS INCLUDING CONSTRAINTS"
             " INCLUDING STORAGE INCLUDING INDEXES,"
-            " CONSTRAINT {check} CHECK (group_id = {number}))"
+            " CONSTRAINT {check} CHECK (partition_id = {number}))"
         ).format(table=table, check=check, number=number)
     )
     await connection.execute(
@@ -82,5 +83,5 @@ async def make_group(connection: Connection, group_id: int) -> None:
             table=table, number=number
         )
     )
-    await connection.execute(SQL["announce_group"], (group_id,))
-    log.info("group_made", group=group_id)
+    await connection.execute(SQL["announce_group"], (partition_id,))
+    log.info("group_made", group=partition_id)

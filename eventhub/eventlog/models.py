@@ -127,7 +127,7 @@ class Head(models.Model):
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True)
     segment_id = BigIntegerField(db_comment="the open segment")
     segment = UUIDField(db_comment="its UUID")
-    group_id = IntegerField(db_comment="its partition")
+    partition_id = IntegerField(db_comment="its partition")
     first = BigIntegerField(db_comment="its first sequence")
     sequence = BigIntegerField(
         db_comment="the last sequence given; first - 1 while the open segment is empty"
@@ -155,7 +155,7 @@ class Segment(models.Model):
     id = models.BigAutoField(primary_key=True)
     uuid = UUIDField(unique=True)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_index=False)
-    group_id = IntegerField(db_comment="the partition of its events")
+    partition_id = IntegerField(db_comment="the partition of its events")
     first = BigIntegerField()
     last = BigIntegerField(null=True, db_comment="null while open")
     bytes = BigIntegerField(null=True, db_comment="stored bytes; null while open")
@@ -166,7 +166,7 @@ class Segment(models.Model):
     )
     opened_at = DateTimeField(db_default=TransactionNow())
     sealed_at = DateTimeField(null=True)
-    archive = TextField(
+    archive_path = TextField(
         null=True, db_comment="its path in the archive, once it is complete there; also while live"
     )
     removed_at = DateTimeField(null=True, db_comment="when it ceased to be live")
@@ -189,10 +189,10 @@ class Segment(models.Model):
                 condition=~Q(tier="dropped"),
                 name="segments_readable",
             ),
-            Index(fields=["group_id"], name="segments_by_group"),
+            Index(fields=["partition_id"], name="segments_by_partition"),
             Index(
                 fields=["sealed_at", "id"],
-                condition=Q(archive__isnull=True, tier="live", last__isnull=False),
+                condition=Q(archive_path__isnull=True, tier="live", last__isnull=False),
                 name="segments_unarchived",
             ),
         )
@@ -201,7 +201,7 @@ class Segment(models.Model):
         return str(self.uuid)
 
 
-class Group(models.Model):
+class EventPartition(models.Model):
     """A partition of events, to which segments belong."""
 
     id = IntegerField(primary_key=True)
@@ -212,7 +212,7 @@ class Group(models.Model):
     )
 
     class Meta:
-        db_table = "groups"
+        db_table = "event_partitions"
         db_table_comment = "partitions of events"
 
     def __str__(self) -> str:
@@ -223,10 +223,10 @@ class LogState(models.Model):
     """What there is one of in the log."""
 
     singleton = BooleanField(primary_key=True, db_default=True)
-    current_group = ForeignKey(
-        Group,
+    current_partition = ForeignKey(
+        EventPartition,
         models.DO_NOTHING,
-        db_column="current_group",
+        db_column="current_partition",
         db_index=False,
         related_name="+",
         db_comment="the partition that new segments go to",
@@ -287,15 +287,15 @@ class Incarnation(models.Model):
 class Event(models.Model):
     """An event as it is stored."""
 
-    pk = CompositePrimaryKey("group_id", "segment_id", "sequence")
+    pk = CompositePrimaryKey("partition_id", "segment_id", "sequence")
     segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
     sequence = BigIntegerField()
     mask = BigIntegerField(db_comment="64 bits of channels, as a signed number")
     appended_at = DateTimeField()
-    group_id = IntegerField()
+    partition_id = IntegerField()
     payload = BinaryField(db_comment="protobuf, as in eventhub/event/event.proto")
 
-    storage = Storage(partition_by="LIST (group_id)", external=("payload",))
+    storage = Storage(partition_by="LIST (partition_id)", external=("payload",))
 
     class Meta:
         db_table = "events"
@@ -312,8 +312,8 @@ class Producer(models.Model):
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
     client = ForeignKey("access.Client", models.DO_NOTHING, db_constraint=False, db_index=False)
     incarnation = BigIntegerField()
-    highest = BigIntegerField()
-    seen_at = DateTimeField(db_default=TransactionNow())
+    highest_number = BigIntegerField()
+    last_seen_at = DateTimeField(db_default=TransactionNow())
 
     storage = Storage(parameters={"fillfactor": 60})
 
@@ -347,22 +347,22 @@ class ProducerNumber(models.Model):
         return f"{self.client_id}/{self.incarnation}/{self.number}"
 
 
-class Token(models.Model):
+class IdempotencyDigest(models.Model):
     """An event with a text for an id, or of a request with an Idempotency-Key. Found again under
     the head's lock for two days at least: the slot of tomorrow is truncated.
     """
 
-    pk = CompositePrimaryKey("slot", "stream_id", "token")
+    pk = CompositePrimaryKey("slot", "stream_id", "digest")
     slot = IntegerField(db_comment="days since 1970 modulo 4")
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    token = BinaryField(db_comment="a digest of whose and which")
+    digest = BinaryField(db_comment="a digest of whose and which")
     segment = UUIDField()
     sequence = BigIntegerField()
 
     storage = Storage(partition_by="LIST (slot)")
 
     class Meta:
-        db_table = "tokens"
+        db_table = "idempotency_digests"
         db_table_comment = "where events with a text for an id went"
 
     def __str__(self) -> str:
@@ -437,7 +437,7 @@ class ArchiveAttempt(models.Model):
     """A segment whose archiving has begun and not ended, with what went wrong."""
 
     segment = OneToOneField(Segment, models.DO_NOTHING, primary_key=True)
-    tries = IntegerField()
+    attempts = IntegerField()
     reason = TextField(db_comment="an error's code, or `unfinished`")
     detail = TextField(db_default="")
     attempted_at = DateTimeField(db_default=TransactionNow())
@@ -445,7 +445,6 @@ class ArchiveAttempt(models.Model):
 
     class Meta:
         db_table = "archive_attempts"
-        verbose_name_plural = "archive tries"
         db_table_comment = "segments whose archiving has begun and not ended"
 
     def __str__(self) -> str:

@@ -74,7 +74,7 @@ class _Covering(NamedTuple):
 
     id: int
     uuid: str
-    group_id: int
+    partition_id: int
     last: int
     tier: str
     first: int
@@ -142,7 +142,11 @@ def _run(segments: list[_Covering], after: int, events_max: int) -> list[_Coveri
     count = run[0].last - after
     for segment in segments[1:]:
         count += segment.last - segment.first + 1
-        if segment.tier != "live" or segment.group_id != run[0].group_id or count > events_max:
+        if (
+            segment.tier != "live"
+            or segment.partition_id != run[0].partition_id
+            or count > events_max
+        ):
             break
         run.append(segment)
     return run
@@ -159,7 +163,7 @@ async def _rows(
     connection: Connection, run: list[_Covering], after: int, page: Page
 ) -> list[tuple[Any, ...]]:
     """(sequence, mask, microseconds, stored bytes) of the events of a run after a sequence."""
-    bounds: dict[str, Any] = {**page._asdict(), "group_id": run[0].group_id, "after": after}
+    bounds: dict[str, Any] = {**page._asdict(), "partition_id": run[0].partition_id, "after": after}
     if len(run) == 1:
         bounds["segment_id"], query = run[0].id, SQL["events_after"]
     else:
@@ -233,13 +237,13 @@ async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
     Of a segment that has left the database, its beginning.
     """
     bounds = {"stream_id": stream_id, "time_us": time_us}
-    segment_id, uuid, group_id, low, last, tier = await _one(connection, "segment_at", bounds) or (
-        (0, "", 0, 1, 0, "dropped")
-    )
+    segment_id, uuid, partition_id, low, last, tier = await _one(
+        connection, "segment_at", bounds
+    ) or ((0, "", 0, 1, 0, "dropped"))
     high = last + 1 if tier == "live" else low
     while low < high:  # all below `low` are earlier, `high` and above are not
         middle = (low + high) // 2
-        row = await _one(connection, "appended_at", (group_id, segment_id, middle))
+        row = await _one(connection, "appended_at", (partition_id, segment_id, middle))
         low, high = (middle + 1, high) if row and row[0] < time_us else (low, middle)
     return Cursor(uuid, low - 1)
 

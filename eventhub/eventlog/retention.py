@@ -175,9 +175,9 @@ async def still_live(connection: Connection, segments: Sequence[int]) -> set[int
     return {row[0] for row in await rows.fetchall()}
 
 
-async def is_to_be_cleaned(connection: Connection, planned: Planned, group_id: int) -> bool:
+async def is_to_be_cleaned(connection: Connection, planned: Planned, partition_id: int) -> bool:
     """Whether a segment still lies in a group that is not written to any more, as the plan says."""
-    values = {**planned._asdict(), "group_id": group_id}
+    values = {**planned._asdict(), "partition_id": partition_id}
     return (await connection.execute(SQL["to_be_cleaned"], values)).rowcount > 0
 
 

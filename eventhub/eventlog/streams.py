@@ -184,10 +184,10 @@ def read_event(
     found = _one(connection, "segment_of_event", (stream.id, min(sequence, _SEQUENCE_MAX)))
     if found is None or sequence > (stream.sequence or 0):
         raise UnknownEvent(stream=stream.name)
-    segment_id, uuid, group_id, tier, *_ = found
+    segment_id, uuid, partition_id, tier, *_ = found
     row = None
     if tier == "live":
-        row = _one(connection, "event_at", (group_id, segment_id, sequence))
+        row = _one(connection, "event_at", (partition_id, segment_id, sequence))
         found = _one(connection, "segment_of_event", (stream.id, sequence)) or found
         if row is None and found[3] == "live":  # moved to another group meanwhile
             row = _one(connection, "event_at", (found[2], segment_id, sequence))

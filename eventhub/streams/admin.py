@@ -8,7 +8,7 @@ from eventhub.access.backoffice import ReadOnly
 from eventhub.eventlog.models import (
     ArchiveAttempt,
     Archiver,
-    Group,
+    EventPartition,
     Head,
     LogState,
     Segment,
@@ -39,14 +39,14 @@ class SegmentAdmin(ReadOnly):
     search_fields = ("=uuid", "stream__name")
 
 
-@admin.register(Group)
+@admin.register(EventPartition)
 class GroupAdmin(ReadOnly):
     list_display = ("id", "created_at", "moved_bytes")
 
 
 @admin.register(LogState)
 class LogStateAdmin(ReadOnly):
-    list_display = ("history", "current_group", "quota_bytes", "booted_at")
+    list_display = ("history", "current_partition", "quota_bytes", "booted_at")
 
 
 @admin.register(Archiver)
@@ -56,6 +56,6 @@ class ArchiverAdmin(ReadOnly):
 
 @admin.register(ArchiveAttempt)
 class ArchiveAttemptAdmin(ReadOnly):
-    list_display = ("segment", "tries", "reason", "attempted_at", "retry_at")
+    list_display = ("segment", "attempts", "reason", "attempted_at", "retry_at")
     list_filter = ("reason",)
     list_select_related = ("segment",)

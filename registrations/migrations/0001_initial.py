@@ -137,7 +137,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "tries",
+                    "attempts",
                     models.IntegerField(
                         db_comment="begun since one ended well; one that is killed has had its try",
                         db_default=0,

@@ -51,12 +51,12 @@ SELECT v.until_barrier, v.id, free.id IS NOT NULL, CASE WHEN v.has_report THEN v
 -- name: reported
 -- Versions whose reports a delivery needs that may still be posted; by endpoint, so that only what it waits for is read.
 SELECT DISTINCT n.id
-  FROM (SELECT shape FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND NOT ordered
+  FROM (SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND NOT ordered
         UNION ALL
-        SELECT shape FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND ordered
+        SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND ordered
         UNION ALL
-        SELECT shape FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'dead') AS d
- CROSS JOIN LATERAL unnest(d.shape) AS n (id)
+        SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'dead') AS d
+ CROSS JOIN LATERAL unnest(d.version_ids) AS n (id)
 
 -- name: purge
 -- What went is noted by stream, so that no match index that may hold one of them as not ended is used (index/facts.py). A

@@ -50,7 +50,7 @@ def written(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
     but one of a backlog was the last delivery that it stands for.
     """
     notice = sf.col("gap_first").isNotNull()
-    there = deliveries.where(~notice | (sf.col("gap_why") == BACKLOG)).select(
+    there = deliveries.where(~notice | (sf.col("gap_reason") == BACKLOG)).select(
         *KEY,
         sf.when(sf.col("state") != DROPPED, sf.when(~notice, sf.col("registrations"))).alias(
             "told"

@@ -26,7 +26,7 @@ def gaps(deliveries: DataFrame, segments: DataFrame) -> DataFrame:
     )
     notices = (
         deliveries.where("gap_first is not null")
-        .where(~sf.col("gap_why").eqNullSafe(BACKLOG))
+        .where(~sf.col("gap_reason").eqNullSafe(BACKLOG))
         .select("stream_id", "gap_first", "sequence")
         .distinct()
         .join(sf.broadcast(readable), "stream_id")

@@ -26,7 +26,7 @@ ABOUT = {
     "report.html": "The plan, for people.",
     PLAN: "Every segment in the database: what to do with it, and why.",
     "plan.csv": "The same.",
-    "groups.csv": "Partitions that are cleaned then, and about how many bytes come back.",
+    "partitions.csv": "Partitions that are cleaned then, and about how many bytes come back.",
 }
 Row = dict[str, Any]
 
@@ -40,7 +40,7 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     phases.begin("writing the plan")
     pq.write_table(plan, folder / PLAN)
     write_csv(folder / "plan.csv", plan.schema, plan.to_batches())
-    write_csv(folder / "groups.csv", groups.schema, groups.to_batches())
+    write_csv(folder / "partitions.csv", groups.schema, groups.to_batches())
     details = _details(plan, totals.to_pylist(), groups.to_pylist())
     result = Result(_summary(details), _figures(details), about=ABOUT, details=details)
     (folder / "report.html").write_text(report(order.params, result))

@@ -57,12 +57,12 @@ def with_policies(streams: DataFrame, proposed: DataFrame, zone_id: int | None) 
 
 def plan(judged: DataFrame, cleaned: DataFrame) -> DataFrame:
     """A row for each segment in the database, in the order of the streams."""
-    mostly_gone = cleaned.select("group_id", f.lit(True).alias("goes"))
+    mostly_gone = cleaned.select("partition_id", f.lit(True).alias("goes"))
     compact = f.col("goes").isNotNull() & (f.col("action") == KEEP)
     return (
-        judged.join(mostly_gone, "group_id", "left")
+        judged.join(mostly_gone, "partition_id", "left")
         .select(
-            "stream_id", "zone_id", "zone", "stream", "segment_id", "segment", "group_id",
+            "stream_id", "zone_id", "zone", "stream", "segment_id", "segment", "partition_id",
             "first", "last", (f.col("last") - f.col("first") + 1).alias("events"), "bytes",
             "archived",
             f.when(compact, COMPACT).otherwise(f.col("action")).alias("action"),
@@ -97,21 +97,21 @@ def cleaned(judged: DataFrame, groups: DataFrame) -> DataFrame:
     """Groups that the hub cleans once the plan is carried out, if there is room to copy what they
     still hold: at most half of it is live then. `back_bytes`: about what comes back on the disk.
     """
-    dropped = judged.where(f.col("action") == DROP).groupBy("group_id")
+    dropped = judged.where(f.col("action") == DROP).groupBy("partition_id")
     freed = dropped.agg(f.sum("bytes").alias("freed_bytes"))
     current = groups.where("current").select(f.col("id").alias("current_id"))
     live = f.col("live_bytes") - f.coalesce("freed_bytes", f.lit(0))
     share = f.col("live") / f.greatest("stored_bytes", "live", f.lit(1))
     return (
         groups.join(current, f.col("id") < f.col("current_id"))
-        .withColumnRenamed("id", "group_id")
-        .join(freed, "group_id", "left")
+        .withColumnRenamed("id", "partition_id")
+        .join(freed, "partition_id", "left")
         .withColumn("live", live)
         .withColumn("live_share", share)
         .where(f.col("live_share") <= limits.CLEAN_LIVE_SHARE_MAX)
         .withColumn("back_bytes", f.floor(f.col("size_bytes") * (1 - f.col("live_share"))))
-        .select("group_id", "size_bytes", "live", "back_bytes")
-        .orderBy("group_id")
+        .select("partition_id", "size_bytes", "live", "back_bytes")
+        .orderBy("partition_id")
     )
 
 
@@ -143,7 +143,8 @@ def _placed(live: DataFrame, streams: DataFrame) -> DataFrame:
         .withColumn("events_newer", f.coalesce(f.sum(count).over(newer), f.lit(0)))
         .withColumn("bytes_newer", f.coalesce(f.sum("bytes").over(newer), f.lit(0)))
         .select(
-            "stream_id", "segment_id", "segment", "group_id", "first", "last", "bytes", "sealed",
+            "stream_i"
+            "d", "segment_id", "segment", "partition_id", "first", "last", "bytes", "sealed",
             "sealed_at_us", "archived", "events_newer", "bytes_newer",
         )
         .join(streams, "stream_id")

@@ -137,7 +137,7 @@ class World:
     def _settle(self) -> None:
         """Until what is to be expired is, and the maintainer has made its partition."""
         until = time.monotonic() + 10
-        while self.hub.sql("SELECT count(*) FROM groups") < [(2,)]:
+        while self.hub.sql("SELECT count(*) FROM event_partitions") < [(2,)]:
             assert time.monotonic() < until
             time.sleep(0.05)
         while self.zone.emit("strict", [{**DECLARED, "version": "2"}, EVENT]).json["position"] != {

@@ -44,11 +44,12 @@ def zone(hub: LiveHub) -> Iterator[LiveZone]:
     )
     assert hub.operate("POST", "/v1/jobs/audit/runs", {}).status < 300
     hub.sql(
-        "INSERT INTO backoffs (endpoint_id, failures, since, alone, segment_id, sequence, asked_s,"
-        " pause_s, until) SELECT id, 3, now(), true, 1, 1, 0, 0, now() FROM endpoints"
+        "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
+        " segment_id, sequence, retry_after_s,"
+        " pause_s, paused_until) SELECT id, 3, now(), true, 1, 1, 0, 0, now() FROM endpoints"
     )
     hub.sql(
-        "INSERT INTO archive_attempts (segment_id, tries, reason, retry_at)"
+        "INSERT INTO archive_attempts (segment_id, attempts, reason, retry_at)"
         " SELECT id, 1, 'unfinished', now() FROM segments"
     )
     yield zone

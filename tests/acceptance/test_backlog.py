@@ -124,7 +124,7 @@ def test_what_is_given_up_is_announced_counted_and_listed(
     def last_try() -> bool:
         """The hours of the tries between are over, and the endpoint as a whole is tried again."""
         hub.sql(
-            "UPDATE deliveries SET attempts = 14, spared = 0, next_attempt_at = now()"
+            "UPDATE deliveries SET attempts = 14, uncounted_attempts = 0, next_attempt_at = now()"
             " WHERE endpoint_id = %s AND state = 'pending' AND claim IS NULL",
             endpoint,
         )

@@ -13,8 +13,8 @@ from tests.sink import Sink
 
 WAIT_S = 30.0
 HEARD = (
-    "INSERT INTO heartbeats (part, seen_at) SELECT unnest(%s::text[]), now()"
-    " ON CONFLICT (part) DO UPDATE SET seen_at = now()"
+    "INSERT INTO heartbeats (part, last_seen_at) SELECT unnest(%s::text[]), now()"
+    " ON CONFLICT (part) DO UPDATE SET last_seen_at = now()"
 )
 WELL = ("ok", "off", "starting")
 TIMED = ["beat", "archiver", "indexer"]
@@ -72,8 +72,10 @@ def idle(hub: LiveHub, sink: Sink) -> Iterator[LiveHub]:
     eventually(lambda: component(hub, "workers")["status"], "ok")
     for process in hub.workers:
         process.stop()
-    hub.sql("UPDATE heartbeats SET seen_at = now() - interval '1 minute' WHERE part = 'worker'")
-    hub.sql("UPDATE drains SET seen_at = now() - interval '1 minute'")
+    hub.sql(
+        "UPDATE heartbeats SET last_seen_at = now() - interval '1 minute' WHERE part = 'worker'"
+    )
+    hub.sql("UPDATE callback_workers SET last_seen_at = now() - interval '1 minute'")
     yield hub
     hub.start_callbacks()
 

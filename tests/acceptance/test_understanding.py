@@ -234,7 +234,7 @@ def test_a_draft_is_run_over_the_log_and_the_archive(orders: LiveZone) -> None:
     archive(orders, "kept")
     gone = orders.hub.sql(
         "WITH gone AS (UPDATE segments SET tier = 'archived'"
-        " WHERE last IS NOT NULL AND archive IS NOT NULL"
+        " WHERE last IS NOT NULL AND archive_path IS NOT NULL"
         " AND stream_id = (SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
         " WHERE z.name = %s AND s.name = 'kept') RETURNING uuid, first)"
         " SELECT uuid::text FROM gone ORDER BY first",

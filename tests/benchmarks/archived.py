@@ -65,7 +65,8 @@ def prepare(place: str, rows: int, names: str = "archive") -> dict[str, float]:
         assert all(not done.reason for done in archiver.run(Choice()))
     with psycopg.connect(read_env().database_url, autocommit=True) as connection:
         connection.execute(
-            "UPDATE segments SET tier = 'archived' WHERE stream_id = %s AND archive IS NOT NULL",
+            "UPDATE segments SET tier = 'archived' WHERE stream_id = %s AND archive_path IS NOT"
+            " NULL",
             (found["archived"],),
         )
         connection.execute(

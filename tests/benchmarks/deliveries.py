@@ -22,7 +22,7 @@ APPENDED_MAX = 2_000  # events of one transaction
 def connect(url: str) -> Connection:
     """A connection in autocommit mode to a database in which deliveries can be written."""
     connection = psycopg.connect(url, autocommit=True)
-    row = connection.execute("SELECT current_date, current_group FROM log_state").fetchone()
+    row = connection.execute("SELECT current_date, current_partition FROM log_state").fetchone()
     assert row is not None
     _make(connection, day_of("attempts", date.fromisoformat(str(row[0]))))
     _make(connection, deliveries_of(row[1]))
@@ -65,8 +65,8 @@ def owe(
     """Each of those events to each of those endpoints, in the log's order."""
     connection.execute(
         "INSERT INTO deliveries"
-        "  (group_id, endpoint_id, segment_id, sequence, stream_id, registrations)"
-        " SELECT s.group_id, e, s.id, n, s.stream_id, ARRAY[1]"
+        "  (partition_id, endpoint_id, segment_id, sequence, stream_id, registrations)"
+        " SELECT s.partition_id, e, s.id, n, s.stream_id, ARRAY[1]"
         "   FROM unnest(%s::bigint[]) AS n"
         "   JOIN segments s ON s.stream_id = %s AND s.first <= n "
         "                  AND (s.last IS NULL OR s.last >= n),"
@@ -79,7 +79,7 @@ def owe(
 def keys(connection: Connection, endpoints: Sequence[int]) -> list[tuple[int, ...]]:
     """(group, endpoint, segment, sequence) of the deliveries of those endpoints, oldest first."""
     return connection.execute(
-        "SELECT group_id, endpoint_id, segment_id, sequence FROM deliveries"
+        "SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries"
         " WHERE endpoint_id = ANY(%s) ORDER BY sequence, endpoint_id",
         (list(endpoints),),
     ).fetchall()

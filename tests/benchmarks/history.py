@@ -153,7 +153,7 @@ def _write_segment(archive: Path, piece: Piece) -> dict[str, Any]:
         "id": piece.id,
         "uuid": f"00000000-0000-4000-8000-{piece.id:012}",
         "stream_id": piece.stream_id,
-        "group_id": 1,
+        "partition_id": 1,
         "first": piece.first,
         "last": piece.last,
         "bytes": sum(map(len, payloads)),
@@ -257,7 +257,7 @@ def _owed(history: History, piece: Piece) -> _Owed:
     deliveries = {
         **where,
         "stream_id": np.full(count, piece.stream_id),
-        "group_id": np.ones(count, np.int64),
+        "partition_id": np.ones(count, np.int64),
         "registrations": pa.ListArray.from_arrays(offsets, pa.array(tickets)),
         "state": np.full(count, "delivered"),
         "attempts": 1 + retried.astype(np.int64),
@@ -266,7 +266,7 @@ def _owed(history: History, piece: Piece) -> _Owed:
     }
     good = {
         **where,
-        "at_us": finished - 10_000,
+        "attempted_at_us": finished - 10_000,
         "number": 1 + retried.astype(np.int64),
         "outcome": np.full(count, "delivered"),
         "status": np.full(count, 204),
@@ -274,7 +274,7 @@ def _owed(history: History, piece: Piece) -> _Owed:
     }
     bad = {
         **{name: values[retried] for name, values in good.items()},
-        "at_us": created[retried] + 1_000,
+        "attempted_at_us": created[retried] + 1_000,
         "number": np.ones(retried.sum(), np.int64),
         "outcome": np.full(retried.sum(), "status"),
         "status": np.full(retried.sum(), 503),

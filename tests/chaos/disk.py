@@ -29,8 +29,8 @@ REFUSED_S_MAX = 5.0  # from the full disk to the first 507, and from its end to 
 PANIC_S_MAX = 60.0
 WAL = "SELECT pg_logical_emit_message(false, 'chaos', repeat('x', 1 << 20), true)"
 SYSTEM = (
-    "SELECT e.payload FROM events e JOIN segments s ON s.id = e.segment_id AND s.group_id ="
-    " e.group_id WHERE s.stream_id = 1 ORDER BY e.sequence"
+    "SELECT e.payload FROM events e JOIN segments s ON s.id = e.segment_id AND s.partition_id ="
+    " e.partition_id WHERE s.stream_id = 1 ORDER BY e.sequence"
 )
 
 

@@ -31,7 +31,7 @@ EVENTS: LiteralString = """
 STRAYS: LiteralString = """
     SELECT count(*) FROM events e
      WHERE NOT EXISTS (SELECT FROM segments s WHERE s.id = e.segment_id
-                          AND s.group_id = e.group_id AND e.sequence >= s.first
+                          AND s.partition_id = e.partition_id AND e.sequence >= s.first
                           AND (s.last IS NULL OR e.sequence <= s.last))"""
 
 

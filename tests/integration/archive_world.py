@@ -92,8 +92,8 @@ def archived(url: str, stream_id: int) -> list[ArchivedSegment]:
     """The stream's archived segments, in order."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
-            "SELECT uuid::text, archive, first, last FROM segments"
-            " WHERE stream_id = %s AND archive IS NOT NULL ORDER BY first, id",
+            "SELECT uuid::text, archive_path, first, last FROM segments"
+            " WHERE stream_id = %s AND archive_path IS NOT NULL ORDER BY first, id",
             (stream_id,),
         ).fetchall()
     return [ArchivedSegment(*row) for row in rows]

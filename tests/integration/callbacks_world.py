@@ -39,7 +39,7 @@ class Sent(NamedTuple):
 
     stream_id: int
     name: str
-    group_id: int
+    partition_id: int
     segment_id: int
     segment: str
     sequences: list[int]
@@ -88,7 +88,7 @@ class CallbacksWorld:
                       for n in range(count)]  # fmt: skip
             appended = append_in(self.connection, drafts)
         name, group, segment_id, segment = self.sql(
-            "SELECT s.name, h.group_id, h.segment_id, h.segment::text"
+            "SELECT s.name, h.partition_id, h.segment_id, h.segment::text"
             "  FROM heads h JOIN streams s ON s.id = h.stream_id WHERE s.id = %s",
             stream_id,
         )[0]
@@ -109,12 +109,12 @@ class CallbacksWorld:
 
     def owe(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
         """Deliveries of those events to that endpoint."""
-        self.partition(deliveries_of(sent.group_id))
+        self.partition(deliveries_of(sent.partition_id))
         self.sql(
-            "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+            "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
             " ordered, registrations) SELECT %s, e.id, %s, n, %s, e.ordered, %s"
             " FROM endpoints e, unnest(%s::bigint[]) AS n WHERE e.id = %s",
-            sent.group_id,
+            sent.partition_id,
             sent.segment_id,
             sent.stream_id,
             list(registrations),
@@ -136,7 +136,7 @@ class CallbacksWorld:
     def fan_out(self, sent: Sent, sequence: int) -> None:
         """An event whose deliveries are still to be written."""
         values = {
-            "group_id": sent.group_id,
+            "partition_id": sent.partition_id,
             "stream_id": sent.stream_id,
             "segment_id": sent.segment_id,
             "sequence": sequence,

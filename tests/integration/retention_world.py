@@ -54,7 +54,7 @@ def announced(url: str, kind: str) -> list[dict[str, Any]]:
     rows = ask(
         url,
         "SELECT e.payload FROM events e JOIN segments s ON s.id = e.segment_id"
-        " AND s.group_id = e.group_id WHERE s.stream_id = 1 ORDER BY e.sequence",
+        " AND s.partition_id = e.partition_id WHERE s.stream_id = 1 ORDER BY e.sequence",
     )
     events = [decode(bytes(row[0])) for row in rows]
     return [dict(event.attributes) for event in events if event.type == kind]
@@ -89,10 +89,10 @@ def numbers(events: list[Stored]) -> list[int]:
 
 async def next_group(url: str) -> int:
     """Segments rolled from now on go to a new group; its number."""
-    [[newest]] = ask(url, "SELECT max(id) FROM groups")
+    [[newest]] = ask(url, "SELECT max(id) FROM event_partitions")
     async with connected(url) as connection, connection.transaction():
         await make_group(connection, newest + 1)
-    ask(url, "UPDATE log_state SET current_group = %s", newest + 1)
+    ask(url, "UPDATE log_state SET current_partition = %s", newest + 1)
     return int(newest) + 1
 
 
@@ -105,5 +105,5 @@ async def clean_all(connection: Connection, rooms: Rooms = NO_ROOMS, room: Room 
 
 
 def partitions(url: str) -> list[str]:
-    rows = ask(url, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^events_g'")
+    rows = ask(url, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^events_p'")
     return sorted(row[0] for row in rows)

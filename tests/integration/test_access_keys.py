@@ -241,7 +241,7 @@ def system_events() -> list[dict[str, object]]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT payload FROM events e JOIN segments s ON s.id = e.segment_id"
-            " WHERE s.stream_id = 1 AND e.group_id = s.group_id ORDER BY sequence"
+            " WHERE s.stream_id = 1 AND e.partition_id = s.partition_id ORDER BY sequence"
         )
         return [json.loads(event_json(decode(bytes(row[0])))) for row in cursor.fetchall()]
 

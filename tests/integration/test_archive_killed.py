@@ -59,7 +59,7 @@ def test_killed_at_any_moment_nothing_half_done_is_seen_and_the_next_run_finishe
         moments = chosen(listed)
         assert len(moments) >= 10
         for moment in moments:
-            execute(database, "UPDATE segments SET archive = NULL")
+            execute(database, "UPDATE segments SET archive_path = NULL")
             place = tmp_path / moment
             assert ask(place, moment) == [str(-signal.SIGKILL)], moment
             assert archived(database, stream) == [], moment

@@ -132,7 +132,7 @@ def test_a_damaged_segment_that_is_still_in_the_database_is_written_anew(
     [file] = tmp_path.rglob("zone=*/**/*.parquet")
     before = files(tmp_path)
     _altered(file)
-    execute(database, "UPDATE segments SET archive = NULL")
+    execute(database, "UPDATE segments SET archive_path = NULL")
     assert [done.reason for done in archive(database, tmp_path)] == [""]
     assert files(tmp_path) == before
     assert problems(database, tmp_path) == []

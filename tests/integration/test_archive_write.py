@@ -333,7 +333,7 @@ def test_what_a_restored_database_knows_less_of_is_not_overwritten(
     fill(database, stream, 10)
     archive(database, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("zone=*/**/*.*")}
-    execute(database, "UPDATE segments SET archive = NULL, last = 9 WHERE last = 10")
+    execute(database, "UPDATE segments SET archive_path = NULL, last = 9 WHERE last = 10")
     execute(database, "DELETE FROM events WHERE sequence = 10")
     assert [done.reason for done in archive(database, tmp_path)] == ["archive_conflict"]
     assert {path: path.read_bytes() for path in tmp_path.rglob("zone=*/**/*.*")} == before
@@ -361,8 +361,8 @@ def test_a_segment_is_read_right_while_it_moves_between_partitions(
 
 
 def _second_group(url: str) -> None:
-    execute(url, "CREATE TABLE IF NOT EXISTS events_g2 PARTITION OF events FOR VALUES IN (2)")
-    execute(url, "INSERT INTO groups (id) VALUES (2) ON CONFLICT DO NOTHING")
+    execute(url, "CREATE TABLE IF NOT EXISTS events_p2 PARTITION OF events FOR VALUES IN (2)")
+    execute(url, "INSERT INTO event_partitions (id) VALUES (2) ON CONFLICT DO NOTHING")
 
 
 def _move(url: str, segment_id: int) -> None:
@@ -370,10 +370,10 @@ def _move(url: str, segment_id: int) -> None:
     with psycopg.connect(url) as connection:
         connection.execute(
             "WITH gone AS (DELETE FROM events WHERE segment_id = %s RETURNING *)"
-            " INSERT INTO events SELECT segment_id, sequence, mask, appended_at, 3 - group_id,"
+            " INSERT INTO events SELECT segment_id, sequence, mask, appended_at, 3 - partition_id,"
             " payload FROM gone",
             (segment_id,),
         )
         connection.execute(
-            "UPDATE segments SET group_id = 3 - group_id WHERE id = %s", (segment_id,)
+            "UPDATE segments SET partition_id = 3 - partition_id WHERE id = %s", (segment_id,)
         )

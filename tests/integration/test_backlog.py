@@ -45,8 +45,9 @@ def owe(world: World, stream_id: int, endpoint: int, first: int, last: int, **mo
     names = "".join(f", {name}" for name in columns if name != "created_at")
     values = "".join(", %s" for name in columns if name != "created_at")
     world.sql(
-        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id, zone_id,"
-        f" ordered, registrations, created_at{names}) SELECT s.group_id, e.id, s.id, n,"
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+        " zone_id,"
+        f" ordered, registrations, created_at{names}) SELECT s.partition_id, e.id, s.id, n,"
         f" s.stream_id, e.zone_id, e.ordered, '{{7}}', now() - (1000 - n) * interval '1 ms'{values}"
         " FROM segments s, endpoints e, generate_series(%s::bigint, %s::bigint) AS n"
         " WHERE s.stream_id = %s AND s.first = 1 AND e.id = %s",
@@ -82,7 +83,7 @@ async def test_the_oldest_become_one_notice_of_their_lane(
     [first, *rest] = world.sql(OWED, full)
     assert first == (20, "pending", 1)
     assert len(rest) == 18
-    told = world.sql("SELECT registrations, gap_why, payload, claim FROM deliveries"
+    told = world.sql("SELECT registrations, gap_reason, payload, claim FROM deliveries"
                      " WHERE endpoint_id = %s AND gap_first = 1", full)  # fmt: skip
     assert told == [([7], "backlog", None, None)]
     # the rest stay listed as what they are, also what the first notice was
@@ -95,7 +96,7 @@ async def test_notices_of_a_lane_follow_one_another(world: World, connection: Co
     stream_id = world.stream()
     [endpoint] = world.endpoints(ordered=True)
     owe(world, stream_id, endpoint, 1, 4)
-    owe(world, stream_id, endpoint, 8, 8, gap_first=5, gap_why="quota")
+    owe(world, stream_id, endpoint, 8, 8, gap_first=5, gap_reason="quota")
     owe(world, stream_id, endpoint, 9, 20)
     assert await bound(connection, narrow(10)) == 7
     owe(world, stream_id, endpoint, 21, 23)

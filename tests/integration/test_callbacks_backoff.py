@@ -47,7 +47,9 @@ def pause_s(world: CallbacksWorld, endpoint: int) -> float:
 
 
 def fail_counted(world: CallbacksWorld, endpoint: int) -> list[int]:
-    rows = world.sql("SELECT attempts - spared FROM deliveries WHERE endpoint_id = %s", endpoint)
+    rows = world.sql(
+        "SELECT attempts - uncounted_attempts FROM deliveries WHERE endpoint_id = %s", endpoint
+    )
     return [count for (count,) in rows]
 
 
@@ -142,7 +144,7 @@ async def test_the_whole_endpoint_waits_as_long_as_it_asked(world: CallbacksWorl
         endpoint = owe(world, sink.url, ordered=False)
         async with draining(world):
             await until(lambda: pause_s(world, endpoint) > 0)
-    [(left,)] = world.sql("SELECT extract(epoch FROM until - now()) FROM backoffs")
+    [(left,)] = world.sql("SELECT extract(epoch FROM paused_until - now()) FROM backoffs")
     assert 1_100 < left <= 1_200
     assert len(sink.posted) < 20
 

@@ -276,7 +276,9 @@ async def test_an_event_that_is_gone_is_told_as_a_gap(world: CallbacksWorld, for
         sent.segment,
     )
     world.sql(
-        "DELETE FROM events WHERE group_id = %s AND segment_id = %s", sent.group_id, sent.segment_id
+        "DELETE FROM events WHERE partition_id = %s AND segment_id = %s",
+        sent.partition_id,
+        sent.segment_id,
     )
     answers = iter([answer("500 Oops")])
     async with receiver(lambda _: next(answers, OK)) as sink, draining(world):

@@ -79,8 +79,10 @@ async def test_a_probe_that_finds_its_event_expired_is_made_with_another(
             endpoint = world.endpoint(sink.url, ordered=ordered)
             world.owe(over, endpoint)
             world.sql(
-                "INSERT INTO backoffs (endpoint_id, failures, since, alone, segment_id, sequence,"
-                " asked_s, pause_s, until) VALUES (%s, 9, now(), false, 1, 1, 0, 60, now())",
+                "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
+                " segment_id, sequence,"
+                " retry_after_s, pause_s, paused_until) VALUES (%s, 9, now(), false, 1, 1, 0,"
+                " 60, now())",
                 endpoint,
             )
             world.owe(world.events(3, stream_id=over.stream_id), endpoint)
@@ -99,8 +101,10 @@ async def test_much_that_expired_while_an_endpoint_was_away_holds_up_nothing(
         endpoint = world.endpoint(sink.url, ordered=ordered)
         world.owe(over, endpoint)
         world.sql(
-            "INSERT INTO backoffs (endpoint_id, failures, since, alone, segment_id, sequence,"
-            " asked_s, pause_s, until) VALUES (%s, 9, now(), false, 1, 1, 0, 60, now())",
+            "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
+            " segment_id, sequence,"
+            " retry_after_s, pause_s, paused_until) VALUES (%s, 9, now(), false, 1, 1, 0, 60,"
+            " now())",
             endpoint,
         )
         world.owe(world.events(1, stream_id=over.stream_id), endpoint)

@@ -106,8 +106,8 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     sent = world.events(4)
     world.owe(sent, endpoint)
     lane = Lane(endpoint, sent.stream_id, 0)
-    world.partition(deliveries_of(newest := sent.group_id + 1))
-    move = {"group_id": sent.group_id, "newest": newest, "rows_max": 2, "claim_s": 45}
+    world.partition(deliveries_of(newest := sent.partition_id + 1))
+    move = {"partition_id": sent.partition_id, "newest": newest, "rows_max": 2, "claim_s": 45}
     with psycopg.connect(world.url) as other:
         assert other.execute(retiring.SQL["move_pending"], move).rowcount == 2
         claiming = asyncio.create_task(claims.claim_ordered(connection, [lane]))

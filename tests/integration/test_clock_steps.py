@@ -40,7 +40,7 @@ def held_by_a_dead_worker(world: CallbacksWorld, endpoint: int, sent: Sent) -> N
     """What it claimed, and that it lives, as it stands after the step."""
     worker = str(uuid4())[:18] + "-0000-000000000000"
     token = worker[:18] + "-0000-000000000007"
-    world.sql(f"INSERT INTO drains VALUES (%s, {SHIFTED})", worker)
+    world.sql(f"INSERT INTO callback_workers VALUES (%s, {SHIFTED})", worker)
     world.sql("UPDATE deliveries SET claim = %s WHERE endpoint_id = %s", token, endpoint)
     world.sql(
         f"INSERT INTO lanes VALUES (%s, %s, 0, %s, {SHIFTED})", endpoint, sent.stream_id, token
@@ -67,14 +67,16 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
                 )
         world.sql(f"UPDATE deliveries SET next_attempt_at = {SHIFTED}")
         more = (
-            "UPDATE deliveries SET attempts = 3, asked_s = %s, next_attempt_at = {}"
+            "UPDATE deliveries SET attempts = 3, retry_after_s = %s, next_attempt_at = {}"
             " WHERE endpoint_id = %s"
         )
         world.sql(more.format(SHIFTED), None, endpoints["tried"])
         world.sql(more.format("now() + interval '1000 s'"), 1_200, endpoints["asked"])
         world.sql(
-            "INSERT INTO backoffs (endpoint_id, failures, since, alone, segment_id, sequence,"
-            f" asked_s, pause_s, until) VALUES (%s, 9, {SHIFTED}, false, 1, 1, 0, 8, {SHIFTED})",
+            "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
+            " segment_id, sequence,"
+            f" retry_after_s, pause_s, paused_until) VALUES (%s, 9, {SHIFTED}, false, 1, 1, 0,"
+            f" 8, {SHIFTED})",
             endpoints["backs off"],
         )
         async with draining(world):
@@ -93,7 +95,7 @@ async def test_many_endpoints_are_looked_at_in_pieces_while_their_worker_lives(
     monkeypatch.setattr(limits, "STATEMENT_TIMEOUT_S_MAX", 2)
     world.sql(
         "CREATE OR REPLACE FUNCTION is_due(next_attempt_at timestamptz, claim uuid, attempts int,"
-        " asked_s int, pause_s_base float8, pause_s_max float8) RETURNS boolean LANGUAGE sql"
+        " retry_after_s int, pause_s_base float8, pause_s_max float8) RETURNS boolean LANGUAGE sql"
         " AS 'SELECT false FROM pg_sleep(0.03)'"
     )
     sent = world.events(1)
@@ -105,7 +107,7 @@ async def test_many_endpoints_are_looked_at_in_pieces_while_their_worker_lives(
         for endpoint in (left, held):
             world.owe(sent, endpoint)
         held_by_a_dead_worker(world, held, sent)
-        world.sql("UPDATE drains SET seen_at = now()")
+        world.sql("UPDATE callback_workers SET last_seen_at = now()")
         ahead = "UPDATE deliveries SET next_attempt_at = {} WHERE endpoint_id = %s"
         world.sql(ahead.format("now() + interval '40 s'"), held)
         world.sql("UPDATE deliveries SET claim = %s WHERE endpoint_id = %s", uuid4(), left)
@@ -134,7 +136,7 @@ async def test_a_forwarder_that_is_dead_holds_no_stream_until_the_clock_comes_ba
         await dead.renew(connection)
         assert len(await dead.acquire(connection)) == 6
         forwarding.sql(f"UPDATE forwarding SET expires_at = {SHIFTED}")
-        forwarding.sql(f"UPDATE forwarders SET seen_at = {SHIFTED}")
+        forwarding.sql(f"UPDATE forwarders SET last_seen_at = {SHIFTED}")
         await living.renew(connection)
         assert living.share.forwarders == 1
         assert len(await living.acquire(connection)) == 6

@@ -27,8 +27,8 @@ database = pytest.fixture(scope="module")(world_database)
 SHED = partial(retained.shed, None)
 ROOMS = Rooms(needs=retained.needs, release=retained.release, shed=SHED)
 TABLES = (
-    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_g' || %s,"
-    " 'deliveries_g' || %s)"
+    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_p' || %s,"
+    " 'deliveries_p' || %s)"
 )
 
 
@@ -54,8 +54,8 @@ async def new_group(world: World) -> int:
 def owe(world: World, stream_id: int, sequence: int, state: str = "pending") -> None:
     """A delivery of an event that is there."""
     world.sql(
-        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
-        " registrations, state) SELECT s.group_id, 7, s.id, %s, s.stream_id, '{1}', %s"
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+        " registrations, state) SELECT s.partition_id, 7, s.id, %s, s.stream_id, '{1}', %s"
         " FROM segments s WHERE s.stream_id = %s AND s.first <= %s ORDER BY s.first DESC LIMIT 1",
         *(sequence, state, stream_id, sequence),
     )
@@ -84,7 +84,7 @@ class Due(NamedTuple):
 
 def due(world: World, stream_id: int) -> list[Due]:
     rows = world.sql(
-        "SELECT group_id, sequence, payload FROM deliveries WHERE stream_id = %s"
+        "SELECT partition_id, sequence, payload FROM deliveries WHERE stream_id = %s"
         " AND state = 'pending' ORDER BY sequence",
         stream_id,
     )
@@ -100,7 +100,7 @@ async def test_forwarders_need_what_they_have_not_passed(
         world.sql("INSERT INTO forwarding (stream_id, segment, sequence) VALUES (%s, %s, %s)",
                   *(stream, appended.segment, sequence))  # fmt: skip
     world.sql(
-        "INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints,"
+        "INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints,"
         " registrations, ends, total) VALUES (1, %s, 1, 30, '{1}', '{1}', '{1}', 1)",
         stream_id,
     )
@@ -121,7 +121,8 @@ async def test_a_pending_delivery_gets_its_events_bytes_before_they_go(
         state = "delivered" if appended.sequence == 2 else "pending"
         owe(world, stream_id, appended.sequence, state)
     rows = world.sql(
-        "SELECT sequence, payload FROM events WHERE group_id = %s AND segment_id = (SELECT id FROM"
+        "SELECT sequence, payload FROM events WHERE partition_id = %s AND segment_id = (SELECT"
+        " id FROM"
         " segments WHERE stream_id = %s AND first = 1)",
         *(group, stream_id),
     )
@@ -129,14 +130,14 @@ async def test_a_pending_delivery_gets_its_events_bytes_before_they_go(
     drop(world, stream_id)
     await clean_all(connection)
     assert [row[0] for row in world.sql(TABLES, group, group)] == [
-        f"deliveries_g{group}"
+        f"deliveries_p{group}"
     ]  # its history
     assert {one.sequence: one.payload for one in due(world, stream_id)} == (
         {at: payload for at, payload in rows if at != 2}
     )
     await clean_all(connection, pressed=True)  # space is short: what is pending moves on
     assert world.sql(TABLES, group, group) == []
-    assert world.sql("SELECT count(*) FROM groups WHERE id = %s", group) == [(0,)]
+    assert world.sql("SELECT count(*) FROM event_partitions WHERE id = %s", group) == [(0,)]
     assert [one.sequence for one in due(world, stream_id)] == [1, 3, 4, 5]
     assert {one.group for one in due(world, stream_id)} != {group}
     assert all(one.payload for one in due(world, stream_id))
@@ -155,7 +156,7 @@ async def test_an_event_that_goes_between_the_claim_and_the_post_is_posted(
     await new_group(world)
     drop(world, stream_id)
     await clean_all(connection)
-    assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_g{group}"]
+    assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
     endpoint = claims.Endpoint(7, "https://example.org/", b"", 1, "native")
     loader = Loader("key", SystemClock())
     [(body, _)] = await loader.load(connection, [claimed], {7: endpoint})
@@ -171,7 +172,8 @@ async def test_a_notice_of_a_gap_gets_no_bytes(world: World, connection: Connect
     world.emit(stream_id, *["a"] * 5)
     owe(world, stream_id, 3)
     world.sql(
-        "UPDATE deliveries SET gap_first = 1, gap_why = 'backlog' WHERE stream_id = %s", stream_id
+        "UPDATE deliveries SET gap_first = 1, gap_reason = 'backlog' WHERE stream_id = %s",
+        stream_id,
     )
     later = await new_group(world)
     assert await retire_deliveries_group(connection, group, None)
@@ -192,15 +194,15 @@ async def test_the_event_of_a_delivery_is_found_where_its_segment_moved(
     later = await new_group(world)
     drop(world, gone)
     await clean_all(connection)
-    assert world.sql("SELECT group_id FROM segments WHERE stream_id = %s AND first = 1", kept) == (
-        [(later,)]
-    )
+    assert world.sql(
+        "SELECT partition_id FROM segments WHERE stream_id = %s AND first = 1", kept
+    ) == ([(later,)])
     assert due(world, kept) == [Due(group, 1, None)]
     [claimed] = [one for one in await claims.claim_parallel(connection, {7: 100})
                  if one.stream_id == kept]  # fmt: skip
     found = await claims.load_events(connection, [claimed])
     [[payload]] = world.sql(
-        "SELECT payload FROM events WHERE group_id = %s AND segment_id = %s AND sequence = 1",
+        "SELECT payload FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = 1",
         *(later, claimed.segment_id),
     )
     assert found[(claimed.segment_id, 1)][1] == payload
@@ -231,11 +233,11 @@ async def test_a_group_is_full_with_the_deliveries_of_its_events(
     stream_id = world.stream()
     world.emit(stream_id, "a")
     await make_groups(connection, small)
-    assert world.sql("SELECT current_group FROM log_state") == [(group,)]
+    assert world.sql("SELECT current_partition FROM log_state") == [(group,)]
     world.sql(
-        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
         " registrations) SELECT %s, n, 1, 1, %s, '{1}' FROM generate_series(1, 30000) AS n",
         *(group, stream_id),
     )
     await make_groups(connection, small)
-    assert world.sql("SELECT current_group FROM log_state") == [(group + 1,)]
+    assert world.sql("SELECT current_partition FROM log_state") == [(group + 1,)]

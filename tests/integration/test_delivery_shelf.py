@@ -55,17 +55,17 @@ async def old_group(world: World, connection: Connection, deliveries: int = 3) -
     stream_id = world.stream(segment_events_max=max(deliveries, 1))
     for appended in world.emit(stream_id, *["a"] * max(deliveries, 1))[:deliveries]:
         world.sql(
-            "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
-            " registrations, shape, state, attempts, finished_at, claim, payload)"
-            " SELECT group_id, 7, id, %s, stream_id, '{1,2}', '{11}', 'delivered', 1, now(),"
+            "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+            " registrations, version_ids, state, attempts, finished_at, claim, payload)"
+            " SELECT partition_id, 7, id, %s, stream_id, '{1,2}', '{11}', 'delivered', 1, now(),"
             "  gen_random_uuid(), 'bytes' FROM segments WHERE uuid = %s::uuid",
             *(appended.sequence, appended.segment),
         )
     await next_group(world.url)
     assert await make_partitions(connection)
     world.emit(stream_id, *["a"] * max(deliveries, 1))  # fills what was opened in the old group
-    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", group)
-    return f"deliveries_g{group}"
+    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", group)
+    return f"deliveries_p{group}"
 
 
 def old_day(world: World, attempts: int = 3) -> None:
@@ -109,7 +109,7 @@ def shelved(place: Path, manifest: str) -> list[dict[str, Any]]:
 
 def noted(world: World) -> dict[str, tuple[int, str | None, str]]:
     """Rows, manifest and reason of each partition that left."""
-    rows = world.sql("SELECT name, rows, archive, why FROM retired_partitions")
+    rows = world.sql("SELECT name, rows, archive_path, reason FROM retired_partitions")
     assert len({row[0] for row in rows}) == len(rows)
     return {row[0]: row[1:] for row in rows}
 
@@ -154,7 +154,7 @@ async def test_while_the_archive_is_away_they_stay_unless_space_is_short(
     await retire(connection, away)
     assert attached(world, group) and not there(world, empty)  # of nothing nothing is archived
     assert group not in noted(world)
-    number = int(group.removeprefix("deliveries_g"))
+    number = int(group.removeprefix("deliveries_p"))
     assert not await retire_deliveries_group(connection, number, away)
     assert await retire_deliveries_group(connection, number, away, pressed=True)
     assert not there(world, group)
@@ -166,10 +166,10 @@ async def test_what_is_shed_is_archived_too(
 ) -> None:
     group = await old_group(world, connection)
     held = stored(world, group)
-    number = group.removeprefix("deliveries_g")
-    world.sql("UPDATE segments SET tier = 'dropped' WHERE group_id = %s", int(number))
-    world.sql(f"ALTER TABLE events DETACH PARTITION events_g{number}")
-    world.sql(f"DROP TABLE events_g{number}")
+    number = group.removeprefix("deliveries_p")
+    world.sql("UPDATE segments SET tier = 'dropped' WHERE partition_id = %s", int(number))
+    world.sql(f"ALTER TABLE events DETACH PARTITION events_p{number}")
+    world.sql(f"DROP TABLE events_p{number}")
     while there(world, group):  # the oldest goes first
         assert await retained.shed(Shelf(str(tmp_path), world.url), connection, True)
     _, manifest, _ = noted(world)[group]
@@ -201,7 +201,7 @@ async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
     shelf = Shelf(str(tmp_path), world.url)
     shelf.place = hanging = HangingPlace(str(tmp_path))
     try:
-        number = int(group.removeprefix("deliveries_g"))
+        number = int(group.removeprefix("deliveries_p"))
         assert await retire_deliveries_group(connection, number, shelf, pressed=True)
     finally:
         hanging.let_go.set()

@@ -57,13 +57,13 @@ async def test_live_segments_are_copied_and_the_partition_goes(
     kept, _ = await mostly_dropped(url)
     before = await read_all(connection, kept, oldest(url, kept))
     assert await clean_all(connection) == 1
-    assert partitions(url) == ["events_g2"]
+    assert partitions(url) == ["events_p2"]
     after = await read_all(connection, kept, oldest(url, kept))
     assert [(one.cursor, one.payload, one.appended_at_us, one.mask) for one in after] == (
         [(one.cursor, one.payload, one.appended_at_us, one.mask) for one in before]
     )
     assert numbers(after) == list(range(1, 121))
-    assert ask(url, "SELECT DISTINCT group_id FROM heads") == [(2,)]
+    assert ask(url, "SELECT DISTINCT partition_id FROM heads") == [(2,)]
     fill(url, kept, 121, 130)
     assert numbers(await read_all(connection, kept, oldest(url, kept)))[-1] == 130
 
@@ -102,7 +102,7 @@ async def test_an_empty_open_segment_keeps_its_uuid(url: str, connection: Connec
     [[before]] = ask(url, "SELECT segment FROM heads WHERE stream_id = %s", stream)
     await next_group(url)
     assert await clean_all(connection) == 1
-    after = ask(url, "SELECT h.segment, h.group_id, s.group_id FROM heads h JOIN segments s"
+    after = ask(url, "SELECT h.segment, h.partition_id, s.partition_id FROM heads h JOIN segments s"
                      " ON s.id = h.segment_id WHERE h.stream_id = %s", stream)  # fmt: skip
     assert after == [(before, 2, 2)]
 
@@ -118,14 +118,14 @@ async def test_what_a_crash_left_is_finished(url: str, connection: Connection) -
         await connection.execute("SET lock_timeout = '200ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             await clean_all(connection)
-    pending = "SELECT inhdetachpending FROM pg_inherits WHERE inhrelid = 'events_g1'::regclass"
+    pending = "SELECT inhdetachpending FROM pg_inherits WHERE inhrelid = 'events_p1'::regclass"
     assert ask(url, pending) == [(True,)]
     assert numbers(await read_all(connection, kept, oldest(url, kept))) == list(range(1, 121))
     assert await clean_all(connection) == 1
-    assert partitions(url) == ["events_g2"]
-    execute(url, "CREATE TABLE events_g1 (LIKE events INCLUDING ALL)")
+    assert partitions(url) == ["events_p2"]
+    execute(url, "CREATE TABLE events_p1 (LIKE events INCLUDING ALL)")
     assert await clean_all(connection) == 1
-    assert partitions(url) == ["events_g2"]
+    assert partitions(url) == ["events_p2"]
     assert numbers(await read_all(connection, kept, oldest(url, kept))) == list(range(1, 121))
 
 
@@ -139,7 +139,7 @@ async def test_an_append_that_began_before_the_group_changed_is_waited_for(
         slow.execute("SELECT FROM heads WHERE stream_id = %s FOR NO KEY UPDATE", (stream,))
         await next_group(url)
         assert not await clean(connection, Rooms(), Room(0), fence)
-        slow.execute("INSERT INTO segments (uuid, stream_id, group_id, first)"
+        slow.execute("INSERT INTO segments (uuid, stream_id, partition_id, first)"
                      " VALUES (gen_random_uuid(), %s, 1, 1)", (stream,))  # fmt: skip
         slow.rollback()
     assert await clean(connection, Rooms(), Room(0), fence)

@@ -153,7 +153,9 @@ async def test_what_is_to_be_archived_goes_only_when_it_is_and_stays_readable(
     await drop(connection)
     await drop_oldest(connection, Rooms(), NOW_US, stored_bytes=1 << 40, why="quota")
     assert tiers(url, stream) == ["live"] * 4
-    execute(url, "UPDATE segments SET archive = 'a' WHERE stream_id = %s AND first = 1", stream)
+    execute(
+        url, "UPDATE segments SET archive_path = 'a' WHERE stream_id = %s AND first = 1", stream
+    )
     await drop(connection)
     assert tiers(url, stream) == ["archived", "live", "live", "live"]
     assert announced(url, "stream.trimmed") == []  # nothing is lost for readers

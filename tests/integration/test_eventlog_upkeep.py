@@ -245,7 +245,7 @@ async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused
                 await rounds(world.upkeep, 5)  # there is no room to clean its partition
                 assert newest(url, stream) > eighth * 0.65  # 0.7 is stored, the rest are indexes
                 os.truncate(filler, 212 * MIB)  # low, and there is
-                await until(lambda: "events_g1" not in partitions(url))
+                await until(lambda: "events_p1" not in partitions(url))
                 await rounds(world.upkeep, 5)
                 assert used(url) > eighth * 0.95
                 await until(lambda: bool(announced(url, "storage.disk_full")))

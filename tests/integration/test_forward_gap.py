@@ -16,7 +16,7 @@ from tests.integration.forward_world import (
 world = pytest.fixture(scope="module")(world_database)
 start = pytest.fixture(forwarders)
 GAPS = (
-    "SELECT endpoint_id, registrations, gap_first, sequence, gap_why, state FROM deliveries"
+    "SELECT endpoint_id, registrations, gap_first, sequence, gap_reason, state FROM deliveries"
     " WHERE stream_id = %s AND gap_first IS NOT NULL ORDER BY endpoint_id"
 )
 
@@ -25,10 +25,10 @@ def drop(world: World, stream_id: int, upto: int, why: str) -> None:
     """As retention does it: the row first, the events later."""
     for group, segment in world.sql(
         "UPDATE segments SET tier = 'dropped', removed_at = now(), removal_reason = %s"
-        " WHERE stream_id = %s AND last <= %s RETURNING group_id, id",
+        " WHERE stream_id = %s AND last <= %s RETURNING partition_id, id",
         *(why, stream_id, upto),
     ):
-        world.sql("DELETE FROM events WHERE group_id = %s AND segment_id = %s", group, segment)
+        world.sql("DELETE FROM events WHERE partition_id = %s AND segment_id = %s", group, segment)
 
 
 def announced(world: World, stream_id: int) -> list[dict[str, Any]]:

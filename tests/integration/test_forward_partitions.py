@@ -45,10 +45,10 @@ def tables(world: World, pattern: str) -> list[str]:
 
 async def next_group(world: World, connection: Connection) -> int:
     """Segments rolled from now on go to a new group, and its deliveries have their partition."""
-    [[newest]] = world.sql("SELECT max(id) FROM groups")
+    [[newest]] = world.sql("SELECT max(id) FROM event_partitions")
     async with connection.transaction():
         await make_group(connection, newest + 1)
-    world.sql("UPDATE log_state SET current_group = %s", newest + 1)
+    world.sql("UPDATE log_state SET current_partition = %s", newest + 1)
     assert await make_partitions(connection)
     return int(newest) + 1
 
@@ -57,12 +57,12 @@ def owe(world: World, stream_id: int, state: str, *, claim_s: int | None = None)
     """A delivery of a new event; (group, sequence). `claim_s`: claimed for so long."""
     [appended] = world.emit(stream_id, "a")
     [[group]] = world.sql(
-        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
-        " registrations, shape, state, claim, next_attempt_at)"
-        " SELECT s.group_id, 7, s.id, %s, s.stream_id, '{1}', '{11}', %s,"
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+        " registrations, version_ids, state, claim, next_attempt_at)"
+        " SELECT s.partition_id, 7, s.id, %s, s.stream_id, '{1}', '{11}', %s,"
         "  CASE WHEN %s::integer IS NULL THEN NULL ELSE gen_random_uuid() END,"
         "  now() + make_interval(secs => COALESCE(%s, 0))"
-        " FROM segments s WHERE s.uuid = %s::uuid RETURNING group_id",
+        " FROM segments s WHERE s.uuid = %s::uuid RETURNING partition_id",
         *(appended.sequence, state, claim_s, claim_s, appended.segment),
     )
     return group, appended.sequence
@@ -72,13 +72,13 @@ async def test_partitions_are_there_before_they_are_needed(
     world: World, connection: Connection
 ) -> None:
     assert await make_partitions(connection)
-    made = tables(world, r"^(deliveries_g|attempts_)\d")
+    made = tables(world, r"^(deliveries_p|attempts_)\d")
     assert len([name for name in made if name.startswith("attempts_")]) == 2
-    [[groups]] = world.sql("SELECT count(*) FROM groups WHERE id >= (SELECT current_group"
-                           " FROM log_state)")  # fmt: skip
+    [[groups]] = world.sql("SELECT count(*) FROM event_partitions WHERE id >="
+                           " (SELECT current_partition FROM log_state)")  # fmt: skip
     assert len([name for name in made if name.startswith("deliveries_")]) >= groups
     group = await next_group(world, connection)
-    assert f"deliveries_g{group}" in tables(world, r"^deliveries_g\d")
+    assert f"deliveries_p{group}" in tables(world, r"^deliveries_p\d")
     assert await make_partitions(connection)
 
 
@@ -91,11 +91,14 @@ async def test_pending_deliveries_move_with_their_events_bytes(
     expired = owe(world, stream_id, "pending", claim_s=0)
     assert {group for group, _ in (*owed, expired)} == {old}
     new = await next_group(world, connection)
-    [[payload]] = world.sql("SELECT payload FROM events WHERE group_id = %s AND sequence = 1", old)
+    [[payload]] = world.sql(
+        "SELECT payload FROM events WHERE partition_id = %s AND sequence = 1", old
+    )
     assert await retire_deliveries_group(connection, old, None)
-    assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
+    assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
     found = world.sql(
-        "SELECT group_id, sequence, state, claim, shape, payload IS NOT NULL FROM deliveries"
+        "SELECT partition_id, sequence, state, claim, version_ids, payload IS NOT NULL FROM"
+        " deliveries"
         " WHERE stream_id = %s ORDER BY sequence",
         stream_id,
     )
@@ -113,9 +116,9 @@ async def test_claimed_deliveries_wait_for_the_end_of_their_claim(
     owe(world, stream_id, "pending")
     await next_group(world, connection)
     assert not await retire_deliveries_group(connection, old, None)
-    groups = "SELECT group_id = %s FROM deliveries WHERE stream_id = %s ORDER BY sequence"
+    groups = "SELECT partition_id = %s FROM deliveries WHERE stream_id = %s ORDER BY sequence"
     assert world.sql(groups, old, stream_id) == [(True,), (False,)]
-    world.sql("UPDATE deliveries SET state = 'delivered' WHERE group_id = %s", old)
+    world.sql("UPDATE deliveries SET state = 'delivered' WHERE partition_id = %s", old)
     assert await retire_deliveries_group(connection, old, None)
     assert world.sql(groups, old, stream_id) == [(False,)]
 
@@ -146,10 +149,10 @@ async def test_a_reader_with_an_old_snapshot_stalls_nobody(
             await retirement
         assert reader.execute(count, (stream_id,)).fetchall() == [(2,)]
     await connection.execute("RESET statement_timeout")
-    assert f"deliveries_g{old}" in tables(world, r"^deliveries_g\d")
+    assert f"deliveries_p{old}" in tables(world, r"^deliveries_p\d")
     await retire(connection, None)  # finishes what was interrupted
-    assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
-    assert f"deliveries_g{new}" in tables(world, r"^deliveries_g\d")
+    assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
+    assert f"deliveries_p{new}" in tables(world, r"^deliveries_p\d")
 
 
 def work(world: World, stream_id: int) -> float:
@@ -181,17 +184,17 @@ async def test_what_is_over_goes_by_itself(world: World, connection: Connection)
     )
     await retiring(world.url, "")
     assert tables(world, f"^{day}$") == []
-    assert f"deliveries_g{old}" in tables(world, r"^deliveries_g\d")  # sealed a moment ago
+    assert f"deliveries_p{old}" in tables(world, r"^deliveries_p\d")  # sealed a moment ago
     world.sql(
-        "UPDATE segments SET sealed_at = now() - make_interval(days => %s) WHERE group_id = %s",
+        "UPDATE segments SET sealed_at = now() - make_interval(days => %s) WHERE partition_id = %s",
         *(limits.DELIVERIES_KEPT_DAYS + 1, old),
     )
     await retiring(world.url, "")
-    left = tables(world, r"^deliveries_g\d")
-    assert f"deliveries_g{old}" not in left
-    assert f"deliveries_g{late}" in left
+    left = tables(world, r"^deliveries_p\d")
+    assert f"deliveries_p{old}" not in left
+    assert f"deliveries_p{late}" in left
     assert await make_partitions(connection)  # it is not made again
-    assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
+    assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
 async def test_a_group_that_is_not_wholly_forwarded_stays(
@@ -206,12 +209,12 @@ async def test_a_group_that_is_not_wholly_forwarded_stays(
     )
     await next_group(world, connection)
     world.emit(stream_id, "a")
-    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", old)
+    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", old)
     await retiring(world.url, "")
-    assert f"deliveries_g{old}" in tables(world, r"^deliveries_g\d")
+    assert f"deliveries_p{old}" in tables(world, r"^deliveries_p\d")
     world.sql("UPDATE forwarding SET sequence = 2 WHERE stream_id = %s", stream_id)
     await retiring(world.url, "")
-    assert f"deliveries_g{old}" not in tables(world, r"^deliveries_g\d")
+    assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
 async def test_a_group_whose_fan_out_is_being_written_stays(
@@ -225,7 +228,8 @@ async def test_a_group_whose_fan_out_is_being_written_stays(
     count = limits.DELIVERIES_PER_STATEMENT_MAX + 1
     world.emit(stream_id, "a")
     world.sql(
-        "INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations,"
+        "INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints,"
+        " registrations,"
         " ends, total) SELECT %s, %s, id, 1, n, n, n, %s FROM segments,"
         " (SELECT array_agg(i) AS n FROM generate_series(1, %s) AS i) AS numbers"
         " WHERE stream_id = %s AND first = 1",
@@ -233,24 +237,24 @@ async def test_a_group_whose_fan_out_is_being_written_stays(
     )
     await next_group(world, connection)
     world.emit(stream_id, "a")
-    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", old)
-    world.sql(f"ALTER TABLE events DETACH PARTITION events_g{old}")
-    world.sql(f"DROP TABLE events_g{old}")
-    table = f"deliveries_g{old}"
+    world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", old)
+    world.sql(f"ALTER TABLE events DETACH PARTITION events_p{old}")
+    world.sql(f"DROP TABLE events_p{old}")
+    table = f"deliveries_p{old}"
     assert await expand(connection) == limits.DELIVERIES_PER_STATEMENT_MAX
     await retiring(world.url, "")
     assert not await retained.shed(None, connection, True)
-    assert table in tables(world, r"^deliveries_g\d")
+    assert table in tables(world, r"^deliveries_p\d")
     assert await expand(connection) == 1
     owed = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
     assert world.sql(owed, stream_id) == [(count,)]
     await retiring(world.url, "")
-    assert table not in tables(world, r"^deliveries_g\d")
+    assert table not in tables(world, r"^deliveries_p\d")
     assert world.sql(owed, stream_id) == [(count,)]  # in the newest group
 
 
 async def test_a_table_that_is_held_is_not_waited_for(world: World, connection: Connection) -> None:
-    [[newest]] = world.sql("SELECT max(id) FROM groups")
+    [[newest]] = world.sql("SELECT max(id) FROM event_partitions")
     async with connection.transaction():
         await make_group(connection, newest + 1)
     with psycopg.connect(world.url) as holder:
@@ -261,5 +265,5 @@ async def test_a_table_that_is_held_is_not_waited_for(world: World, connection: 
         assert time.monotonic() - began_s < MOMENT_S
     assert await make_partitions(connection)
     attached = sql.SQL("SELECT inhparent::regclass::text FROM pg_inherits WHERE inhrelid = {}"
-                       "::regclass").format(sql.Literal(f"deliveries_g{newest + 1}"))  # fmt: skip
+                       "::regclass").format(sql.Literal(f"deliveries_p{newest + 1}"))  # fmt: skip
     assert world.sql(attached.as_string()) == [("deliveries",)]

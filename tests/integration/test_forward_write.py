@@ -175,8 +175,8 @@ async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
             while await expand(connection):
                 pass
             found = world.sql(
-                "SELECT sequence, endpoint_id, shape FROM deliveries WHERE stream_id = %s"
-                " AND shape IS NOT NULL ORDER BY endpoint_id",
+                "SELECT sequence, endpoint_id, version_ids FROM deliveries WHERE stream_id = %s"
+                " AND version_ids IS NOT NULL ORDER BY endpoint_id",
                 lease.stream_id,
             )
             assert found == [(1, at, shape) for at, shape in shapes.items() if at <= count]

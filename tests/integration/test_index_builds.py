@@ -279,7 +279,7 @@ def test_the_pause_after_a_failure_begins_when_it_ends_whoever_asked_meanwhile(
     older = "UPDATE index_builds SET {} = now() - interval '61 minutes' WHERE stream_id = %s"
     with blocking(world.url, name="test") as connection:
         rows.begin(connection, stream_id, 3)
-        world.sql("UPDATE index_builds SET tries = 12 WHERE stream_id = %s", stream_id)
+        world.sql("UPDATE index_builds SET attempts = 12 WHERE stream_id = %s", stream_id)
         world.sql(older.format("started_at"), stream_id)
         assert stream_id in rows.later(connection), "it was heard just now"
         rows.ask(connection, stream_id)
@@ -299,7 +299,7 @@ def test_a_builder_that_dies_before_it_has_begun_has_had_its_try(
         run(world, data)
         found = noted(world, stream_id)
         assert (found.state, found.reason, found.requested_at_us) == ("failed", "process", None)
-        [[counted]] = world.sql("SELECT tries FROM index_builds WHERE stream_id = %s", stream_id)
+        [[counted]] = world.sql("SELECT attempts FROM index_builds WHERE stream_id = %s", stream_id)
         assert counted == tries
         with blocking(world.url, name="test") as connection:
             assert stream_id in rows.later(connection)

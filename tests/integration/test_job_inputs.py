@@ -141,8 +141,10 @@ def test_a_time_narrows_what_is_read(database: World, tmp_path: Path) -> None:
     archive(url, place)
     put(url, stream, [b""] * 5)  # the last full segment is live alone
     database.sql(
-        "INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints, registrations,"
-        " ends, total) SELECT group_id, stream_id, id, first, '{7}', '{1}', '{1}', 1 FROM segments"
+        "INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints,"
+        " registrations,"
+        " ends, total) SELECT partition_id, stream_id, id, first, '{7}', '{1}', '{1}', 1 FROM"
+        " segments"
         " WHERE stream_id = %s",
         stream,
     )
@@ -185,8 +187,9 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
     for each in (stream, other):
         for appended in database.emit(each, *"abc"):
             database.sql(
-                "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
-                " registrations, state) SELECT group_id, 7, id, %s, stream_id, '{1}', 'dead'"
+                "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence,"
+                " stream_id,"
+                " registrations, state) SELECT partition_id, 7, id, %s, stream_id, '{1}', 'dead'"
                 " FROM segments WHERE uuid = %s::uuid",
                 *(appended.sequence, appended.segment),
             )
@@ -200,7 +203,7 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
         assert await make_partitions(connection)
     for each in (stream, other):
         database.emit(each, *"abc")
-    database.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE group_id = %s", group)
+    database.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", group)
     await retiring(url, str(place))
     after = Inputs(url, tmp_path / "after", place, **scope)
     none = Inputs(url, tmp_path / "none", place, since_us=0, until_us=1, **scope)
@@ -212,7 +215,7 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
             for row in after.rows("retired")}  # fmt: skip
     assert left == {
         "attempts": ("attempts_20200101", "2020-01-01", True, 3),
-        "deliveries": (f"deliveries_g{group}", None, True, 6),
+        "deliveries": (f"deliveries_p{group}", None, True, 6),
     }
     [held] = [row for row in after.rows("retired") if row["parent"] == "deliveries"]
     wanted = {row["segment_id"] for row in before.rows("deliveries")}
@@ -234,7 +237,7 @@ def test_all_tables_are_of_one_moment_while_everything_goes_on(
     stream = database.stream(segment_events_max=50)
     over = threading.Event()
     database.sql("CREATE TABLE attempts_now PARTITION OF attempts DEFAULT")
-    database.sql("CREATE TABLE deliveries_g1 PARTITION OF deliveries FOR VALUES IN (1)")
+    database.sql("CREATE TABLE deliveries_p1 PARTITION OF deliveries FOR VALUES IN (1)")
     database.sql("ALTER TABLE attempts DETACH PARTITION attempts_now")
     database.sql("ALTER TABLE attempts_now RENAME TO attempts_20000101")
     database.sql("ALTER TABLE attempts ATTACH PARTITION attempts_20000101 DEFAULT")
@@ -244,13 +247,15 @@ def test_all_tables_are_of_one_moment_while_everything_goes_on(
         while not over.is_set():
             [appended] = database.emit(stream, "a")
             for statement in (
-                "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
-                " registrations) SELECT group_id, 7, id, %s, stream_id, '{1}' FROM segments"
+                "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence,"
+                " stream_id,"
+                " registrations) SELECT partition_id, 7, id, %s, stream_id, '{1}' FROM segments"
                 " WHERE uuid = %s::uuid",
                 "WITH done AS (UPDATE deliveries d SET state = 'delivered' FROM segments s"
                 "  WHERE d.sequence = %s AND s.uuid = %s::uuid AND s.id = d.segment_id"
                 "  RETURNING d.*)"
-                " INSERT INTO attempts SELECT now(), group_id, endpoint_id, segment_id, sequence,"
+                " INSERT INTO attempts SELECT now(), partition_id, endpoint_id, segment_id,"
+                " sequence,"
                 "  0, 1, 'delivered', 204, 1, '', '', '' FROM done",
             ):
                 database.sql(statement, appended.sequence, appended.segment)
@@ -287,7 +292,7 @@ def test_what_lives_in_a_partition_that_is_not_there_is_missing(
     stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
     fill(url, stream, 8)
     archive(url, place)
-    database.sql("DROP TABLE events_g1")
+    database.sql("DROP TABLE events_p1")
     inputs = Inputs(url, tmp_path / "in", place)
     [row] = inputs.rows("live")
     assert (row["events"], row["missing"]) == (0, [1, 2, 3, 4, 5])

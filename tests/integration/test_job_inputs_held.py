@@ -57,20 +57,20 @@ async def test_a_partition_stays_until_it_is_read(database: World, tmp_path: Pat
     stream = database.stream(segment_events_max=3)
     database.emit(stream, *"abc")
     await next_group(url)
-    database.sql("CREATE TABLE deliveries_g1 PARTITION OF deliveries FOR VALUES IN (1)")
-    database.sql("CREATE TABLE deliveries_g2 PARTITION OF deliveries FOR VALUES IN (2)")
+    database.sql("CREATE TABLE deliveries_p1 PARTITION OF deliveries FOR VALUES IN (1)")
+    database.sql("CREATE TABLE deliveries_p2 PARTITION OF deliveries FOR VALUES IN (2)")
     async with connected(url) as connection:
         with held_up(database, tmp_path, "heads") as reading:  # says where segments end
             database.sql("SET lock_timeout = '200ms'")
-            for table in ("events_g1", "deliveries_g1"):
+            for table in ("events_p1", "deliveries_p1"):
                 with pytest.raises(psycopg.errors.LockNotAvailable):
                     database.sql(f"DROP TABLE {table}")
-            assert await is_exported(connection, "events_g1")
+            assert await is_exported(connection, "events_p1")
             assert not await retire_deliveries_group(connection, 1, None)
         inputs = reading.result()
         [segment, _] = inputs.segments(stream)
         assert len(inputs.events(segment)) == 3
-        assert not await is_exported(connection, "events_g1")
+        assert not await is_exported(connection, "events_p1")
         assert await retire_deliveries_group(connection, 1, None)
 
 
@@ -84,10 +84,10 @@ async def test_what_is_in_the_archive_is_not_held(database: World, tmp_path: Pat
     scope = {"zone_id": database.zone}
     async with connected(url) as connection:
         with held_up(database, tmp_path, "heads", place, **scope):
-            assert not await is_exported(connection, "events_g1")
-            assert await is_exported(connection, "events_g2")
+            assert not await is_exported(connection, "events_p1")
+            assert await is_exported(connection, "events_p2")
         with held_up(database, tmp_path / "without", "heads", **scope):
-            assert await is_exported(connection, "events_g1")
+            assert await is_exported(connection, "events_p1")
 
 
 async def test_what_an_export_has_read_or_finds_in_the_archive_may_go(
@@ -107,7 +107,7 @@ async def test_what_an_export_has_read_or_finds_in_the_archive_may_go(
             assert len(await drop_by_policy(connection, NO_ROOMS, NOW_US)) == 2
             database.sql("SET lock_timeout = '2s'")
             assert await clean(connection, NO_ROOMS, ENOUGH, fence)
-            assert partitions(url) == ["events_g2"]
+            assert partitions(url) == ["events_p2"]
             assert not reading.done()
     inputs = reading.result()
     found = inputs.segments(kept)
@@ -135,7 +135,7 @@ async def test_what_goes_before_it_is_held_is_looked_at_anew(
             database.sql("UPDATE streams SET retain_age_s = 1 WHERE id = %s", stream)
             assert await drop_by_policy(connection, NO_ROOMS, NOW_US)
             assert await clean(connection, NO_ROOMS, ENOUGH, fence)
-            assert partitions(url) == ["events_g2"]
+            assert partitions(url) == ["events_p2"]
     found = reading.result().segments(stream)
     assert [(row["tier"], row["source"]) for row in found[:2]] == [
         *(("dropped", "none"), ("live", "export"))

@@ -59,7 +59,7 @@ async def test_requests_that_follow_one_another_prolong_a_row(url: str) -> None:
         other = await record.begin(begun(door="poll", after=5), waits=False)
         assert other is not None
         other.end("left")
-    found = rows(url, "sequence, told_sequence, told, why")
+    found = rows(url, "sequence, told_sequence, told, end_reason")
     assert found == [(0, 30, 12, "left"), (5, 5, 0, "left")]
 
 
@@ -71,7 +71,7 @@ async def test_a_listen_of_more_than_a_day_goes_on_as_another_row(url: str) -> N
         record.ticks += int(limits.LISTEN_ROW_S_MAX / limits.LISTENS_WRITTEN_S) + 1
         entry = entry.moved(at(15), 5)
         entry.moved(at(16), 1).end("stopped")
-    found = rows(url, "start, sequence, told_sequence, told, why")
+    found = rows(url, "start, sequence, told_sequence, told, end_reason")
     assert found == [("cursor", 0, 15, 15, "continued"), ("continued", 15, 16, 1, "stopped")]
 
 
@@ -112,7 +112,7 @@ async def test_what_could_not_be_written_of_a_listen_is_written_later(
             refused = record.ticks
             await until(lambda: record.ticks > refused + 2)
             connection.execute("ALTER TABLE away RENAME TO listens")
-        await until(lambda: rows(url, "told, why") == [(3, "stopped")])
+        await until(lambda: rows(url, "told, end_reason") == [(3, "stopped")])
 
 
 async def test_two_processes_that_find_no_partition_make_it_together(url: str) -> None:

@@ -33,7 +33,7 @@ def deliveries(endpoint_id: int, state: str, count: int, *, first: int, due: str
     """So many rows in a partition made for the test, half of them of an ordered endpoint."""
     run("CREATE TABLE IF NOT EXISTS deliveries_for_test PARTITION OF deliveries FOR VALUES IN (77)")
     run(
-        "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
         " registrations, state, ordered, next_attempt_at)"
         " SELECT 77, %s, 1, n, 1, '{1}', %s, n %% 2 = 0, now() + %s::interval"
         " FROM generate_series(%s::bigint, %s::bigint) AS n",

@@ -65,7 +65,7 @@ async def test_what_is_needed_held_open_or_to_be_archived_stays(
     assert await drop_planned(connection, NO_ROOMS, stranger, NOW_US) == "gone"
     execute(url, "UPDATE streams SET archive = true WHERE id = %s", stream)
     assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == "not_archived"
-    execute(url, "UPDATE segments SET archive = 'x' WHERE id = %s", second.segment_id)
+    execute(url, "UPDATE segments SET archive_path = 'x' WHERE id = %s", second.segment_id)
     assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == ""
     execute(url, "UPDATE streams SET archive = false, hold = '' WHERE id = %s", stream)
     assert await drop_planned(connection, NO_ROOMS, third, NOW_US) == "hold"
@@ -92,7 +92,7 @@ async def test_an_archive_that_is_away_is_asked_once(url: str, connection: Conne
     """However many segments wait for its word; each may take a minute to be refused."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 45)
-    execute(url, "UPDATE segments SET archive = 'x.json' WHERE stream_id = %s", stream)
+    execute(url, "UPDATE segments SET archive_path = 'x.json' WHERE stream_id = %s", stream)
     asked: list[asyncio.StreamWriter] = []
 
     def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

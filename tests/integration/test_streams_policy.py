@@ -186,7 +186,7 @@ def test_a_segment_says_when_and_why_it_left() -> None:
         cursor.execute("UPDATE segments SET tier = 'dropped', removed_at = now(),"
                        " removal_reason = 'count' WHERE last = 2")  # fmt: skip
         cursor.execute("UPDATE segments SET tier = 'archived', removed_at = now(),"
-                       " removal_reason = 'age', archive = 'a/b' WHERE last = 4")  # fmt: skip
+                       " removal_reason = 'age', archive_path = 'a/b' WHERE last = 4")  # fmt: skip
     segments = manager.get("/v1/streams/orders/segments").json()["items"]
     shown = [(item["tier"], item["archived"], item["removal_reason"]) for item in segments]
     assert shown == [("dropped", False, "count"), ("archived", True, "age"), ("live", False, None)]

@@ -53,9 +53,9 @@ def drop(world: World, stream_id: int, tier: str = "dropped") -> None:
     world.sql(
         "WITH sealed AS (UPDATE segments g SET last = h.sequence, bytes = 0, tier = %s FROM heads h"
         "  WHERE g.stream_id = h.stream_id AND g.stream_id = %s AND g.last IS NULL"
-        "  RETURNING g.group_id, g.stream_id),"
-        " opened AS (INSERT INTO segments (uuid, stream_id, group_id, first)"
-        "  SELECT gen_random_uuid(), s.stream_id, s.group_id, h.sequence + 1"
+        "  RETURNING g.partition_id, g.stream_id),"
+        " opened AS (INSERT INTO segments (uuid, stream_id, partition_id, first)"
+        "  SELECT gen_random_uuid(), s.stream_id, s.partition_id, h.sequence + 1"
         "    FROM sealed s JOIN heads h USING (stream_id) RETURNING id, uuid, stream_id, first)"
         " UPDATE heads h SET segment_id = o.id, segment = o.uuid, first = o.first, bytes = 0"
         "   FROM opened o WHERE h.stream_id = o.stream_id",
@@ -105,16 +105,17 @@ class Ended:
         self.set(query, tier, self.stream)
 
     def deliver(self, state: str) -> None:
-        [[group]] = self.world.sql("SELECT current_group FROM log_state")
+        [[group]] = self.world.sql("SELECT current_partition FROM log_state")
         self.set(
-            f"CREATE TABLE IF NOT EXISTS deliveries_g{group} PARTITION OF deliveries"
+            f"CREATE TABLE IF NOT EXISTS deliveries_p{group} PARTITION OF deliveries"
             f" FOR VALUES IN ({group})"
         )
         self.set("DELETE FROM deliveries WHERE endpoint_id = %s", self.endpoint)
         self.set(
-            "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, stream_id,"
-            " registrations, shape, state)"
-            " SELECT l.current_group, %s, h.segment_id, 1, h.stream_id, '{1}', ARRAY[%s]::bigint[],"
+            "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+            " registrations, version_ids, state)"
+            " SELECT l.current_partition, %s, h.segment_id, 1, h.stream_id, '{1}',"
+            " ARRAY[%s]::bigint[],"
             " %s FROM log_state l, heads h WHERE h.stream_id = %s",
             *(self.endpoint, self.id, state, self.stream),
         )
@@ -123,7 +124,7 @@ class Ended:
     def fan_out(self, sequence: int) -> None:
         self.set("DELETE FROM fanouts WHERE stream_id = %s", self.stream)
         self.set(
-            "INSERT INTO fanouts (group_id, stream_id, segment_id, sequence, endpoints,"
+            "INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints,"
             " registrations, ends, total) VALUES (1, %s, 1, %s, '{1}', '{1}', '{1}', 1)",
             *(self.stream, sequence),
         )

@@ -30,9 +30,9 @@ def version(id: int, since: int, until: int | None, wanted: frozenset[int] = ALL
 
 
 def row(sequence: int, *registrations: int, **other: Any) -> Row:
-    return Row(ENDPOINT, SEGMENT.id, sequence, 0, SEGMENT.group_id, list(registrations))._replace(
-        **other
-    )
+    return Row(
+        ENDPOINT, SEGMENT.id, sequence, 0, SEGMENT.partition_id, list(registrations)
+    )._replace(**other)
 
 
 VERSIONS = [version(1, 1, 4), version(2, 0, None, RED)]  # 2, 3, 4 and 3, 6
@@ -87,7 +87,7 @@ def test_deliveries_that_are_right_are_right_at_any_moment() -> None:
     [
         (shot([row(2, 10), row(3, 10, 20), row(6, 20)]), "4 to endpoint 5: no delivery"),
         (shot([*RIGHT, row(4, 10)]), "alpha 4: 2 deliveries"),
-        (shot([*RIGHT, row(4, 10, group_id=3)]), "alpha 4: 2 deliveries"),
+        (shot([*RIGHT, row(4, 10, partition_id=3)]), "alpha 4: 2 deliveries"),
         (shot([row(2, 10), row(3, 10), row(4, 10), row(6, 20)]), r"\[10\] instead of \[10, 20\]"),
         (shot([*RIGHT, row(5, 10)]), "alpha 5 to endpoint 5: nobody asked"),
         (shot([*RIGHT, row(3, 10, 20, endpoint=OTHER)]), "endpoint 6: nobody asked"),

@@ -23,7 +23,7 @@ def result_in(data: Path, run: int, text: str = "a") -> Path:
     folder = data / "jobs" / "audit" / f"{run:08}" / "result"
     folder.mkdir(parents=True)
     (folder / "plan.csv").write_text(text)
-    (folder / "groups.csv").write_text(str(run))
+    (folder / "partitions.csv").write_text(str(run))
     write_result(folder, Result("done", {"events": 3, "epoch": run}))
     return folder
 

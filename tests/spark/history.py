@@ -111,7 +111,7 @@ class History:
             "id": id,
             "uuid": f"00000000-0000-4000-8000-{id:012}",
             "stream_id": stream_id,
-            "group_id": 3,
+            "partition_id": 3,
             "first": first,
             "last": last,
             "bytes": sum(len(encode(event)) for _, event in events),
@@ -138,12 +138,12 @@ class History:
             }
             made, done = time_of(sequence) + 5_000, time_of(sequence) + 20_000
             self.tables["deliveries"].append(
-                {**where, "stream_id": segment["stream_id"], "group_id": 3,
+                {**where, "stream_id": segment["stream_id"], "partition_id": 3,
                  "registrations": registrations, "state": "delivered", "attempts": 1,
                  "created_at_us": made, "finished_at_us": done}
             )  # fmt: skip
             self.tables["attempts"].append(
-                {**where, "at_us": done - 10_000, "number": 1, "outcome": "delivered",
+                {**where, "attempted_at_us": done - 10_000, "number": 1, "outcome": "delivered",
                  "status": 204, "duration_ms": 10}
             )  # fmt: skip
 

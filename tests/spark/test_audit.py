@@ -73,13 +73,13 @@ def test_what_else_can_be_wrong_is_named_exactly_and_as_much_as_tables_may_hold(
     history.stream(TICKS)["head"] = 45
     history.delivery(DESK, 92)["registrations"] = [1, 2]
     where = {"endpoint_id": GUESTS, "segment_id": 1003, "sequence": 101, "run": 0}
-    made = {**where, "stream_id": ORDERS, "group_id": 3, "registrations": [3]}
+    made = {**where, "stream_id": ORDERS, "partition_id": 3, "registrations": [3]}
     times = {"created_at_us": time_of(101), "attempts": 0}
     history.tables["deliveries"].append({**made, **times, "state": "pending"})
     _repeat_number_121(history)
     forget_the_attempt(history)  # one more than the table of findings may have
     history.tables["retired"].append(
-        {"parent": "deliveries", "name": "deliveries_g2", "segments_from": [1, 1005],
+        {"parent": "deliveries", "name": "deliveries_p2", "segments_from": [1, 1005],
          "segments_to": [1002, 1006], "rows": 5, "at_us": NOW_US, "archived": False}
     )  # fmt: skip
     audited = audit(spark, history)
@@ -128,7 +128,7 @@ def test_where_all_is_well_or_can_be_explained_nothing_is_found(
     audited = audit(spark, history)
     assert audited.found == []
     figures = audited.result.figures
-    rows = [row for row in history.tables["deliveries"] if "gap_why" not in row]
+    rows = [row for row in history.tables["deliveries"] if "gap_reason" not in row]
     written = [row for row in rows if row["state"] != "expired"]
     owed = len(written) + 2
     assert audited.result.verdict == "ok"
@@ -156,7 +156,7 @@ def test_where_all_is_well_or_can_be_explained_nothing_is_found(
     assert page.count("<svg") == 3 and "Nothing was lost" in page
     [what, rows, groups, numbers] = audited.result.details["not_known"]
     assert "attempts_20251009" in what["what"] and "2 matches" in groups["what"]
-    assert "deliveries_g2" in rows["what"]
+    assert "deliveries_p2" in rows["what"]
     assert numbers["what"] == "1 numbers that producers used again"
 
 
@@ -173,7 +173,7 @@ def _leave_out(history: History) -> dict[str, Any]:
     tables["fanouts"].append({**fan, "endpoints": [3, DESK, 13], "total": 3, "done": 1})
     for sequence in (7, 12):
         history.undeliver(DESK, sequence)
-    notice = {**history.delivery(DESK, 17), "sequence": 13, "gap_first": 6, "gap_why": "quota"}
+    notice = {**history.delivery(DESK, 17), "sequence": 13, "gap_first": 6, "gap_reason": "quota"}
     tables["deliveries"] += [*_notices_of_another_stream(history), notice]
     gone = history.delivery(GUESTS, 88)
     history.remove("attempts", *history.attempts(gone))
@@ -199,7 +199,7 @@ def _leave_out(history: History) -> dict[str, Any]:
     tables["live"].clear()
     history.undeliver(GUESTS, 3)  # of 1001, as the partition that went had others
     tables["retired"].append(
-        {"parent": "deliveries", "name": "deliveries_g2", "segments_from": [1, 1001],
+        {"parent": "deliveries", "name": "deliveries_p2", "segments_from": [1, 1001],
          "segments_to": [9, 1001], "rows": 5, "at_us": NOW_US, "archived": False}
     )  # fmt: skip
     tables["types"].append(
@@ -213,7 +213,12 @@ def _notices_of_another_stream(history: History) -> list[dict[str, Any]]:
     """More than were looked at once: those of the streams after it were forgotten, and what they
     explain was called undelivered.
     """
-    one = {**history.delivery(DESK, 17), "stream_id": SYSTEM, "segment_id": 1, "gap_why": "quota"}
+    one = {
+        **history.delivery(DESK, 17),
+        "stream_id": SYSTEM,
+        "segment_id": 1,
+        "gap_reason": "quota",
+    }
     return [{**one, "sequence": n, "gap_first": n} for n in range(2, 2 * 10_001, 2)]
 
 
@@ -237,8 +242,12 @@ def _deliver_otherwise(history: History) -> None:
     history.attempts(dead)[0]["outcome"] = "status"
     [good] = history.attempts(retried)
     history.tables["attempts"] += [
-        {**good, "number": 2, "at_us": good["at_us"] + 120_000_000},
-        {**good, "number": 3, "at_us": good["at_us"] + 130_000_000},  # the answer was lost
+        {**good, "number": 2, "attempted_at_us": good["attempted_at_us"] + 120_000_000},
+        {
+            **good,
+            "number": 3,
+            "attempted_at_us": good["attempted_at_us"] + 130_000_000,
+        },  # the answer was lost
     ]
     good["outcome"] = "timeout"
     retried["attempts"] = 3
@@ -296,7 +305,7 @@ def test_what_too_much_waited_for_is_dropped_and_no_gap_for_others(spark: SparkS
     found = spark.createDataFrame(
         [(*row, 0, 0, 0) for row in rows],
         "endpoint_id long, segment_id long, sequence long, run long, registrations array<long>,"
-        " state string, gap_first long, gap_why string, attempts long, created_at_us long,"
+        " state string, gap_first long, gap_reason string, attempts long, created_at_us long,"
         " finished_at_us long",
     )
     fanouts = spark.createDataFrame(

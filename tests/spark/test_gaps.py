@@ -32,7 +32,7 @@ def test_many_notices_explain_each_what_they_stand_for(spark: SparkSession) -> N
     notices = [(stream, n, n) for stream in (1, 2) for n in range(2, NOTICES + 2, 2)]
     notices += [(1, NOTICES + 500, 2 * NOTICES), (2, 1 << 40, 1 << 41), (3, 1, 9)]
     rows = [(*notice, "quota") for notice in notices]
-    columns = "stream_id long, gap_first long, sequence long, gap_why string"
+    columns = "stream_id long, gap_first long, sequence long, gap_reason string"
     deliveries = spark.createDataFrame(rows, columns)
     bounds = [(stream, 1, NOTICES + 999, "archive") for stream in (1, 2)] + [(3, 1, 9, "none")]
     segments = spark.createDataFrame(bounds, "stream_id long, first long, last long, source string")

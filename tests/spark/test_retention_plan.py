@@ -79,7 +79,8 @@ async def fill(url: str, chance: random.Random) -> dict[str, int]:
     for [segment] in ask(url, "SELECT id FROM segments WHERE last IS NOT NULL ORDER BY id"):
         sealed_us = NOW_US - chance.randint(0, 20) * HOUR_US
         archive = chance.choice([None, "zone=1/x.json"])
-        execute(url, "UPDATE segments SET sealed_at = to_timestamp(%s), archive = %s WHERE id = %s",
+        execute(url, "UPDATE segments SET sealed_at = to_timestamp(%s), archive_path = %s"
+                " WHERE id = %s",
                 sealed_us / 1e6, archive, segment)  # fmt: skip
     for stream in chance.sample([*made.values()], STREAMS // 4):
         execute(url, "INSERT INTO forwarding (stream_id, segment, sequence)"
@@ -117,7 +118,7 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
         url,
         "SELECT g.id FROM segments g JOIN streams s ON s.id = g.stream_id"
         " WHERE s.archive AND s.hold IS NULL"
-        " AND g.archive IS NULL AND g.last IS NOT NULL AND g.tier = 'live'",
+        " AND g.archive_path IS NULL AND g.last IS NOT NULL AND g.tier = 'live'",
     )
     while await drop_by_policy(connection, rooms, NOW_US):
         pass
@@ -131,14 +132,14 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
     kept = {row["reason"] for row in plan if row["action"] == KEEP}
     assert kept >= {"hold", "needed", "policy"}
 
-    [[current]] = ask(url, "SELECT current_group FROM log_state")
+    [[current]] = ask(url, "SELECT current_partition FROM log_state")
     groups = [group for group in await read_groups(connection) if group.id < current]
     worth = {group.id for group in groups if worth_cleaning(group, ENOUGH)}
-    cleaned = pyarrow.csv.read_csv(tmp_path / "result" / "groups.csv")["group_id"].to_pylist()
+    cleaned = pyarrow.csv.read_csv(tmp_path / "result" / "partitions.csv")["partition_id"].to_pylist()
     assert {*cleaned} == worth
     assert 0 < len(worth) < len(groups)
-    compact = {row["group_id"] for row in plan if row["action"] == "compact"}
-    assert compact == {row["group_id"] for row in plan if row["action"] != DROP} & worth
+    compact = {row["partition_id"] for row in plan if row["action"] == "compact"}
+    assert compact == {row["partition_id"] for row in plan if row["action"] != DROP} & worth
     assert result.figures["drop_segments"] == len(dropped)
 
 
@@ -155,7 +156,7 @@ def test_reasons_come_in_their_order_and_acts_are_shown_first(
     ]
     segments = [
         {"id": row["id"] * 10 + at, "uuid": f"u{row['id']}{at}", "stream_id": row["id"],
-         "group_id": 1 if row["id"] == 14 else 2, "first": at * 5 + 1, "last": at * 5 + 5,
+         "partition_id": 1 if row["id"] == 14 else 2, "first": at * 5 + 1, "last": at * 5 + 5,
          "bytes": 100, "sealed": at < 2, "tier": "live", "sealed_at_us": NOW_US - 100_000_000,
          "opened_at_us": 0, "archived": False, "source": "none"}
         for row in rows for at in range(3)

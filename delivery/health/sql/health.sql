@@ -8,28 +8,28 @@ SELECT set_config('statement_timeout', %(statement_ms)s, true), set_config('enab
 
 -- name: heard
 -- The heartbeat of the timetable, or of a periodic task that a worker has begun.
-INSERT INTO heartbeats (part) VALUES (%(part)s) ON CONFLICT (part) DO UPDATE SET seen_at = clock_timestamp()
+INSERT INTO heartbeats (part) VALUES (%(part)s) ON CONFLICT (part) DO UPDATE SET last_seen_at = clock_timestamp()
 
 -- name: facts
 -- What was seen in the future was seen before the clock stepped back.
 SELECT now(), (SELECT booted_at FROM log_state),
        f.alive, f.last, w.alive, w.last,
-       (SELECT seen_at FROM heartbeats WHERE part = 'beat'),
-       (SELECT seen_at FROM heartbeats WHERE part = 'archiver'),
-       (SELECT seen_at FROM heartbeats WHERE part = 'indexer'),
+       (SELECT last_seen_at FROM heartbeats WHERE part = 'beat'),
+       (SELECT last_seen_at FROM heartbeats WHERE part = 'archiver'),
+       (SELECT last_seen_at FROM heartbeats WHERE part = 'indexer'),
        n.streams, n.since,
        -- the oldest sealed segment that is to be archived
        (SELECT s.sealed_at FROM segments s JOIN streams t ON t.id = s.stream_id
-                WHERE t.archive AND s.archive IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
+                WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
                 ORDER BY s.sealed_at LIMIT 1),
        a.segments, a.reason,
        b.failed, b.reason, b.since, b.requested_at
-  FROM (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s) AS alive,
-               max(seen_at) AS last
+  FROM (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS alive,
+               max(last_seen_at) AS last
           FROM forwarders) AS f,
-       (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s) AS alive,
-               greatest(max(seen_at), (SELECT seen_at FROM heartbeats WHERE part = 'worker')) AS last
-          FROM drains) AS w,
+       (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS alive,
+               greatest(max(last_seen_at), (SELECT last_seen_at FROM heartbeats WHERE part = 'worker')) AS last
+          FROM callback_workers) AS w,
        -- streams with callbacks whose forwarder has gone and that no other one took
        (SELECT count(*) AS streams, min(expires_at) AS since
           FROM forwarding
@@ -37,11 +37,11 @@ SELECT now(), (SELECT booted_at FROM log_state),
        -- segments whose last try of archiving failed
        (SELECT count(*) AS segments, max(a.reason) AS reason
           FROM archive_attempts a JOIN segments s ON s.id = a.segment_id
-         WHERE a.reason <> 'unfinished' AND s.archive IS NULL AND s.tier = 'live') AS a,
+         WHERE a.reason <> 'unfinished' AND s.archive_path IS NULL AND s.tier = 'live') AS a,
        -- match indexes whose last build failed, and the oldest request that no builder is at
-       (SELECT count(*) FILTER (WHERE i.tries > 0 AND i.reason <> '') AS failed,
-               max(i.reason) FILTER (WHERE i.tries > 0) AS reason,
-               min(i.ended_at) FILTER (WHERE i.tries > 0 AND i.reason <> '') AS since,
+       (SELECT count(*) FILTER (WHERE i.attempts > 0 AND i.reason <> '') AS failed,
+               max(i.reason) FILTER (WHERE i.attempts > 0) AS reason,
+               min(i.ended_at) FILTER (WHERE i.attempts > 0 AND i.reason <> '') AS since,
                CASE WHEN count(*) FILTER (WHERE i.ended_at IS NULL
                                             AND i.heartbeat_at > now() - make_interval(secs => %(silent_s)s)) = 0
                     THEN min(i.requested_at) END AS requested_at

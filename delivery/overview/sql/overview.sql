@@ -43,5 +43,5 @@ SELECT count(*)
          WHERE e.zone_id = %(zone)s AND d.state = 'dead' LIMIT %(count_max)s) AS counted
 
 -- name: processes
-SELECT (SELECT count(*) FROM forwarders WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s),
-       (SELECT count(*) FROM drains WHERE abs(extract(epoch FROM now() - seen_at)) < %(silent_s)s)
+SELECT (SELECT count(*) FROM forwarders WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s),
+       (SELECT count(*) FROM callback_workers WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s)

@@ -2,7 +2,7 @@
 
 -- name: group_of
 -- A segment that is moved or dropped meanwhile has another group, or none.
-SELECT group_id FROM segments WHERE id = {segment} AND tier = 'live'
+SELECT partition_id FROM segments WHERE id = {segment} AND tier = 'live'
 
 -- name: page
 -- At most so many rows and so many bytes (always one row); the group is given, so one partition is touched.
@@ -10,7 +10,7 @@ SELECT sequence, appended_at, mask, payload
   FROM (SELECT sequence, appended_at, mask, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
           FROM events
-         WHERE group_id = {group} AND segment_id = {segment} AND sequence > {after}
+         WHERE partition_id = {group} AND segment_id = {segment} AND sequence > {after}
          ORDER BY sequence
          LIMIT {events_max}) AS page
  WHERE bytes_before < {bytes_max}
@@ -20,7 +20,7 @@ SELECT sequence, appended_at, mask, payload
 -- Sealed segments that wait, the oldest first; one that failed waits for its next try.
 SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id, t.zone_id, t.name
   FROM segments s JOIN streams t ON t.id = s.stream_id LEFT JOIN archive_attempts a ON a.segment_id = s.id
- WHERE t.archive AND s.archive IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
+ WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
    AND (a.retry_at IS NULL OR is_over(a.retry_at, %(retry_s_max)s))
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
    AND (%(segment)s::text IS NULL OR s.uuid::text = %(segment)s)
@@ -40,11 +40,11 @@ SELECT owner FROM archiver WHERE NOT is_over(until, %(lease_s)s)
 
 -- name: begin_try
 -- What did not finish is seen in the next try by its number. Nothing if the segment is archived or gone meanwhile.
-INSERT INTO archive_attempts AS a (segment_id, tries, reason, retry_at)
+INSERT INTO archive_attempts AS a (segment_id, attempts, reason, retry_at)
 SELECT id, 1, 'unfinished', now() FROM segments
- WHERE id = %(segment_id)s AND archive IS NULL AND tier = 'live'
-ON CONFLICT (segment_id) DO UPDATE SET tries = a.tries + 1, reason = 'unfinished', attempted_at = now()
-RETURNING tries
+ WHERE id = %(segment_id)s AND archive_path IS NULL AND tier = 'live'
+ON CONFLICT (segment_id) DO UPDATE SET attempts = a.attempts + 1, reason = 'unfinished', attempted_at = now()
+RETURNING attempts
 
 -- name: retry_now
 UPDATE archive_attempts SET retry_at = now()
@@ -53,7 +53,7 @@ UPDATE archive_attempts SET retry_at = now()
 -- With `act`, one segment's next try is due now. Why it cannot be archived, or needs not; the empty text: it can. No row: it is
 -- not there.
 WITH found AS (
-    SELECT s.id, CASE WHEN s.archive IS NOT NULL THEN 'archived'
+    SELECT s.id, CASE WHEN s.archive_path IS NOT NULL THEN 'archived'
                       WHEN s.tier <> 'live' THEN 'gone'
                       WHEN s.last IS NULL THEN 'open'
                       WHEN NOT t.archive THEN 'archive_policy'
@@ -74,8 +74,8 @@ UPDATE archive_attempts
 -- name: complete
 -- Only by the holder of the lease; a segment that was archived meanwhile stays as it is.
 WITH done AS (
-    UPDATE segments SET archive = %(path)s
-     WHERE id = %(segment_id)s AND archive IS NULL AND EXISTS (SELECT FROM archiver WHERE owner = %(owner)s)
+    UPDATE segments SET archive_path = %(path)s
+     WHERE id = %(segment_id)s AND archive_path IS NULL AND EXISTS (SELECT FROM archiver WHERE owner = %(owner)s)
     RETURNING id
 )
 DELETE FROM archive_attempts USING done WHERE segment_id = done.id
@@ -85,36 +85,36 @@ DELETE FROM archive_attempts USING done WHERE segment_id = done.id
 SELECT count(*), COALESCE(sum(s.last - s.first + 1), 0)::bigint, COALESCE(sum(s.bytes), 0)::bigint,
        extract(epoch FROM now() - min(s.sealed_at))::float8
   FROM segments s JOIN streams t ON t.id = s.stream_id
- WHERE t.archive AND s.archive IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
+ WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
 
 -- name: archived
 SELECT count(*), COALESCE(sum(s.last - s.first + 1), 0)::bigint, COALESCE(sum(s.bytes), 0)::bigint
   FROM segments s JOIN streams t ON t.id = s.stream_id
- WHERE s.archive IS NOT NULL AND s.tier <> 'dropped' AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
+ WHERE s.archive_path IS NOT NULL AND s.tier <> 'dropped' AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
 
 -- name: failures
-SELECT t.zone_id, t.name, s.uuid::text, a.tries, a.reason, a.detail,
+SELECT t.zone_id, t.name, s.uuid::text, a.attempts, a.reason, a.detail,
        (extract(epoch FROM a.retry_at) * 1000000)::bigint
   FROM archive_attempts a JOIN segments s ON s.id = a.segment_id JOIN streams t ON t.id = s.stream_id
- WHERE a.reason <> 'unfinished' AND s.archive IS NULL AND s.tier = 'live'
+ WHERE a.reason <> 'unfinished' AND s.archive_path IS NULL AND s.tier = 'live'
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
  ORDER BY s.id
  LIMIT %(failures_max)s
 
 -- name: forget_tries
 DELETE FROM archive_attempts a USING segments s
- WHERE s.id = a.segment_id AND (s.archive IS NOT NULL OR s.tier <> 'live')
+ WHERE s.id = a.segment_id AND (s.archive_path IS NOT NULL OR s.tier <> 'live')
 
 -- name: copy_of
-SELECT uuid::text, archive, first, last FROM segments WHERE id = %(segment_id)s AND archive IS NOT NULL
+SELECT uuid::text, archive_path, first, last FROM segments WHERE id = %(segment_id)s AND archive_path IS NOT NULL
 
 -- name: archived_segments
 -- For `verify`: in the order of each stream, with the last sequence before each that was sealed.
-SELECT s.id, t.id, t.zone_id, t.name, s.uuid::text, s.archive, s.first, s.last, s.bytes, s.before
+SELECT s.id, t.id, t.zone_id, t.name, s.uuid::text, s.archive_path, s.first, s.last, s.bytes, s.before
   FROM (SELECT *, lag(last) OVER (PARTITION BY stream_id ORDER BY first, id) AS before FROM segments) AS s
   JOIN streams t ON t.id = s.stream_id
- WHERE s.archive IS NOT NULL AND s.tier <> 'dropped'
+ WHERE s.archive_path IS NOT NULL AND s.tier <> 'dropped'
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
    AND (%(segment)s::text IS NULL OR s.uuid::text = %(segment)s)
  ORDER BY t.id, s.first, s.id

@@ -173,7 +173,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Group",
+            name="EventPartition",
             fields=[
                 ("id", models.IntegerField(primary_key=True, serialize=False)),
                 (
@@ -191,7 +191,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "db_table": "groups",
+                "db_table": "event_partitions",
                 "db_table_comment": "partitions of events",
             },
         ),
@@ -297,7 +297,7 @@ class Migration(migrations.Migration):
                         to="eventlog.stream",
                     ),
                 ),
-                ("group_id", models.IntegerField(db_comment="the partition of its events")),
+                ("partition_id", models.IntegerField(db_comment="the partition of its events")),
                 ("first", models.BigIntegerField()),
                 ("last", models.BigIntegerField(db_comment="null while open", null=True)),
                 (
@@ -324,7 +324,7 @@ class Migration(migrations.Migration):
                 ),
                 ("sealed_at", models.DateTimeField(null=True)),
                 (
-                    "archive",
+                    "archive_path",
                     models.TextField(
                         db_comment="its path in the archive, once it is complete there; also while live",
                         null=True,
@@ -352,10 +352,12 @@ class Migration(migrations.Migration):
                         fields=["stream", "first", "id"],
                         name="segments_readable",
                     ),
-                    models.Index(fields=["group_id"], name="segments_by_group"),
+                    models.Index(fields=["partition_id"], name="segments_by_partition"),
                     models.Index(
                         condition=models.Q(
-                            ("archive__isnull", True), ("last__isnull", False), ("tier", "live")
+                            ("archive_path__isnull", True),
+                            ("last__isnull", False),
+                            ("tier", "live"),
                         ),
                         fields=["sealed_at", "id"],
                         name="segments_unarchived",
@@ -383,7 +385,7 @@ class Migration(migrations.Migration):
                 ),
                 ("segment_id", models.BigIntegerField(db_comment="the open segment")),
                 ("segment", models.UUIDField(db_comment="its UUID")),
-                ("group_id", models.IntegerField(db_comment="its partition")),
+                ("partition_id", models.IntegerField(db_comment="its partition")),
                 ("first", models.BigIntegerField(db_comment="its first sequence")),
                 (
                     "sequence",
@@ -398,6 +400,41 @@ class Migration(migrations.Migration):
                 "db_table_comment": "where each stream ends; locked by every append",
             },
             storage={"parameters": {"fillfactor": 40}},
+        ),
+        eventhub.tables.CreateTable(
+            name="IdempotencyDigest",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "slot",
+                        "stream_id",
+                        "digest",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("slot", models.IntegerField(db_comment="days since 1970 modulo 4")),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="eventlog.stream",
+                    ),
+                ),
+                ("digest", models.BinaryField(db_comment="a digest of whose and which")),
+                ("segment", models.UUIDField()),
+                ("sequence", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "idempotency_digests",
+                "db_table_comment": "where events with a text for an id went",
+            },
+            storage={"partition_by": "LIST (slot)"},
         ),
         eventhub.tables.CreateTable(
             name="KeyedState",
@@ -483,9 +520,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("incarnation", models.BigIntegerField()),
-                ("highest", models.BigIntegerField()),
+                ("highest_number", models.BigIntegerField()),
                 (
-                    "seen_at",
+                    "last_seen_at",
                     models.DateTimeField(
                         db_default=django.contrib.postgres.functions.TransactionNow()
                     ),
@@ -543,41 +580,6 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 80}},
         ),
-        eventhub.tables.CreateTable(
-            name="Token",
-            fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "slot",
-                        "stream_id",
-                        "token",
-                        blank=True,
-                        editable=False,
-                        primary_key=True,
-                        serialize=False,
-                    ),
-                ),
-                ("slot", models.IntegerField(db_comment="days since 1970 modulo 4")),
-                (
-                    "stream",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
-                ("token", models.BinaryField(db_comment="a digest of whose and which")),
-                ("segment", models.UUIDField()),
-                ("sequence", models.BigIntegerField()),
-            ],
-            options={
-                "db_table": "tokens",
-                "db_table_comment": "where events with a text for an id went",
-            },
-            storage={"partition_by": "LIST (slot)"},
-        ),
         migrations.CreateModel(
             name="LogState",
             fields=[
@@ -586,14 +588,14 @@ class Migration(migrations.Migration):
                     models.BooleanField(db_default=True, primary_key=True, serialize=False),
                 ),
                 (
-                    "current_group",
+                    "current_partition",
                     models.ForeignKey(
-                        db_column="current_group",
+                        db_column="current_partition",
                         db_comment="the partition that new segments go to",
                         db_index=False,
                         on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="+",
-                        to="eventlog.group",
+                        to="eventlog.eventpartition",
                     ),
                 ),
                 (
@@ -662,7 +664,7 @@ class Migration(migrations.Migration):
                         to="eventlog.segment",
                     ),
                 ),
-                ("tries", models.IntegerField()),
+                ("attempts", models.IntegerField()),
                 ("reason", models.TextField(db_comment="an error's code, or `unfinished`")),
                 ("detail", models.TextField(db_default="")),
                 (
@@ -674,7 +676,6 @@ class Migration(migrations.Migration):
                 ("retry_at", models.DateTimeField()),
             ],
             options={
-                "verbose_name_plural": "archive tries",
                 "db_table": "archive_attempts",
                 "db_table_comment": "segments whose archiving has begun and not ended",
             },
@@ -685,7 +686,7 @@ class Migration(migrations.Migration):
                 (
                     "pk",
                     models.CompositePrimaryKey(
-                        "group_id",
+                        "partition_id",
                         "segment_id",
                         "sequence",
                         blank=True,
@@ -709,7 +710,7 @@ class Migration(migrations.Migration):
                     models.BigIntegerField(db_comment="64 bits of channels, as a signed number"),
                 ),
                 ("appended_at", models.DateTimeField()),
-                ("group_id", models.IntegerField()),
+                ("partition_id", models.IntegerField()),
                 (
                     "payload",
                     models.BinaryField(db_comment="protobuf, as in eventhub/event/event.proto"),
@@ -719,7 +720,7 @@ class Migration(migrations.Migration):
                 "db_table": "events",
                 "db_table_comment": "events as they are stored, partitioned by groups of segments",
             },
-            storage={"external": ("payload",), "partition_by": "LIST (group_id)"},
+            storage={"external": ("payload",), "partition_by": "LIST (partition_id)"},
         ),
         migrations.RunSQL(
             (SQL / "functions" / "clock.v1.sql").read_text(), "DROP FUNCTION is_over"

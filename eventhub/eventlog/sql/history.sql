@@ -23,4 +23,4 @@ SELECT s.uuid::text, low.sequence
  LIMIT 1
 
 -- name: segment
-SELECT uuid::text, first, last, tier, archive FROM segments WHERE stream_id = %s AND uuid = %s::uuid
+SELECT uuid::text, first, last, tier, archive_path FROM segments WHERE stream_id = %s AND uuid = %s::uuid

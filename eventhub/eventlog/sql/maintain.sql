@@ -1,44 +1,44 @@
--- Partitions ahead of need, old producers and old tokens.
+-- Partitions ahead of need, old producers and old digests.
 
 -- name: state
 -- The current group, the newest, how many partitions there are; what the current one takes on the disk with all that is
 -- partitioned like it, and how many of its stored bytes are live.
-SELECT l.current_group, (SELECT max(id) FROM groups),
+SELECT l.current_partition, (SELECT max(id) FROM event_partitions),
        (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass),
        (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
          WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
-           AND c.relname ~ ('_g' || l.current_group || '$')),
+           AND c.relname ~ ('_p' || l.current_partition || '$')),
        COALESCE(g.live, 0)::bigint, COALESCE(g.stored, 0)::bigint
   FROM log_state l,
        LATERAL (SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
                        sum(COALESCE(s.bytes, h.bytes)) AS stored
                   FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
-                 WHERE s.group_id = l.current_group) AS g
+                 WHERE s.partition_id = l.current_partition) AS g
 
 -- name: announce_group
-INSERT INTO groups (id) VALUES (%s)
+INSERT INTO event_partitions (id) VALUES (%s)
 
 -- name: move_current_group
-UPDATE log_state SET current_group = %s
+UPDATE log_state SET current_partition = %s
 
 -- name: expire_producers
 -- A superseded incarnation that has not been seen for long, and all but the newest so many of a client.
 WITH ranked AS (
-    SELECT stream_id, client_id, incarnation, seen_at,
-           row_number() OVER (PARTITION BY stream_id, client_id ORDER BY seen_at DESC, incarnation DESC) AS place
+    SELECT stream_id, client_id, incarnation, last_seen_at,
+           row_number() OVER (PARTITION BY stream_id, client_id ORDER BY last_seen_at DESC, incarnation DESC) AS place
       FROM producers
 ), old AS (
     DELETE FROM producers p USING ranked r
      WHERE p.stream_id = r.stream_id AND p.client_id = r.client_id AND p.incarnation = r.incarnation
-       AND p.seen_at = r.seen_at AND r.place > 1
-       AND (r.seen_at < now() - make_interval(secs => %(expiry_s)s) OR r.place > %(kept_max)s)
+       AND p.last_seen_at = r.last_seen_at AND r.place > 1
+       AND (r.last_seen_at < now() - make_interval(secs => %(expiry_s)s) OR r.place > %(kept_max)s)
     RETURNING p.stream_id, p.client_id, p.incarnation
 )
 DELETE FROM producer_numbers n USING old
  WHERE n.stream_id = old.stream_id AND n.client_id = old.client_id AND n.incarnation = old.incarnation
 
--- name: tokens_over
+-- name: digests_over
 -- Tomorrow's slot, if it is not empty. Not near midnight, when it may be in use before the answer comes.
 WITH today AS (SELECT floor(extract(epoch FROM now()) / 86400)::bigint AS day, now() AT TIME ZONE 'UTC' AS at)
 SELECT (day + 1) % 4 FROM today
- WHERE at::time < time '23:58' AND EXISTS (SELECT FROM tokens WHERE slot = (day + 1) % 4)
+ WHERE at::time < time '23:58' AND EXISTS (SELECT FROM idempotency_digests WHERE slot = (day + 1) % 4)

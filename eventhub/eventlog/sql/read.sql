@@ -2,10 +2,10 @@
 -- The segments from the one that holds `after + 1` on, until they hold so many events, each with the last sequence that
 -- must be there: of the open one, what the head said at the same moment. `known`: whether the reader's segment holds
 -- `after`; null if it is not of this stream.
-SELECT id, uuid, group_id, last, tier, first, archive, known
+SELECT id, uuid, partition_id, last, tier, first, archive_path, known
   FROM (SELECT *, sum(last - GREATEST(first - 1, %(after)s)) OVER (
                       ORDER BY first, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS events_before
-          FROM (SELECT s.id, s.uuid::text, s.group_id, COALESCE(s.last, h.sequence) AS last, s.tier, s.first, s.archive,
+          FROM (SELECT s.id, s.uuid::text, s.partition_id, COALESCE(s.last, h.sequence) AS last, s.tier, s.first, s.archive_path,
                        %(after)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence) AS known
                   FROM heads h JOIN segments s USING (stream_id)
                   LEFT JOIN segments c ON c.uuid = %(segment)s::uuid AND c.stream_id = h.stream_id
@@ -23,7 +23,7 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payl
   FROM (SELECT sequence, mask, appended_at, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
           FROM events
-         WHERE group_id = %(group_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
+         WHERE partition_id = %(partition_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
          ORDER BY sequence
          LIMIT %(events_max)s) AS page
  WHERE bytes_before < %(bytes_max)s
@@ -35,7 +35,7 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payl
   FROM (SELECT sequence, mask, appended_at, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
           FROM events
-         WHERE group_id = %(group_id)s AND segment_id = ANY (%(segment_ids)s) AND sequence > %(after)s) AS page
+         WHERE partition_id = %(partition_id)s AND segment_id = ANY (%(segment_ids)s) AND sequence > %(after)s) AS page
  WHERE bytes_before < %(bytes_max)s
  ORDER BY sequence
 
@@ -59,7 +59,7 @@ SELECT boot_segment::text, boot_sequence FROM streams WHERE id = %s
 
 -- name: segment_at
 -- The first readable segment whose last event was appended at a time or later, or that is open.
-SELECT s.id, s.uuid::text, s.group_id, s.first, COALESCE(s.last, h.sequence), s.tier
+SELECT s.id, s.uuid::text, s.partition_id, s.first, COALESCE(s.last, h.sequence), s.tier
   FROM segments s JOIN heads h USING (stream_id)
  WHERE s.stream_id = %(stream_id)s AND s.tier <> 'dropped'
    AND (s.sealed_at IS NULL OR s.sealed_at >= 'epoch'::timestamptz + %(time_us)s * interval '1 microsecond')
@@ -68,7 +68,7 @@ SELECT s.id, s.uuid::text, s.group_id, s.first, COALESCE(s.last, h.sequence), s.
 
 -- name: appended_at
 SELECT (extract(epoch FROM appended_at) * 1000000)::bigint
-  FROM events WHERE group_id = %s AND segment_id = %s AND sequence = %s
+  FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = %s
 
 -- name: find_stream
 SELECT id, zone_id, name, durability, keyed, undeclared, retain_events, retain_bytes, quench

@@ -36,7 +36,7 @@ WITH limited AS (
       LEFT JOIN unnest(%(streams)s::bigint[], %(needed)s::bigint[]) AS n (stream_id, needed) ON n.stream_id = s.id
      WHERE s.hold IS NULL AND num_nonnulls(s.retain_events, s.retain_bytes, s.retain_age_s) > 0
 ), sealed AS (
-    SELECT g.id, g.stream_id, g.first, g.last, g.sealed_at, g.archive, l.retain_events, l.retain_bytes, l.retain_age_s,
+    SELECT g.id, g.stream_id, g.first, g.last, g.sealed_at, g.archive_path, l.retain_events, l.retain_bytes, l.retain_age_s,
            l.archived_first, l.needed,
            l.open_events + COALESCE(sum(g.last - g.first + 1) OVER newer, 0) AS events_newer,
            l.open_bytes + COALESCE(sum(g.bytes) OVER newer, 0) AS bytes_newer
@@ -49,7 +49,7 @@ WITH limited AS (
                 WHEN bytes_newer >= retain_bytes THEN 'size'
                 WHEN events_newer >= retain_events THEN 'count' END AS why
       FROM sealed
-     WHERE (needed IS NULL OR last < needed) AND (archive IS NOT NULL OR NOT archived_first)
+     WHERE (needed IS NULL OR last < needed) AND (archive_path IS NOT NULL OR NOT archived_first)
 )
 SELECT id, why FROM reasons WHERE why IS NOT NULL ORDER BY stream_id, first, id LIMIT %(segments_max)s
 
@@ -59,7 +59,7 @@ SELECT id, why FROM reasons WHERE why IS NOT NULL ORDER BY stream_id, first, id 
 SELECT id FROM (
     SELECT g.id, g.sealed_at, sum(g.bytes) OVER (ORDER BY g.sealed_at, g.id) - g.bytes AS bytes_before
       FROM segments g JOIN streams s ON s.id = g.stream_id
-     WHERE g.tier = 'live' AND g.last IS NOT NULL AND s.hold IS NULL AND (g.archive IS NOT NULL OR NOT s.archive)
+     WHERE g.tier = 'live' AND g.last IS NOT NULL AND s.hold IS NULL AND (g.archive_path IS NOT NULL OR NOT s.archive)
        AND (g.stream_id <> 1 OR g.sealed_at <= to_timestamp(%(now_us)s / 1000000.0) - make_interval(secs => %(system_s)s))
 ) AS oldest
  WHERE bytes_before < %(bytes)s
@@ -70,11 +70,11 @@ SELECT id FROM (
 -- Before a segment leaves: what is the latest of its key is copied into the key's row, some keys at a time. Nothing is added to a sealed segment, so
 -- it can be done before, on its own; rows are locked in the order in which appends lock them.
 WITH leaving AS (
-    SELECT g.id, g.uuid, g.stream_id, g.group_id
+    SELECT g.id, g.uuid, g.stream_id, g.partition_id
       FROM segments g JOIN streams s ON s.id = g.stream_id AND s.keyed
      WHERE g.id = %(segment)s AND g.tier = 'live' AND g.last IS NOT NULL
 ), locked AS MATERIALIZED (
-    SELECT k.stream_id, k.digest, k.sequence, l.id AS segment_id, l.group_id
+    SELECT k.stream_id, k.digest, k.sequence, l.id AS segment_id, l.partition_id
       FROM keyed_state k JOIN leaving l ON l.stream_id = k.stream_id AND l.uuid = k.segment
      WHERE k.payload IS NULL
      ORDER BY k.stream_id, k.digest
@@ -82,7 +82,7 @@ WITH leaving AS (
        FOR NO KEY UPDATE OF k
 )
 UPDATE keyed_state k SET mask = e.mask, appended_at = e.appended_at, payload = e.payload
-  FROM locked l JOIN events e ON e.group_id = l.group_id AND e.segment_id = l.segment_id AND e.sequence = l.sequence
+  FROM locked l JOIN events e ON e.partition_id = l.partition_id AND e.segment_id = l.segment_id AND e.sequence = l.sequence
  WHERE k.stream_id = l.stream_id AND k.digest = l.digest
 
 -- name: kept_by
@@ -91,7 +91,7 @@ UPDATE keyed_state k SET mask = e.mask, appended_at = e.appended_at, payload = e
 SELECT CASE WHEN g.tier <> 'live' THEN 'gone'
             WHEN g.last IS NULL THEN 'open'
             WHEN s.hold IS NOT NULL THEN 'hold'
-            WHEN s.archive AND g.archive IS NULL THEN 'not_archived'
+            WHEN s.archive AND g.archive_path IS NULL THEN 'not_archived'
             WHEN s.on_lag = 'keep' AND g.last >= n.needed THEN 'needed'
             ELSE '' END
   FROM segments g
@@ -105,14 +105,14 @@ SELECT id FROM segments WHERE id = ANY (%s) AND tier = 'live'
 -- name: to_be_cleaned
 -- Whether a segment is still read from a group that is not written to any more.
 SELECT FROM segments
- WHERE id = %(segment_id)s AND uuid = %(segment)s::uuid AND tier = 'live' AND group_id = %(group_id)s
-   AND group_id < (SELECT current_group FROM log_state)
+ WHERE id = %(segment_id)s AND uuid = %(segment)s::uuid AND tier = 'live' AND partition_id = %(partition_id)s
+   AND partition_id < (SELECT current_partition FROM log_state)
 
 -- name: drop
 -- Readers lose them now, or go to the archive for them; the partitions go later. What came of it, by stream and reason.
 WITH gone AS (
     UPDATE segments g
-       SET tier = CASE WHEN g.archive IS NULL THEN 'dropped' ELSE 'archived' END,
+       SET tier = CASE WHEN g.archive_path IS NULL THEN 'dropped' ELSE 'archived' END,
            removed_at = to_timestamp(%(now_us)s / 1000000.0), removal_reason = v.why
       FROM unnest(%(segments)s::bigint[], %(whys)s::text[]) AS v (id, why)
      WHERE g.id = v.id AND g.tier = 'live' AND g.last IS NOT NULL
@@ -136,10 +136,10 @@ SELECT v.stream_id, r.first
 -- name: used
 -- What the hub's data takes on the disk, indexes and all, by what it is: events; deliveries, partitioned like them; the keyed
 -- state; the tokens. Dropping events gives back the first two alone.
-SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^events_g[0-9]+$'), 0)::bigint,
-       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '_g[0-9]+$' AND c.relname !~ '^events_g'), 0)::bigint,
+SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^events_p[0-9]+$'), 0)::bigint,
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '_p[0-9]+$' AND c.relname !~ '^events_p'), 0)::bigint,
        COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname = 'keyed_state'), 0)::bigint,
-       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^tokens_[0-9]$'), 0)::bigint
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^idempotency_digests_[0-9]$'), 0)::bigint
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
 
@@ -150,10 +150,10 @@ SELECT quota_bytes FROM log_state
 -- Each group whose partition is there, attached or not: what it takes on the disk with all that is partitioned like it,
 -- how many of the stored bytes that were written to it are still live, and are read from it.
 WITH tables AS MATERIALIZED (
-    SELECT c.oid, c.relname, substring(c.relname FROM '_g([0-9]+)$')::integer AS id
+    SELECT c.oid, c.relname, substring(c.relname FROM '_p([0-9]+)$')::integer AS id
       FROM pg_class c
      WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
-       AND c.relname ~ '_g[0-9]+$'
+       AND c.relname ~ '_p[0-9]+$'
 ), sizes AS MATERIALIZED (
     SELECT id, sum(pg_total_relation_size(oid))::bigint AS size FROM tables GROUP BY id
 )
@@ -164,57 +164,57 @@ SELECT t.id, i.inhrelid IS NOT NULL, COALESCE(i.inhdetachpending, false), COALES
   LEFT JOIN pg_inherits i ON i.inhrelid = t.oid
   LEFT JOIN LATERAL (
         SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
-               COALESCE(sum(COALESCE(s.bytes, h.bytes)), 0) + (SELECT moved_bytes FROM groups WHERE id = t.id) AS stored,
+               COALESCE(sum(COALESCE(s.bytes, h.bytes)), 0) + (SELECT moved_bytes FROM event_partitions WHERE id = t.id) AS stored,
                count(*) FILTER (WHERE s.tier = 'live' AND (s.last IS NULL OR s.last >= s.first)) AS unempty
           FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
-         WHERE s.group_id = t.id) AS g ON true
- WHERE t.relname = 'events_g' || t.id
+         WHERE s.partition_id = t.id) AS g ON true
+ WHERE t.relname = 'events_p' || t.id
  ORDER BY t.id
 
 -- name: horizon
 -- The current group, the first transaction that is not over, and the one that will begin next.
-SELECT current_group, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+SELECT current_partition, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint
   FROM log_state
 
 -- name: open_in_group
-SELECT stream_id FROM heads WHERE group_id = %s AND sequence >= first ORDER BY stream_id
+SELECT stream_id FROM heads WHERE partition_id = %s AND sequence >= first ORDER BY stream_id
 
 -- name: move_empty
 -- Open segments that hold nothing: under their heads' locks, in order, to the current group.
 WITH locked AS MATERIALIZED (
-    SELECT stream_id, segment_id FROM heads WHERE group_id = %(group_id)s AND sequence < first
+    SELECT stream_id, segment_id FROM heads WHERE partition_id = %(partition_id)s AND sequence < first
      ORDER BY stream_id FOR NO KEY UPDATE
 ), moved AS (
-    UPDATE segments s SET group_id = l.current_group
+    UPDATE segments s SET partition_id = l.current_partition
       FROM locked k, log_state l WHERE s.id = k.segment_id
 )
-UPDATE heads h SET group_id = l.current_group
+UPDATE heads h SET partition_id = l.current_partition
   FROM locked k, log_state l WHERE h.stream_id = k.stream_id
 
 -- name: move_sealed_empty
 -- Sealed segments without events need no partition at all.
-UPDATE segments SET group_id = (SELECT current_group FROM log_state)
- WHERE group_id = %s AND last < first
+UPDATE segments SET partition_id = (SELECT current_partition FROM log_state)
+ WHERE partition_id = %s AND last < first
 
 -- name: live_in_group
 -- Sealed segments to be copied, with about so many rows as a step may copy.
 SELECT id, last, greatest(1, least(%(rows_max)s, %(bytes_max)s * (last - first + 1) / greatest(bytes, 1)))::bigint
   FROM segments
- WHERE group_id = %(group_id)s AND tier = 'live' AND last >= first
+ WHERE partition_id = %(partition_id)s AND tier = 'live' AND last >= first
  ORDER BY id
 
 -- name: copied_to
-SELECT COALESCE(max(sequence), 0) FROM events WHERE group_id = %s AND segment_id = %s
+SELECT COALESCE(max(sequence), 0) FROM events WHERE partition_id = %s AND segment_id = %s
 
 -- name: copy
 -- The next rows of a segment into another group. What a run before this one copied is there already.
 WITH page AS MATERIALIZED (
     SELECT segment_id, sequence, mask, appended_at, payload FROM events
-     WHERE group_id = %(group_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
+     WHERE partition_id = %(partition_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
      ORDER BY sequence LIMIT %(rows_max)s
 ), copied AS (
-    INSERT INTO events (segment_id, sequence, mask, appended_at, group_id, payload)
+    INSERT INTO events (segment_id, sequence, mask, appended_at, partition_id, payload)
     SELECT segment_id, sequence, mask, appended_at, %(to)s, payload FROM page
         ON CONFLICT DO NOTHING
 )
@@ -223,15 +223,15 @@ SELECT max(sequence), sum(octet_length(payload))::bigint FROM page
 -- name: moved
 -- From now on readers look for the segment there.
 WITH moved AS (
-    UPDATE segments SET group_id = %(to)s WHERE id = %(segment_id)s AND group_id = %(group_id)s AND tier = 'live'
+    UPDATE segments SET partition_id = %(to)s WHERE id = %(segment_id)s AND partition_id = %(partition_id)s AND tier = 'live'
     RETURNING bytes
 )
-UPDATE groups g SET moved_bytes = g.moved_bytes + m.bytes FROM moved m WHERE g.id = %(group_id)s
+UPDATE event_partitions g SET moved_bytes = g.moved_bytes + m.bytes FROM moved m WHERE g.id = %(partition_id)s
 
 -- name: in_group
 -- What must be out of a group before its partition goes.
-SELECT (SELECT count(*) FROM segments WHERE group_id = %(group_id)s AND tier = 'live')
-     + (SELECT count(*) FROM heads WHERE group_id = %(group_id)s)
+SELECT (SELECT count(*) FROM segments WHERE partition_id = %(partition_id)s AND tier = 'live')
+     + (SELECT count(*) FROM heads WHERE partition_id = %(partition_id)s)
 
 -- name: exported
 -- Whether the export of a job holds a partition. To detach it now would wait for that until its timeout; and a detachment
@@ -249,9 +249,9 @@ RETURNING true
 
 -- name: forget_groups
 -- Numbers of groups that nothing is partitioned by any more.
-DELETE FROM groups g
- WHERE g.id < (SELECT current_group FROM log_state)
-   AND NOT EXISTS (SELECT FROM pg_class c WHERE c.relkind = 'r' AND c.relname ~ ('_g' || g.id || '$'))
+DELETE FROM event_partitions g
+ WHERE g.id < (SELECT current_partition FROM log_state)
+   AND NOT EXISTS (SELECT FROM pg_class c WHERE c.relkind = 'r' AND c.relname ~ ('_p' || g.id || '$'))
 
 -- name: set_quota
 UPDATE log_state SET quota_bytes = %s

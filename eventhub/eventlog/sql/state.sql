@@ -14,7 +14,7 @@ SELECT digest, key, segment, sequence, mask, appended_at_us, payload
                          ORDER BY digest
                          LIMIT %(keys_max)s) AS k
                   LEFT JOIN segments s ON s.uuid = k.segment AND k.payload IS NULL
-                  LEFT JOIN events e ON e.group_id = s.group_id AND e.segment_id = s.id AND e.sequence = k.sequence) AS taken
+                  LEFT JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = s.id AND e.sequence = k.sequence) AS taken
        ) AS page
  WHERE bytes_before < %(bytes_max)s
  ORDER BY digest
@@ -31,5 +31,5 @@ SELECT k.digest, k.key, k.segment::text, k.sequence, COALESCE(k.mask, e.mask),
        (extract(epoch FROM COALESCE(k.appended_at, e.appended_at)) * 1000000)::bigint, COALESCE(k.payload, e.payload)
   FROM keyed_state k
   LEFT JOIN segments s ON s.uuid = k.segment AND k.payload IS NULL
-  LEFT JOIN events e ON e.group_id = s.group_id AND e.segment_id = s.id AND e.sequence = k.sequence
+  LEFT JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = s.id AND e.sequence = k.sequence
  WHERE k.stream_id = %s AND k.digest = %s

@@ -17,12 +17,12 @@ WITH opened AS (
     ON CONFLICT (zone_id, name) DO NOTHING
     RETURNING id, durability
 ), segment AS (
-    INSERT INTO segments (uuid, stream_id, group_id, first)
-    SELECT gen_random_uuid(), id, (SELECT current_group FROM log_state), 1 FROM opened WHERE durability <> 'transient'
-    RETURNING id, uuid, stream_id, group_id
+    INSERT INTO segments (uuid, stream_id, partition_id, first)
+    SELECT gen_random_uuid(), id, (SELECT current_partition FROM log_state), 1 FROM opened WHERE durability <> 'transient'
+    RETURNING id, uuid, stream_id, partition_id
 ), head AS (
-    INSERT INTO heads (stream_id, segment_id, segment, group_id, first, sequence, bytes)
-    SELECT stream_id, id, uuid, group_id, 1, 0, 0 FROM segment
+    INSERT INTO heads (stream_id, segment_id, segment, partition_id, first, sequence, bytes)
+    SELECT stream_id, id, uuid, partition_id, 1, 0, 0 FROM segment
 )
 SELECT id FROM opened
 
@@ -60,7 +60,7 @@ SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_by
 -- A page in the order of the stream, after the segment with that first sequence and id. What the open one holds, its head says.
 SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL, s.tier,
        COALESCE(s.bytes, h.bytes), (extract(epoch FROM s.opened_at) * 1000000)::bigint,
-       (extract(epoch FROM s.sealed_at) * 1000000)::bigint, s.archive IS NOT NULL,
+       (extract(epoch FROM s.sealed_at) * 1000000)::bigint, s.archive_path IS NOT NULL,
        (extract(epoch FROM s.removed_at) * 1000000)::bigint, s.removal_reason
   FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND h.stream_id = s.stream_id
  WHERE s.stream_id = %s AND (s.first, s.id) > (%s, %s)
@@ -81,7 +81,7 @@ SELECT stream_id, removal_reason, count(*) FROM segments
 -- name: archived
 SELECT count(*), COALESCE(sum(g.bytes), 0)::bigint
   FROM segments g JOIN streams s ON s.id = g.stream_id
- WHERE g.archive IS NOT NULL AND s.zone_id = %s
+ WHERE g.archive_path IS NOT NULL AND s.zone_id = %s
 
 -- name: current_segment
 SELECT s.id, s.uuid::text, h.first, h.sequence, true, s.tier, h.bytes,
@@ -91,11 +91,11 @@ SELECT s.id, s.uuid::text, h.first, h.sequence, true, s.tier, h.bytes,
 
 -- name: segment_of_event
 -- The last segment that begins at or before the sequence; an empty one may share its first with the next.
-SELECT id, uuid::text, group_id, tier, archive, first, last FROM segments
+SELECT id, uuid::text, partition_id, tier, archive_path, first, last FROM segments
  WHERE stream_id = %s AND first <= %s
  ORDER BY first DESC, id DESC
  LIMIT 1
 
 -- name: event_at
 SELECT (extract(epoch FROM appended_at) * 1000000)::bigint, mask, payload
-  FROM events WHERE group_id = %s AND segment_id = %s AND sequence = %s
+  FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = %s

@@ -178,7 +178,7 @@ class _Inputs:
         """In the order in which they are read."""
         copied = set()
         if self._export.events:
-            copied = {row["group_id"] for row in self._rows_of("groups_copied")}
+            copied = {row["partition_id"] for row in self._rows_of("groups_copied")}
         found = [row for row in there if row.parent == "events" and row.number in copied]
         for parent in _PARTITIONED:
             if parent in self._export.tables:
@@ -220,7 +220,7 @@ class _Inputs:
     def _live(self) -> Iterator[pa.RecordBatch]:
         """Group by group. One whose partition went since the snapshot has left the database."""
         for row in self._rows_of("groups_live"):
-            group, partition = row["group_id"], self._there.get(row["group_id"])
+            group, partition = row["partition_id"], self._there.get(row["partition_id"])
             if partition is None:
                 yield from self._statement("live", group=group, partition=filled("nothing"))
                 continue

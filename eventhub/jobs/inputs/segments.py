@@ -53,10 +53,10 @@ def located(batch: pa.RecordBatch, archive: Place | None, span: Span) -> pa.Reco
 def exported(batch: pa.RecordBatch) -> dict[int, list[int]]:
     """Of such rows: the segments whose events are to be exported, by group."""
     groups: dict[int, list[int]] = defaultdict(list)
-    rows = batch.select(["id", "group_id", "source"]).to_pylist()
+    rows = batch.select(["id", "partition_id", "source"]).to_pylist()
     for row in rows:
         if row["source"] == EXPORT:
-            groups[row["group_id"]].append(row["id"])
+            groups[row["partition_id"]].append(row["id"])
     return groups
 
 

@@ -62,10 +62,10 @@ SELECT s.id, COALESCE(s.zone_id, 0) AS zone_id, COALESCE(z.name, '') AS zone, s.
 
 -- name: segments
 -- With the manifest's path in the place of its file.
-SELECT s.id, s.uuid::text, s.stream_id, s.group_id, s.first, COALESCE(s.last, h.sequence) AS last,
+SELECT s.id, s.uuid::text, s.stream_id, s.partition_id, s.first, COALESCE(s.last, h.sequence) AS last,
        COALESCE(s.bytes, h.bytes) AS bytes, s.last IS NOT NULL AS sealed, s.tier, s.opened_at,
-       s.sealed_at, s.removed_at, s.removal_reason, s.archive IS NOT NULL AS archived,
-       s.id IN ({asked}) AS asked, s.archive AS manifest
+       s.sealed_at, s.removed_at, s.removal_reason, s.archive_path IS NOT NULL AS archived,
+       s.id IN ({asked}) AS asked, s.archive_path AS manifest
   FROM segments s
   LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
  WHERE s.stream_id IN ({chosen})
@@ -76,39 +76,39 @@ SELECT s.id, s.uuid::text, s.stream_id, s.group_id, s.first, COALESCE(s.last, h.
 SELECT e.segment_id, e.sequence, e.appended_at, e.mask, e.payload
   FROM unnest({segments}::bigint[]) AS wanted (id)
  CROSS JOIN LATERAL (SELECT * FROM {partition}
-                      WHERE group_id = {group} AND segment_id = wanted.id
+                      WHERE partition_id = {group} AND segment_id = wanted.id
                       ORDER BY sequence) AS e
 
 -- name: groups_copied
 -- Groups with events that are to be copied: of segments that no archive has here.
-SELECT DISTINCT group_id FROM segments
- WHERE tier = 'live' AND (last IS NULL OR last >= first) AND (archive IS NULL OR NOT {has_archive}) AND id IN ({asked})
+SELECT DISTINCT partition_id FROM segments
+ WHERE tier = 'live' AND (last IS NULL OR last >= first) AND (archive_path IS NULL OR NOT {has_archive}) AND id IN ({asked})
 
 -- name: groups_live
-SELECT DISTINCT group_id FROM segments
- WHERE tier = 'live' AND archive IS NOT NULL AND id IN ({asked})
- ORDER BY group_id
+SELECT DISTINCT partition_id FROM segments
+ WHERE tier = 'live' AND archive_path IS NOT NULL AND id IN ({asked})
+ ORDER BY partition_id
 
 -- name: nothing
 -- In the place of a partition that is not there.
-(SELECT NULL::integer AS group_id, NULL::bigint AS segment_id, NULL::bigint AS sequence, NULL::bytea AS payload WHERE false)
+(SELECT NULL::integer AS partition_id, NULL::bigint AS segment_id, NULL::bigint AS sequence, NULL::bytea AS payload WHERE false)
 
 -- name: live
 -- Of one group, with its partition in the place of `partition`.
 SELECT s.id AS segment_id, e.events, e.first, e.last, e.bytes,
        CASE WHEN e.events = s.last - s.first + 1 THEN '{{}}'::bigint[]
             ELSE ARRAY(SELECT n FROM generate_series(s.first, s.last) AS n
-                        WHERE NOT EXISTS (SELECT FROM {partition} AS x WHERE x.group_id = {group} AND x.segment_id = s.id
+                        WHERE NOT EXISTS (SELECT FROM {partition} AS x WHERE x.partition_id = {group} AND x.segment_id = s.id
                                              AND x.sequence = n)
                         ORDER BY n LIMIT {missing_max}) END AS missing
   FROM segments s
  CROSS JOIN LATERAL (SELECT count(*) AS events, min(sequence) AS first, max(sequence) AS last,
                             COALESCE(sum(octet_length(payload)), 0)::bigint AS bytes
-                       FROM {partition} AS r WHERE r.group_id = {group} AND r.segment_id = s.id) AS e
- WHERE s.group_id = {group} AND s.tier = 'live' AND s.archive IS NOT NULL AND s.id IN ({asked})
+                       FROM {partition} AS r WHERE r.partition_id = {group} AND r.segment_id = s.id) AS e
+ WHERE s.partition_id = {group} AND s.tier = 'live' AND s.archive_path IS NOT NULL AND s.id IN ({asked})
 
 -- name: producers
-SELECT p.stream_id, COALESCE(c.name, '') AS client, p.incarnation, p.highest
+SELECT p.stream_id, COALESCE(c.name, '') AS client, p.incarnation, p.highest_number
   FROM producers p LEFT JOIN clients c ON c.id = p.client_id
  WHERE p.stream_id IN ({chosen})
 
@@ -169,21 +169,21 @@ SELECT e.id, e.zone_id, e.client_id, c.name AS client, e.url AS host, e.ordered,
 SELECT c.relname::text AS name, split_part(c.relname, '_', 1) AS parent, substring(c.relname FROM '[0-9]+$')::bigint AS number
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
-   AND c.relname ~ '^(events_g|deliveries_g|attempts_|listens_)[0-9]+$'
+   AND c.relname ~ '^(events_p|deliveries_p|attempts_|listens_)[0-9]+$'
  ORDER BY parent, number
 
 -- name: deliveries
-SELECT endpoint_id, segment_id, sequence, run, stream_id, group_id, registrations, state, attempts,
-       created_at, finished_at, gap_first, gap_why
+SELECT endpoint_id, segment_id, sequence, run, stream_id, partition_id, registrations, state, attempts,
+       created_at, finished_at, gap_first, gap_reason
   FROM {partition} WHERE segment_id IN ({asked})
 
 -- name: attempts
-SELECT at, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms
+SELECT attempted_at, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms
   FROM {partition} WHERE segment_id IN ({asked})
 
 -- name: listens
 SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.door, l.name, l.start, l.sequence, l.mask,
-       l.filter, l.registrations, l.wish, l.told_sequence, l.told, l.at AS began_at, l.seen_at, l.ended_at, l.why
+       l.filter, l.registrations, l.wish, l.told_sequence, l.told, l.started_at AS began_at, l.last_seen_at AS seen_at, l.ended_at, l.end_reason AS why
   FROM {partition} l LEFT JOIN clients c ON c.id = l.client_id
  WHERE l.stream_id IN ({chosen})
 
@@ -191,7 +191,7 @@ SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.do
 SELECT stream_id, segment_id, sequence, endpoints, total, done FROM fanouts WHERE segment_id IN ({asked})
 
 -- name: groups
-SELECT g.id, g.id = l.current_group AS current, g.size AS size_bytes, g.live AS live_bytes, g.stored AS stored_bytes
+SELECT g.id, g.id = l.current_partition AS current, g.size AS size_bytes, g.live AS live_bytes, g.stored AS stored_bytes
   FROM ({groups}) AS g (id, attached, pending, size, live, stored, unempty), log_state l
 
 -- name: retired
@@ -200,6 +200,6 @@ SELECT parent, name,
        ARRAY(SELECT lower(r) FROM unnest(COALESCE(segments, '{{[0,9223372036854775807)}}')) AS r ORDER BY r) AS segments_from,
        ARRAY(SELECT upper(r) - 1 FROM unnest(COALESCE(segments, '{{[0,9223372036854775807)}}')) AS r ORDER BY r) AS segments_to,
        to_char(to_date(substring(name FROM '_([0-9]{{8}})$'), 'YYYYMMDD'), 'YYYY-MM-DD') AS day,
-       rows, retired_at AS at_us, archive AS manifest
+       rows, retired_at AS at_us, archive_path AS manifest
   FROM retired_partitions
  ORDER BY id

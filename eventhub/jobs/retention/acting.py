@@ -82,7 +82,7 @@ async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
             names = (act.segment_id, act.segment)
             return await ledger.hasten(hub.connection, *names, act=not dry_run)
         case "compact":
-            there = await retention.is_to_be_cleaned(hub.connection, planned, act.group_id)
+            there = await retention.is_to_be_cleaned(hub.connection, planned, act.partition_id)
             return "" if there else "gone"
     return "unknown_action"
 

@@ -21,7 +21,7 @@ class Act(NamedTuple):
     stream: str
     segment_id: int
     segment: str  # its UUID
-    group_id: int  # the partition that it was in
+    partition_id: int  # the partition that it was in
     first: int
     last: int
     bytes: int

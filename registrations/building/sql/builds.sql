@@ -8,7 +8,7 @@ ON CONFLICT (stream_id) DO UPDATE
    SET requested_at = CASE WHEN b.requested_at IS NULL OR b.started_at IS NOT NULL AND b.ended_at IS NULL AND NOT b.again THEN now()
                        ELSE b.requested_at END,
        again = b.started_at IS NOT NULL AND b.ended_at IS NULL,
-       tries = CASE WHEN b.ended_at IS NULL THEN b.tries ELSE 0 END
+       attempts = CASE WHEN b.ended_at IS NULL THEN b.attempts ELSE 0 END
 
 -- name: asked
 SELECT stream_id FROM index_builds WHERE requested_at IS NOT NULL ORDER BY requested_at, stream_id
@@ -18,15 +18,15 @@ SELECT stream_id FROM index_builds WHERE requested_at IS NOT NULL ORDER BY reque
 -- in the future is not believed, because the clock was set back since.
 SELECT stream_id FROM index_builds,
        LATERAL (SELECT COALESCE(ended_at, heartbeat_at, started_at) AS at) AS last
- WHERE tries > 0 AND last.at <= now()
-   AND last.at + make_interval(secs => least(%(retry_s)s * 2 ^ least(tries - 1, 20), %(retry_s_max)s)) > now()
+ WHERE attempts > 0 AND last.at <= now()
+   AND last.at + make_interval(secs => least(%(retry_s)s * 2 ^ least(attempts - 1, 20), %(retry_s_max)s)) > now()
 
 -- name: begin
 -- Whoever asked by now is served by it.
-INSERT INTO index_builds AS b (stream_id, tries, started_at, heartbeat_at, stage, expected)
+INSERT INTO index_builds AS b (stream_id, attempts, started_at, heartbeat_at, stage, expected)
 VALUES (%(stream_id)s, 1, now(), now(), 'begun', %(expected)s)
 ON CONFLICT (stream_id) DO UPDATE
-   SET tries = b.tries + 1, started_at = now(), heartbeat_at = now(), stage = 'begun', done = 0,
+   SET attempts = b.attempts + 1, started_at = now(), heartbeat_at = now(), stage = 'begun', done = 0,
        expected = %(expected)s, ended_at = NULL, reason = '', detail = '', again = false
 
 -- name: hear
@@ -36,15 +36,15 @@ UPDATE index_builds SET heartbeat_at = now(), stage = %(stage)s, done = %(done)s
 -- name: complete
 -- Who asked after it began waits for another one.
 UPDATE index_builds
-   SET ended_at = now(), tries = 0, stage = '', done = %(done)s, requested_at = CASE WHEN again THEN requested_at END, again = false
+   SET ended_at = now(), attempts = 0, stage = '', done = %(done)s, requested_at = CASE WHEN again THEN requested_at END, again = false
  WHERE stream_id = %(stream_id)s AND ended_at IS NULL
 
 -- name: fail
 -- One that did not come as far as to begin has had its try as well.
-INSERT INTO index_builds AS b (stream_id, tries, started_at, ended_at, reason, detail)
+INSERT INTO index_builds AS b (stream_id, attempts, started_at, ended_at, reason, detail)
 VALUES (%(stream_id)s, 1, now(), now(), %(reason)s, %(detail)s)
 ON CONFLICT (stream_id) DO UPDATE
-   SET tries = b.tries + (b.started_at IS NULL OR b.ended_at IS NOT NULL)::integer,
+   SET attempts = b.attempts + (b.started_at IS NULL OR b.ended_at IS NOT NULL)::integer,
        started_at = CASE WHEN b.ended_at IS NULL THEN COALESCE(b.started_at, now()) ELSE now() END,
        ended_at = now(), stage = '', reason = %(reason)s, detail = %(detail)s,
        requested_at = CASE WHEN b.again THEN b.requested_at END, again = false
@@ -72,7 +72,7 @@ SELECT s.id, z.name, s.name, s.matching, s.durability
 
 -- name: noted
 -- Streams whose last build did not end well, or of which somebody waits for one.
-SELECT stream_id FROM index_builds WHERE tries > 0 OR requested_at IS NOT NULL
+SELECT stream_id FROM index_builds WHERE attempts > 0 OR requested_at IS NOT NULL
 
 -- name: stream_of
 -- Without a zone the hub-wide one.

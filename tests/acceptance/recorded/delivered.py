@@ -14,7 +14,7 @@ from tests.acceptance.recorded.streams import stream_id
 
 _AT = "'2001-02-03T04:05:06.000001Z'"
 _ROWS = (
-    # sequence, run, state, attempts, finished, gap_first, gap_why
+    # sequence, run, state, attempts, finished, gap_first, gap_reason
     f"(1, 0, 'delivered', 2, {_AT}::timestamptz, NULL::bigint, NULL)",
     f"(2, 0, 'dead', 15, {_AT}, NULL, NULL)",
     f"(3, 0, 'dropped', 0, {_AT}, 2, 'backlog')",
@@ -23,9 +23,11 @@ _ROWS = (
     f"(5, 0, 'expired', 3, {_AT}, NULL, NULL)",
 )
 _WRITE_DELIVERIES = (
-    "INSERT INTO deliveries (group_id, endpoint_id, segment_id, sequence, run, stream_id, zone_id,"
-    " registrations, state, attempts, next_attempt_at, created_at, finished_at, gap_first, gap_why)"
-    " SELECT g.group_id, {endpoint}, g.id, d.sequence, d.run, s.id, s.zone_id, '{{<ticket>}}',"
+    "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, run, stream_id,"
+    " zone_id,"
+    " registrations, state, attempts, next_attempt_at, created_at, finished_at, gap_first,"
+    " gap_reason)"
+    " SELECT g.partition_id, {endpoint}, g.id, d.sequence, d.run, s.id, s.zone_id, '{{<ticket>}}',"
     f" d.state, d.attempts, {_AT}, CASE d.state WHEN 'pending' THEN now() ELSE {_AT} END,"
     " d.finished, d.gap, d.why"
     " FROM streams s JOIN segments g ON g.stream_id = s.id,"
@@ -33,7 +35,7 @@ _WRITE_DELIVERIES = (
     f" WHERE s.id = {stream_id('orders')}"
 )
 _TRY = (
-    "INSERT INTO attempts SELECT '2001-02-03T04:05:0{0}Z'::timestamptz, group_id, endpoint_id,"
+    "INSERT INTO attempts SELECT '2001-02-03T04:05:0{0}Z'::timestamptz, partition_id, endpoint_id,"
     " segment_id, sequence, run, {0}, '{1}', {2}, 12, 'https://hooks.example/',"
     " 'webhook-id: msg_1', '{3}' FROM deliveries WHERE endpoint_id = <endpoint> AND sequence = 1"
 )
@@ -185,7 +187,7 @@ _ACT: dict[str, Any] = {
     "stream": "old",
     "segment_id": 999_999,
     "segment": "00000000-0000-0000-0000-000000000000",
-    "group_id": 1,
+    "partition_id": 1,
     "first": 1,
     "last": 1,
     "bytes": 10,

@@ -147,7 +147,7 @@ EVENTS = [
         f" removal_reason = 'age' WHERE first = 1 AND stream_id = {stream_id('old')}"
     ),
     sql(
-        "UPDATE segments SET archive = 'zone/old/2.parquet' WHERE first = 2 AND stream_id = "
+        "UPDATE segments SET archive_path = 'zone/old/2.parquet' WHERE first = 2 AND stream_id = "
         + stream_id("old")
     ),
     *(

@@ -34,18 +34,19 @@ _here = threading.local()
 READ = """
 SELECT e.url, v.payload, g.uuid::text, s.name, d.registrations
   FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id
-  JOIN events v ON v.group_id = d.group_id AND v.segment_id = d.segment_id
+  JOIN events v ON v.partition_id = d.partition_id AND v.segment_id = d.segment_id
                AND v.sequence = d.sequence
   JOIN segments g ON g.id = d.segment_id JOIN streams s ON s.id = d.stream_id
- WHERE d.group_id = %s AND d.endpoint_id = %s AND d.segment_id = %s AND d.sequence = %s
+ WHERE d.partition_id = %s AND d.endpoint_id = %s AND d.segment_id = %s AND d.sequence = %s
    AND d.run = 0
 """
 WRITE = """
 UPDATE deliveries SET state = 'delivered', attempts = attempts + 1, finished_at = now()
- WHERE group_id = %s AND endpoint_id = %s AND segment_id = %s AND sequence = %s AND run = 0
+ WHERE partition_id = %s AND endpoint_id = %s AND segment_id = %s AND sequence = %s AND run = 0
 """
 KEEP = """
-INSERT INTO attempts (at, group_id, endpoint_id, segment_id, sequence, run, number, outcome, status,
+INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, run, number,
+                      outcome, status,
                       duration_ms, url, request, response)
 VALUES (now(), %s, %s, %s, %s, 0, 1, 'delivered', %s, %s, %s, %s, %s)
 """

@@ -11,7 +11,7 @@ import psycopg
 from tests.benchmarks.shape import Measure, Pace, Reading
 
 TABLE = "bench_events"
-_MAKE: LiteralString = "CREATE TABLE bench_events (LIKE events_g1 INCLUDING ALL)"
+_MAKE: LiteralString = "CREATE TABLE bench_events (LIKE events_p1 INCLUDING ALL)"
 _COPY: LiteralString = (
     "COPY bench_events (segment_id, sequence, mask, appended_at, group_id, payload)"
     " FROM STDIN (FORMAT BINARY)"

@@ -16,7 +16,7 @@ from tests.chaos.hub import HubUnderTest
 
 STREAMS: LiteralString = "SELECT id, name FROM streams WHERE name = ANY (%s)"
 SEGMENTS: LiteralString = """
-    SELECT id, stream_id, uuid::text, group_id, first, last
+    SELECT id, stream_id, uuid::text, partition_id, first, last
       FROM segments WHERE stream_id = ANY (%s)"""
 CHECKPOINTS: LiteralString = """
     SELECT stream_id, segment::text, sequence, endpoint_id
@@ -34,7 +34,7 @@ EVENTS: LiteralString = """
      WHERE s.stream_id = %s AND e.sequence > %s AND e.sequence <= %s
      ORDER BY e.sequence"""
 DELIVERIES: LiteralString = """
-    SELECT d.stream_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.group_id,
+    SELECT d.stream_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.partition_id,
            d.registrations, d.gap_first
       FROM deliveries d
       JOIN unnest(%s::bigint[], %s::bigint[]) AS known (stream_id, sequence)
@@ -46,7 +46,7 @@ class Segment(NamedTuple):
     id: int
     stream_id: int
     uuid: str
-    group_id: int
+    partition_id: int
     first: int
     last: int | None
 
@@ -66,7 +66,7 @@ class Row(NamedTuple):
     segment_id: int
     sequence: int
     run: int
-    group_id: int
+    partition_id: int
     registrations: list[int]
     gap_first: int | None = None  # word of a gap from here to the sequence, instead of an event
 

@@ -38,8 +38,9 @@ class Sealed(NamedTuple):
 def sealed_of(connection: psycopg.Connection[Any], archive: Path) -> list[Sealed]:
     """All that are archived, by stream."""
     query: LiteralString = (
-        "SELECT g.uuid::text, s.name, g.first, g.last, g.archive FROM segments g"
-        " JOIN streams s ON s.id = g.stream_id WHERE g.archive IS NOT NULL ORDER BY s.name, g.first"
+        "SELECT g.uuid::text, s.name, g.first, g.last, g.archive_path FROM segments g"
+        " JOIN streams s ON s.id = g.stream_id WHERE g.archive_path IS NOT NULL ORDER BY s.name,"
+        " g.first"
     )
     rows = connection.execute(query).fetchall()
     return [

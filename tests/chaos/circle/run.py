@@ -38,7 +38,7 @@ BEHIND: LiteralString = (
     " JOIN heads h ON h.stream_id = f.stream_id JOIN streams s ON s.id = f.stream_id"
     " WHERE s.name = ANY (%s)"
 )
-ARCHIVED: LiteralString = "SELECT count(*) FROM segments WHERE archive IS NOT NULL"
+ARCHIVED: LiteralString = "SELECT count(*) FROM segments WHERE archive_path IS NOT NULL"
 DELIVERED: LiteralString = (
     "SELECT s.name, d.sequence, d.endpoint_id, d.registrations FROM deliveries d"
     " JOIN streams s ON s.id = d.stream_id"

@@ -39,7 +39,7 @@ SEGMENTS: LiteralString = """
 """
 USED: LiteralString = """
     SELECT COALESCE(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
-     WHERE c.relkind = 'r' AND c.relname ~ '^(events_g|deliveries_g|tokens_)[0-9]+$'
+     WHERE c.relkind = 'r' AND c.relname ~ '^(events_p|deliveries_p|idempotency_digests_)[0-9]+$'
         OR c.relname = 'keyed_state'
 """
 

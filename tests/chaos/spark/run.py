@@ -39,7 +39,7 @@ PATIENCE_S = 300.0
 RUN_S_MAX = 600.0
 LEASE_S_MAX = 60.0  # until the lease of a run whose runner is gone has run out
 UNDER_WAY = "Another run of the job is under way"
-ARCHIVED: LiteralString = "SELECT count(*) FROM segments WHERE archive IS NOT NULL"
+ARCHIVED: LiteralString = "SELECT count(*) FROM segments WHERE archive_path IS NOT NULL"
 STREAM_ID: LiteralString = "SELECT id FROM streams WHERE name = %s"
 LAST: LiteralString = "SELECT id, state FROM job_runs WHERE job = %s ORDER BY id DESC LIMIT 1"
 

@@ -16,7 +16,7 @@ from sparkjobs.result import Stored, read_result
 
 LOOK_S = 0.1
 # what is another one at every moment: an index's number, and how large the database's files are
-_MOVING = ("epoch", "back_bytes", "groups.csv")
+_MOVING = ("epoch", "back_bytes", "partitions.csv")
 
 
 @contextmanager

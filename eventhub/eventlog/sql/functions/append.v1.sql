@@ -8,7 +8,7 @@
 --
 -- Rows: `run` (stream, segment, first and last sequence given, in the order of the drafts), `duplicate` (draft, stream,
 -- segment, sequence in `first`), `again` (draft, stream, the earlier draft of this batch in `first`),
--- `unknown_stream` and `producer_window` (draft, stream; the highest number in `first`).
+-- `unknown_stream` and `producer_window` (draft, stream; the highest_number number in `first`).
 CREATE OR REPLACE FUNCTION append_events(
     streams bigint[], masks bigint[], payloads bytea[],
     clients bigint[], incarnations bigint[], numbers bigint[],
@@ -47,8 +47,8 @@ BEGIN
         IF head.sequence - head.first + 2 < head.segment_events_max
            AND head.bytes + size < head.segment_bytes_max THEN
             at := clock_timestamp();
-            INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
-            VALUES (head.segment_id, head.sequence + 1, masks[1], head.group_id, payloads[1], at);
+            INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
+            VALUES (head.segment_id, head.sequence + 1, masks[1], head.partition_id, payloads[1], at);
             UPDATE heads SET sequence = head.sequence + 1, bytes = head.bytes + size
              WHERE stream_id = head.stream_id;
             outcome := 'run';
@@ -97,7 +97,7 @@ BEGIN
                  WHERE number IS NOT NULL
             ), known AS (
                 SELECT g.n, g.stream_id, g.number, f.segment, f.sequence,
-                       greatest(coalesce(p.highest, 0), coalesce(max(g.number) OVER earlier, 0)) AS highest,
+                       greatest(coalesce(p.highest_number, 0), coalesce(max(g.number) OVER earlier, 0)) AS highest_number,
                        first_value(g.n) OVER same AS original
                   FROM given g
                   LEFT JOIN producers p USING (stream_id, client_id, incarnation)
@@ -112,7 +112,7 @@ BEGIN
                         WHEN original < n THEN 'again'
                         ELSE 'producer_window' END AS finding, known.*
               FROM known
-             WHERE sequence IS NOT NULL OR original < n OR number <= highest - producer_window
+             WHERE sequence IS NOT NULL OR original < n OR number <= highest_number - producer_window
              ORDER BY n
         LOOP
             outcome := head.finding;
@@ -121,7 +121,7 @@ BEGIN
             segment := head.segment;
             first := CASE head.finding WHEN 'duplicate' THEN head.sequence
                                        WHEN 'again' THEN head.original - 1
-                                       ELSE head.highest END;
+                                       ELSE head.highest_number END;
             IF head.finding = 'producer_window' THEN
                 refusals := refusals + 1;
             END IF;
@@ -137,10 +137,10 @@ BEGIN
         FOR head IN
             SELECT * FROM (
                 SELECT g.n, g.stream_id, t.segment, t.sequence,
-                       first_value(g.n) OVER (PARTITION BY g.stream_id, g.token ORDER BY g.n) AS original
-                  FROM unnest(streams, tokens) WITH ORDINALITY AS g (stream_id, token, n)
-                  LEFT JOIN tokens t USING (stream_id, token)
-                 WHERE g.token <> '' AND g.n <> ALL (skipped)) AS known
+                       first_value(g.n) OVER (PARTITION BY g.stream_id, g.digest ORDER BY g.n) AS original
+                  FROM unnest(streams, tokens) WITH ORDINALITY AS g (stream_id, digest, n)
+                  LEFT JOIN idempotency_digests t USING (stream_id, digest)
+                 WHERE g.digest <> '' AND g.n <> ALL (skipped)) AS known
              WHERE sequence IS NOT NULL OR original < n
              ORDER BY n
         LOOP
@@ -163,13 +163,13 @@ BEGIN
         UPDATE heads h SET sequence = h.sequence + cardinality(streams), bytes = h.bytes + batch_bytes
          WHERE h.stream_id = locked[1]
         RETURNING 'run', h.stream_id, h.segment, size + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint,
-                  h.segment_id, h.group_id
+                  h.segment_id, h.partition_id
              INTO outcome, stream, segment, first, last, appended_at_us, in_segment, in_group;
         IF cardinality(streams) = 1 THEN
-            INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+            INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
             VALUES (in_segment, last, masks[1], in_group, payloads[1], at);
         ELSE
-            INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+            INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
             SELECT in_segment, size + v.n, v.mask, in_group, v.payload, at
               FROM unnest(masks, payloads) WITH ORDINALITY AS v (mask, payload, n);
         END IF;
@@ -179,9 +179,9 @@ BEGIN
         END IF;
     ELSE
         -- Most streams stay in their open segment.
-        INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+        INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
         SELECT h.segment_id, h.sequence + row_number() OVER (PARTITION BY v.stream_id ORDER BY v.n),
-               v.mask, h.group_id, v.payload, at
+               v.mask, h.partition_id, v.payload, at
           FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
           JOIN heads h USING (stream_id)
          WHERE v.n <> ALL (skipped) AND (rolling IS NULL OR v.stream_id <> ALL (rolling));
@@ -219,7 +219,7 @@ BEGIN
                  ORDER BY v.n
             LOOP
                 in_segments := array_append(in_segments, head.segment_id);
-                in_groups := array_append(in_groups, head.group_id);
+                in_groups := array_append(in_groups, head.partition_id);
                 head.sequence := head.sequence + 1;
                 head.bytes := head.bytes + size;
                 CONTINUE WHEN head.sequence - head.first + 1 < head.segment_events_max
@@ -230,10 +230,10 @@ BEGIN
                 first := last + 1;
                 UPDATE segments s SET last = head.sequence, bytes = head.bytes, sealed_at = at
                  WHERE s.id = head.segment_id;
-                INSERT INTO segments (uuid, stream_id, group_id, first)
-                SELECT gen_random_uuid(), head.stream_id, current_group, head.sequence + 1 FROM log_state
-                RETURNING id, uuid, group_id, segments.first
-                     INTO head.segment_id, head.segment, head.group_id, head.first;
+                INSERT INTO segments (uuid, stream_id, partition_id, first)
+                SELECT gen_random_uuid(), head.stream_id, current_partition, head.sequence + 1 FROM log_state
+                RETURNING id, uuid, partition_id, segments.first
+                     INTO head.segment_id, head.segment, head.partition_id, head.first;
                 head.bytes := 0;
             END LOOP;
             IF first <= head.sequence THEN
@@ -241,13 +241,13 @@ BEGIN
                 last := head.sequence;
                 RETURN NEXT;
             END IF;
-            INSERT INTO events (segment_id, sequence, mask, group_id, payload, appended_at)
+            INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
             SELECT in_segments[p.place], head.was + p.place, p.mask, in_groups[p.place], p.payload, at
               FROM (SELECT v.mask, v.payload, row_number() OVER (ORDER BY v.n) AS place
                       FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
                      WHERE v.stream_id = head.stream_id AND v.n <> ALL (skipped)) AS p;
             UPDATE heads h
-               SET segment_id = head.segment_id, segment = head.segment, group_id = head.group_id,
+               SET segment_id = head.segment_id, segment = head.segment, partition_id = head.partition_id,
                    first = head.first, sequence = head.sequence, bytes = head.bytes
              WHERE h.stream_id = head.stream_id;
         END LOOP;
@@ -283,19 +283,19 @@ BEGIN
                 ON CONFLICT (stream_id, client_id, incarnation, slot) DO UPDATE
                SET number = EXCLUDED.number, segment = EXCLUDED.segment, sequence = EXCLUDED.sequence
         )
-        INSERT INTO producers AS q (stream_id, client_id, incarnation, highest)
+        INSERT INTO producers AS q (stream_id, client_id, incarnation, highest_number)
         SELECT p.stream_id, p.client_id, p.incarnation, max(p.number)
           FROM placed p
          GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
             ON CONFLICT (stream_id, client_id, incarnation) DO UPDATE
-           SET highest = greatest(q.highest, EXCLUDED.highest), seen_at = EXCLUDED.seen_at;
+           SET highest_number = greatest(q.highest_number, EXCLUDED.highest_number), last_seen_at = EXCLUDED.last_seen_at;
     END IF;
 
     IF tokens IS NOT NULL THEN
-        INSERT INTO tokens (slot, stream_id, token, segment, sequence)
-        SELECT floor(extract(epoch FROM at) / 86400)::bigint % 4, v.stream_id, v.token, v.segment, v.sequence
-          FROM unnest(streams, tokens, given, given_in) AS v (stream_id, token, sequence, segment)
-         WHERE v.sequence IS NOT NULL AND v.token <> '';
+        INSERT INTO idempotency_digests (slot, stream_id, digest, segment, sequence)
+        SELECT floor(extract(epoch FROM at) / 86400)::bigint % 4, v.stream_id, v.digest, v.segment, v.sequence
+          FROM unnest(streams, tokens, given, given_in) AS v (stream_id, digest, sequence, segment)
+         WHERE v.sequence IS NOT NULL AND v.digest <> '';
     END IF;
 
     -- The state of keyed streams: of several events of a key the last one counts; a tombstone ends the key.
@@ -337,12 +337,12 @@ BEGIN
         CONTINUE WHEN NOT even_empty AND head.sequence < head.first;
         UPDATE segments s SET last = head.sequence, bytes = head.bytes, sealed_at = clock_timestamp()
          WHERE s.id = head.segment_id;
-        INSERT INTO segments (uuid, stream_id, group_id, first)
-        SELECT gen_random_uuid(), head.stream_id, current_group, head.sequence + 1 FROM log_state
-        RETURNING id, segments.uuid, group_id, segments.first
-             INTO head.segment_id, segment, head.group_id, first;
+        INSERT INTO segments (uuid, stream_id, partition_id, first)
+        SELECT gen_random_uuid(), head.stream_id, current_partition, head.sequence + 1 FROM log_state
+        RETURNING id, segments.uuid, partition_id, segments.first
+             INTO head.segment_id, segment, head.partition_id, first;
         UPDATE heads h
-           SET segment_id = head.segment_id, segment = roll_segments.segment, group_id = head.group_id,
+           SET segment_id = head.segment_id, segment = roll_segments.segment, partition_id = head.partition_id,
                first = roll_segments.first, bytes = 0
          WHERE h.stream_id = head.stream_id;
         stream := head.stream_id;

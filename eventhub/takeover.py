@@ -1,0 +1,188 @@
+"""Take over a database of before 0.1, whose tables were files of SQL: they are set aside, the
+migrations make those of this version, and the rows move. Plain: everything runs on one cursor, in
+the caller's one transaction, so that whatever goes wrong leaves the database as it was.
+"""
+
+from collections.abc import Callable
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+from psycopg import sql
+
+from eventhub.eventlog import queries
+from eventhub.schema import Cursor
+
+SQL = queries.load("takeover.sql", Path(__file__).parent / "sql")
+_ASIDE = "before_0_1"  # the schema that holds the old tables meanwhile
+# by what they are called now; tables and columns that are not here kept their names
+_TABLES = {
+    "archive_attempts": "archive_tries",
+    "event_partitions": "groups",
+    "expensive_filters": "dear_filters",
+    "idempotency_digests": "tokens",
+}
+_COLUMNS = {
+    "archive_attempts": {"attempts": "tries", "attempted_at": "tried_at"},
+    "attempts": {"attempted_at": "at", "partition_id": "group_id"},
+    "deliveries": {
+        "partition_id": "group_id",
+        "version_ids": "shape",
+        "gap_reason": "gap_why",
+    },
+    "events": {"partition_id": "group_id"},
+    "fanouts": {"partition_id": "group_id", "version_ids": "shapes"},
+    "forwarders": {"last_seen_at": "seen_at"},
+    "heads": {"partition_id": "group_id"},
+    "idempotency_digests": {"digest": "token"},
+    "index_builds": {
+        "requested_at": "asked_at",
+        "attempts": "tries",
+        "started_at": "begun_at",
+        "heartbeat_at": "heard_at",
+    },
+    "job_runs": {
+        "requested_by": "asked_by",
+        "requested_at": "asked_at",
+        "started_at": "begun_at",
+        "lease_expires_at": "lease_until",
+        "cancel_requested_at": "cancel_asked_at",
+    },
+    "listens": {"started_at": "at", "last_seen_at": "seen_at", "end_reason": "why"},
+    "log_state": {"current_partition": "current_group"},
+    "producers": {"highest_number": "highest", "last_seen_at": "seen_at"},
+    "retired_partitions": {"archive_path": "archive", "reason": "why"},
+    "segments": {
+        "partition_id": "group_id",
+        "archive_path": "archive",
+        "removed_at": "left_at",
+        "removal_reason": "left_why",
+    },
+}
+# columns that are new and not left to their defaults; `o` is the old row
+_MADE = {
+    ("deliveries", "zone_id"): """
+        (SELECT zone_id FROM before_0_1.endpoints WHERE id = o.endpoint_id)""",
+    # Null if the log was proved for the server as it is now, which a crash or a restore undoes. If
+    # not, every stream gets a new segment at the next start: numbers may be given again.
+    ("log_state", "life"): """
+        CASE WHEN o.system_identifier IS NOT NULL AND NOT EXISTS (
+            SELECT FROM before_0_1.incarnation i, pg_control_system() s
+             WHERE i.system_identifier = s.system_identifier
+               AND (i.system_identifier, i.timeline) = (o.system_identifier, o.timeline)
+               AND i.timeline = ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
+                                )::bit(32)::integer)
+             THEN gen_random_uuid() END""",
+}
+_NOT_TAKEN = frozenset({"incarnation"})  # the log is proved anew for this version
+
+
+class Moved(NamedTuple):
+    """So many rows of a table."""
+
+    table: str
+    rows: int
+
+
+def set_aside(cursor: Cursor, apps: list[str]) -> None:
+    """Put the tables of the hub's apps out of the way, drop its functions and forget its
+    migrations, so that those of this version begin from nothing. Django's own tables stay."""
+    aside = sql.Identifier(_ASIDE)
+    cursor.execute(sql.SQL("CREATE SCHEMA {}").format(aside))
+    cursor.execute("DELETE FROM django_migrations WHERE app = ANY(%s)", [apps])
+    cursor.execute(SQL["relations"])
+    for name, is_sequence in cursor.fetchall():
+        kind = sql.SQL("SEQUENCE" if is_sequence else "TABLE")
+        moved = sql.SQL("ALTER {} public.{} SET SCHEMA {}")
+        cursor.execute(moved.format(kind, sql.Identifier(name), aside))
+    cursor.execute(SQL["functions"])
+    for (function,) in cursor.fetchall():
+        cursor.execute(sql.SQL("DROP FUNCTION {}").format(sql.SQL(function)))
+    cursor.execute("DROP INDEX IF EXISTS operator_sessions")  # of Django's table; made again
+
+
+def move(cursor: Cursor, told: Callable[[Moved], None]) -> None:
+    """Fill the new tables from those that are set aside, which go then. `told`: of each table."""
+    cursor.execute(SQL["tables"])
+    tables = list(TopologicalSorter(dict(cursor.fetchall())).static_order())
+    every = sql.SQL(", ").join(map(sql.Identifier, tables))
+    cursor.execute(sql.SQL("TRUNCATE {}").format(every))
+    for table in tables:
+        if table in _NOT_TAKEN or not _columns(cursor, _old(table)):
+            continue  # it is new
+        _make_partitions(cursor, table)
+        told(Moved(table, _copy(cursor, table, table, _old(table))))
+    cursor.execute(SQL["left_behind"], [_ASIDE])
+    for name, parent in cursor.fetchall():
+        told(Moved(name, _keep(cursor, name, parent)))
+    _go_on(cursor, tables)
+    cursor.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(_ASIDE)))
+
+
+def _old(table: str) -> sql.Identifier:
+    return sql.Identifier(_ASIDE, _TABLES.get(table, table))
+
+
+def _columns(cursor: Cursor, table: sql.Identifier) -> dict[str, str]:
+    """Name and type of each; nothing if there is no such table."""
+    cursor.execute(SQL["columns"], [table.as_string()])
+    return dict(cursor.fetchall())
+
+
+def _make_partitions(cursor: Cursor, table: str) -> None:
+    old = _TABLES.get(table, table)
+    names = {"old": old, "new": table, "parent": f"{_ASIDE}.{old}"}
+    cursor.execute(SQL["partitions"], names)
+    for name, bound in cursor.fetchall():
+        made = sql.SQL("CREATE TABLE {} PARTITION OF {} {}")
+        parts = sql.Identifier(name), sql.Identifier(table), sql.SQL(bound)
+        cursor.execute(made.format(*parts))
+
+
+def _keep(cursor: Cursor, name: str, parent: str) -> int:
+    """A table that is left behind, with the columns that its like have now."""
+    new = name.replace("_g", "_p")
+    made = sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)")
+    cursor.execute(made.format(sql.Identifier(new), sql.Identifier(parent)))
+    return _copy(cursor, parent, new, sql.Identifier(_ASIDE, name))
+
+
+def _copy(cursor: Cursor, table: str, into: str, old: sql.Identifier) -> int:
+    """Copy the rows of an old table into one that has the columns of `table`."""
+    there, renamed = _columns(cursor, old), _COLUMNS.get(table, {})
+    values: dict[str, sql.Composable] = {}
+    for name, kind in _columns(cursor, sql.Identifier("public", table)).items():
+        was = renamed.get(name, name)
+        if made := _MADE.get((table, name)):
+            values[name] = sql.SQL(made)
+        elif name in renamed or was in there:
+            values[name] = sql.Identifier("o", was)
+            if kind == "timestamp with time zone":  # what never was, was before all time
+                never = sql.SQL("CASE WHEN {0} = '-infinity' THEN 'epoch' ELSE {0} END")
+                values[name] = never.format(values[name])
+    comma = sql.SQL(", ")
+    copied = sql.SQL("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM {} o").format(
+        sql.Identifier(into),
+        comma.join(map(sql.Identifier, values)),
+        comma.join(values.values()),
+        old,
+    )
+    cursor.execute(copied)
+    cursor.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(into)))
+    [(rows,)] = cursor.fetchall()
+    return int(rows)
+
+
+def _go_on(cursor: Cursor, tables: list[str]) -> None:
+    """Ids go on where they were."""
+    pairs = [("public.listen_ids", f"{_ASIDE}.listen_ids")]
+    for table in tables:
+        if "id" in _columns(cursor, _old(table)):
+            names = [f"public.{table}", _old(table).as_string()]
+            cursor.execute(
+                "SELECT pg_get_serial_sequence(%s, 'id'), pg_get_serial_sequence(%s, 'id')", names
+            )
+            pairs += [pair for pair in cursor.fetchall() if all(pair)]
+    for new, old in pairs:
+        set_ = sql.SQL("SELECT setval({}, last_value, is_called) FROM {}")
+        cursor.execute(set_.format(sql.Literal(new), sql.SQL(old)))

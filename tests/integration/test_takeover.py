@@ -1,0 +1,185 @@
+"""A hub of before 0.1 is taken over with all that it has (`manage.py takeover`)."""
+
+import gzip
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from eventhub.up.embedded import embedded
+from tests.databases import migrated_database, new_database
+from tests.integration.test_models import described
+from tests.integration.test_restores_up import EXPORT, manage
+from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
+from tests.live import Answer, call
+from tests.unit.up import test_commands
+
+DUMP = Path(__file__).with_name("before_0_1.sql.gz")
+PARTS = ("--web", "1", "--forwarders", "1", "--workers", "1")
+DJANGOS = ("auth_", "django_")
+# the same rows in both, whatever their tables and columns are called
+SAME = {
+    "SELECT uuid, stream_id, group_id, first, last, bytes, tier, archive, left_why FROM segments":
+    "SELECT uuid, stream_id, partition_id, first, last, bytes, tier, archive_path, removal_reason"
+    " FROM segments",
+    "SELECT group_id, segment_id, sequence, mask, appended_at, payload FROM events":
+    "SELECT partition_id, segment_id, sequence, mask, appended_at, payload FROM events",
+    "SELECT group_id, endpoint_id, segment_id, sequence, run, registrations, shape, state, attempts"
+    ", next_attempt_at, (SELECT zone_id FROM endpoints WHERE id = endpoint_id) FROM deliveries":
+    "SELECT partition_id, endpoint_id, segment_id, sequence, run, registrations, version_ids"
+    ", state, attempts, next_attempt_at, zone_id FROM deliveries",
+    "SELECT at, endpoint_id, segment_id, sequence, number, outcome, response FROM attempts":
+    "SELECT attempted_at, endpoint_id, segment_id, sequence, number, outcome, response"
+    " FROM attempts",
+    "SELECT at, id, client_id, door, told, seen_at, why FROM listens":
+    "SELECT started_at, id, client_id, door, told, last_seen_at, end_reason FROM listens",
+    "SELECT slot, stream_id, token, segment, sequence FROM tokens":
+    "SELECT slot, stream_id, digest, segment, sequence FROM idempotency_digests",
+    "SELECT stream_id, client_id, incarnation, highest FROM producers":
+    "SELECT stream_id, client_id, incarnation, highest_number FROM producers",
+    "SELECT job, state, asked_by, asked_at, params FROM job_runs":
+    "SELECT job, state, requested_by, requested_at, params FROM job_runs",
+} | {
+    f"SELECT * FROM {table}": f"SELECT * FROM {table}"
+    for table in ("barriers", "endpoints", "keyed_state", "registrations", "registration_versions",
+                  "suspensions", "zones")
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def before() -> Iterator[str]:
+    """The URL of a database as a hub of before 0.1 left it. Do not change it."""
+    with new_database("before") as url:
+        load(url)
+        yield url
+
+
+def load(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(gzip.decompress(DUMP.read_bytes()))
+
+
+def taken_over(url: str) -> subprocess.CompletedProcess[str]:
+    return test_commands.manage("takeover", DATABASE_URL=url)
+
+
+def rows(url: str, query: str) -> list[str]:
+    """As text, and what never was as the beginning of time."""
+    with psycopg.connect(url) as connection:
+        found = connection.execute(f"SELECT t::text FROM ({query}) AS t ORDER BY 1".encode())
+        return [row[0].replace("-infinity", '"1970-01-01 00:00:00+00"') for row in found]
+
+
+def tables(url: str) -> dict[str, int]:
+    """How many rows each table has that is no partition."""
+    names = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
+    with psycopg.connect(url) as connection:
+        found = connection.execute(f"{names} AND relnamespace = 'public'::regnamespace".encode())
+        return {
+            name: connection.execute(f'SELECT count(*) FROM "{name}"'.encode()).fetchall()[0][0]
+            for (name,) in found.fetchall()
+            if not name.startswith(DJANGOS)
+        }
+
+
+def test_every_row_is_kept_and_the_tables_are_those_of_this_version(before: str) -> None:
+    with ExitStack() as stack:
+        url = stack.enter_context(new_database("taken"))
+        fresh = stack.enter_context(migrated_database("fresh"))
+        load(url)
+        done = taken_over(url)
+        assert done.returncode == 0, done.stderr
+        assert "events: 1,153 rows\n" in done.stdout
+        found, wanted = described(url), described(fresh)
+        for part in found:
+            ours = (
+                {row for row in each[part] if not row[0].startswith(DJANGOS)}
+                for each in (found, wanted)
+            )
+            assert next(ours) == next(ours), part
+        counts, old = tables(url), tables(before)
+        renamed = {"archive_tries": "archive_attempts", "dear_filters": "expensive_filters",
+                   "groups": "event_partitions", "tokens": "idempotency_digests"}  # fmt: skip
+        assert {renamed.get(name, name): count for name, count in old.items()} == {
+            name: counts[renamed.get(name, name)] if name != "incarnation" else old[name]
+            for name in (renamed.get(each, each) for each in old)
+        }
+        for was, now in SAME.items():
+            there = rows(before, was)
+            assert there, was
+            assert rows(url, now) == there, now
+
+
+def test_it_is_changed_as_a_whole_or_not_at_all(before: str) -> None:
+    """Somebody uses a table that is to be moved; then one is not as it was left."""
+    with new_database("taken") as url:
+        load(url)
+        as_it_was = described(url), tables(url)
+        with psycopg.connect(url) as connection:
+            connection.execute("SELECT count(*) FROM heads")
+            done = taken_over(url)
+            assert done.returncode == 1
+            assert "lock timeout). Nothing was changed. Stop whatever uses" in done.stderr
+        with psycopg.connect(url) as connection:
+            connection.execute("ALTER TABLE tokens DROP COLUMN sequence")
+        done = taken_over(url)
+        assert done.returncode == 1
+        assert "Nothing was changed" in done.stderr
+        assert tables(url) == as_it_was[1]
+        assert described(url)["table"] == as_it_was[0]["table"]
+
+
+def test_only_a_database_of_before_0_1_is_taken_over() -> None:
+    with migrated_database("new") as url:
+        done = taken_over(url)
+        assert done.returncode == 1
+        assert "no database of before 0.1. Nothing was changed" in done.stderr
+
+
+def test_the_hub_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data folder: refused by `up` at first, then taken over, then everything is there."""
+    data = tmp_path / "var"
+    for name in EMBEDDED_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    with embedded(data, lasting=True) as given:
+        load(given["DATABASE_URL"])
+    refused = Hub(data, *PARTS, script=HOME / "manage.py")
+    assert refused.wait_end() == 1
+    assert "run `manage.py takeover` once" in refused.text
+    assert "The database is taken over; start the hub." in manage("takeover", "--data", str(data))
+    hub = Hub(data, *PARTS, script=HOME / "manage.py").wait_ready()
+    try:
+        env = {name: word.strip("'") for name, word in EXPORT.findall(hub.text)}
+        words = [word for one in ("emit", "listen", "manage") for word in ("--grant", f"{one}:*")]
+        key = manage("createkey", "desk", "--zone", "shop", *words, **env).strip()
+
+        def ask(method: str, path: str, body: Any = None) -> Answer:
+            return call(
+                hub.url, method, f"/v1{path}", body, headers={"Authorization": f"Bearer {key}"}
+            )
+
+        for stream, last in (("ledger", 208), ("fast", 200)):
+            found = ask("GET", f"/streams/{stream}/events?from=oldest&limit=1000").json["events"]
+            assert [each["sequence"] for each in found] == list(range(1, last + 1))
+        again = [
+            {"domain": "shop", "type": "t", "id": "i-0-0", "attributes": {"n": 0}},
+            {"domain": "shop", "type": "t", "id": {"incarnation": 1, "sequence": 8}},
+            {"domain": "shop", "type": "t", "attributes": {"n": 1}},
+        ]
+        emitted = ask("POST", "/streams/ledger/events", again).json
+        assert [each["sequence"] for each in emitted["duplicates"]] == [1, 208]
+        assert [(each["first"], each["last"]) for each in emitted["ranges"]] == [(209, 209)]
+        one = ask("POST", "/registrations", [{"streams": ["orders"], "attributes": {"n": 1}}])
+        assert one.json["items"][0]["id"] == 9
+        state = ask("GET", "/streams/orders/state?limit=1000").json["items"]
+        assert len(state) == 140
+        endpoints = ask("GET", "/endpoints").json["items"]
+        pending = ask("GET", f"/deliveries?endpoint={endpoints[0]['id']}&state=pending").json
+        assert pending["items"]
+    finally:
+        hub.interrupt()
+        hub.wait_end()
