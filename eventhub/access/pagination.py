@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from django.db import models
 from django.db.models.fields.tuple_lookups import TupleGreaterThan, TupleLessThan
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,6 +18,12 @@ from eventhub.errors import InvalidField
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+PAGE = (
+    OpenApiParameter("after", str, description="The `next` of the page before."),
+    OpenApiParameter("limit", int, description=f"Items per page, 1 to {limits.PAGE_ITEMS_MAX}."),
+)
 
 
 class Page(NamedTuple):
@@ -105,11 +112,7 @@ class CursorPagination(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        items = f"Items per page, 1 to {limits.PAGE_ITEMS_MAX}."
-        return [
-            _parameter("after", "string", "The `next` of the page before."),
-            _parameter("limit", "integer", items),
-        ]
+        return []  # PAGE, in schema.py
 
 
 class WholeList(CursorPagination):
@@ -119,9 +122,6 @@ class WholeList(CursorPagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         return list(queryset)
-
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        return []
 
 
 def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...]:
@@ -153,13 +153,3 @@ def _text(value: Any) -> str:
     if isinstance(value, datetime):
         return str((value - _EPOCH) // timedelta(microseconds=1))
     return str(value)
-
-
-def _parameter(name: str, type: str, description: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "query",
-        "required": False,
-        "description": description,
-        "schema": {"type": type},
-    }

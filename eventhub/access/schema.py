@@ -10,7 +10,8 @@ from drf_spectacular import openapi
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
-from eventhub import errors, limits
+from eventhub import errors
+from eventhub.access.pagination import PAGE as PAGE
 from eventhub.eventlog.errors import Changed
 
 _BODY_ERRORS = (
@@ -35,14 +36,6 @@ _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
 ZONE = OpenApiParameter(
     "zone", str, description="Operators only: the zone to act in, `default` if not given."
 )
-PAGE = (
-    OpenApiParameter("after", str, description="The `next` of the page before."),
-    OpenApiParameter(
-        "limit", int, description=f"Items per page, 1 to {limits.PAGE_ITEMS_MAX}.", required=False
-    ),
-)
-
-
 CHANGE = (
     ZONE,
     OpenApiParameter(
@@ -155,8 +148,10 @@ class AutoSchema(openapi.AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         found: list[Any] = [ZONE] if self.known else []
-        if self.view.conditional and self.method in ("PUT", "PATCH", "DELETE"):
+        if self.view.kind and self.method in ("PUT", "PATCH", "DELETE"):
             found += PUT[1:] if self.method == "PUT" else CHANGE[1:]
+        if self.view.action == "list":
+            found += [one for one in PAGE if one.name in self.view.pagination_class.queries]
         return [*found, *self.said.parameters]
 
     def get_filter_backends(self) -> list[Any]:

@@ -74,6 +74,13 @@ class Represents:
 class Serializer(Represents, serializers.Serializer):
     """Refuses names that it does not know."""
 
+    def get_fields(self) -> dict[str, Any]:
+        """What is computed is always there."""
+        fields: dict[str, Any] = super().get_fields()
+        for field in fields.values():
+            field.required = field.required or field.read_only
+        return fields
+
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict):
             for name in data:

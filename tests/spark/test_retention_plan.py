@@ -135,7 +135,9 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
     [[current]] = ask(url, "SELECT current_partition FROM log_state")
     groups = [group for group in await read_groups(connection) if group.id < current]
     worth = {group.id for group in groups if worth_cleaning(group, ENOUGH)}
-    cleaned = pyarrow.csv.read_csv(tmp_path / "result" / "partitions.csv")["partition_id"].to_pylist()
+    cleaned = pyarrow.csv.read_csv(tmp_path / "result" / "partitions.csv")[
+        "partition_id"
+    ].to_pylist()
     assert {*cleaned} == worth
     assert 0 < len(worth) < len(groups)
     compact = {row["partition_id"] for row in plan if row["action"] == "compact"}
