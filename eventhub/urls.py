@@ -31,7 +31,7 @@ urlpatterns = [
     path("v1/registration-groups", include("registrations.groups.urls")),
     path("v1/endpoints", include("registrations.endpoints.urls")),
     path("v1/deliveries", include("delivery.urls")),
-    path("v1/clients/<str:client>/listens", listens_api.ClientListens.as_view()),
+    path("v1/clients/<str:client>/listens", listens_api.ClientListens.as_view(LIST)),
     path("v1/jobs", include("eventhub.jobs.urls")),
     path("v1/", include("eventhub.access.urls")),
     path("v1/", include("delivery.overview.urls")),

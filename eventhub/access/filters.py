@@ -83,7 +83,7 @@ class FlagField(TextField):
 
 
 class WordField(TextField):
-    def __init__(self, choices: Any, **options: Any) -> None:
+    def __init__(self, choices: Any, null_label: Any = None, **options: Any) -> None:
         self.words = [word for word, _ in choices]
         super().__init__(**options)
 
@@ -125,4 +125,4 @@ class WordFilter(django_filters.ChoiceFilter):
     field_class = WordField
 
     def __init__(self, words: Any, **options: Any) -> None:
-        super().__init__(choices=[(word, word) for word in words], null_label=None, **options)
+        super().__init__(choices=[(word, word) for word in words], **options)

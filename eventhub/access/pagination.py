@@ -17,6 +17,7 @@ from eventhub.access.names import valid_name
 from eventhub.errors import InvalidField
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
+_DIGITS = {models.IntegerField: 9, models.DateTimeField: 17}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,10 +59,18 @@ def foreign_cursor() -> InvalidField:
     return InvalidField("Pass the `next` of the page before.", field="after")
 
 
+class Cut(NamedTuple):
+    """A page that was cut elsewhere, and what the next one begins after."""
+
+    items: Sequence[Any]
+    next: str | None
+
+
 class CursorPagination(BasePagination):
     """Pages in the order that the view declares in `ordering`: names of fields, all ascending or
     all descending, that no two items share. The cursor is their values in the last item, with dots
-    between; a page is found by comparing rows with it, however far into the list it is.
+    between, or those of the view's `cursor`; a page is found by comparing rows with it, however far
+    into the list it is.
     """
 
     queries: ClassVar[tuple[str, ...]] = ("after", "limit")
@@ -71,6 +80,9 @@ class CursorPagination(BasePagination):
         self, queryset: Any, request: Request, view: Any = None
     ) -> Sequence[Any] | None:
         """At most a page of the items."""
+        if isinstance(queryset, Cut):
+            self.next = queryset.next
+            return queryset.items
         page = read_page(request)
         if isinstance(queryset, Listing):
             fetch, fields = queryset
@@ -78,16 +90,12 @@ class CursorPagination(BasePagination):
             return self.cut([*fetch(values, page.limit + 1)], page, lambda it: text_of(it, fields))
         names = [name.removeprefix("-") for name in view.ordering]
         meta = queryset.model._meta
-        fields = [meta.pk if name == "pk" else meta.get_field(name) for name in names]
+        cursor = view.cursor or names
+        fields = [meta.pk if name == "pk" else meta.get_field(name) for name in cursor]
         if page.after:
-            beyond = TupleLessThan if view.ordering[0].startswith("-") else TupleGreaterThan
-            values = values_of(page.after, fields)
-            places = tuple(models.F(name) for name in names)
-            queryset = queryset.filter(
-                beyond(places, values)
-                if len(names) > 1
-                else models.Q((f"{names[0]}__{beyond.lookup_name}", values[0]))
-            )
+            behind = dict(zip(cursor, values_of(page.after, fields), strict=True))
+            down = view.ordering[0].startswith("-")
+            queryset = queryset.filter(_beyond(down, {name: behind[name] for name in names}))
         found = list(queryset.order_by(*view.ordering)[: page.limit + 1])
         return self.cut(found, page, lambda item: text_of(item, fields))
 
@@ -124,6 +132,15 @@ class WholeList(CursorPagination):
         return list(queryset)
 
 
+def _beyond(down: bool, place: dict[str, Any]) -> Any:
+    """Rows behind a place, compared as rows."""
+    lookup = TupleLessThan if down else TupleGreaterThan
+    if len(place) > 1:
+        return lookup(tuple(map(models.F, place)), tuple(place.values()))
+    [(name, value)] = place.items()
+    return models.Q((f"{name}__{lookup.lookup_name}", value))
+
+
 def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...]:
     """The values of a cursor. Raises InvalidField for what is none of this list."""
     texts = text.split(".") if len(fields) > 1 else [text]
@@ -140,16 +157,17 @@ def text_of(item: Any, fields: Sequence[models.Field]) -> str:
 def _value(text: str, field: models.Field) -> Any:
     if isinstance(field, models.CharField | models.TextField):
         return text
-    if not _WHOLE.fullmatch(text):
+    if not _WHOLE.fullmatch(text) or len(text) > _DIGITS.get(type(field), 18):
         raise foreign_cursor()
     if isinstance(field, models.DateTimeField):
-        if len(text) == 18:
-            raise foreign_cursor()
         return _EPOCH + timedelta(microseconds=int(text))
     return int(text)
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, datetime):
-        return str((value - _EPOCH) // timedelta(microseconds=1))
-    return str(value)
+    return str(micros(value) if isinstance(value, datetime) else value)
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)

@@ -21,7 +21,7 @@ from eventhub.access.actor import Actor
 from eventhub.access.authentication import KeyAuthentication, OperatorAuthentication
 from eventhub.access.filters import StrictFilters
 from eventhub.access.names import valid_name
-from eventhub.access.pagination import CursorPagination, Listing
+from eventhub.access.pagination import CursorPagination, Cut, Listing
 from eventhub.access.parsers import shown
 from eventhub.access.permissions import IsKnown
 from eventhub.access.principal import Principal
@@ -44,7 +44,7 @@ LIST_AND_CREATE = {"get": "list", "post": "create"}
 ONE = {"get": "retrieve"}
 CHANGE_AND_DELETE = {**ONE, "patch": "partial_update", "delete": "destroy"}
 PUT = {**ONE, "put": "update"}
-_SAID_OF = {"list": ("get_queryset", "list"), "retrieve": ("get_object", "retrieve")}
+_SAID_OF = {"list": ("list", "get_queryset"), "retrieve": ("retrieve", "get_object")}
 _WITH_BODY = ("PATCH", "POST", "PUT")
 _NAMES = ("channel", "client", "stream")  # parameters of paths that are names
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -179,6 +179,7 @@ class ResourceView(StrictView):
     kind = ""
     unknown: Callable[..., EventHubError] = NotFound
     ordering: tuple[str, ...] = ("pk",)
+    cursor: tuple[str, ...] = ()  # fields of a page's `next`, if they are not those
 
     @property
     def conditional(self) -> bool:
@@ -242,7 +243,8 @@ class ResourceView(StrictView):
 
     def filter_queryset(self, queryset: Any) -> Any:
         """What SQL lists is filtered by its statement."""
-        return queryset if isinstance(queryset, Listing) else super().filter_queryset(queryset)
+        listed = isinstance(queryset, Listing | Cut)
+        return queryset if listed else super().filter_queryset(queryset)
 
     @property
     def asked(self) -> dict[str, Any]:

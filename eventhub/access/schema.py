@@ -183,7 +183,7 @@ class AutoSchema(openapi.AutoSchema):
         names = uritemplate.variables(self.path)
         if self.known:
             yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
-        if names:
+        if names and self.view.lookup_url_kwarg in (None, *names):
             yield self.view.unknown_error()
         if self.view.action == "list" and self.view.pagination_class.queries:
             yield errors.InvalidField

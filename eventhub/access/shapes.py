@@ -166,7 +166,8 @@ def _converter(field: serializers.Field) -> Callable[[Any], Any] | None:
 
 
 def _sentence(comment: str) -> str:
-    return f"{comment[0].upper()}{comment[1:]}."
+    end = "" if comment.endswith(".") else "."
+    return f"{comment[0].upper()}{comment[1:]}{end}"
 
 
 def undocumented() -> list[type]:

@@ -123,7 +123,7 @@ class StreamSerializer(ChangedSerializer, WholePolicySerializer):
         fields: dict[str, Any] = super().get_fields()
         for name in StreamPolicy._fields:
             fields[name].source = f"policy.{name}"
-        return fields
+        return {"name": fields["name"], **fields}
 
 
 class SegmentSerializer(AnswerSerializer):
