@@ -111,12 +111,12 @@ AUTH_PASSWORD_VALIDATORS = [
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "eventhub.access.authentication.KeyAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "eventhub.access.authentication.OperatorAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["eventhub.access.permissions.IsKnown"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["eventhub.access.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "eventhub.access.schema.AutoSchema",
     "EXCEPTION_HANDLER": "eventhub.access.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }

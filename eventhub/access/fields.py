@@ -12,7 +12,6 @@ from rest_framework import serializers
 
 from eventhub import limits
 from eventhub.access.grants import ACTIONS, Grant, parse_grants
-from eventhub.access.parsers import shown
 from eventhub.errors import InvalidMask, MissingField, NotPowerOfTwo, WiderGrant
 from eventhub.event.json_codec import time_text
 
@@ -22,17 +21,6 @@ _DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
 
 
 _NULL = {"null": "This cannot be null; give a value, or leave it out."}
-
-
-class StrictSerializer(serializers.Serializer):
-    """Refuses names it does not know."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict):
-            for name in data:
-                if name not in self.fields:
-                    raise serializers.ValidationError({shown(name): "Unknown."}, "unknown_field")
-        return super().to_internal_value(data)
 
 
 class TextField(serializers.CharField):

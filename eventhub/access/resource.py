@@ -111,7 +111,7 @@ class StrictView(GenericViewSet):
         return [method for method in super().allowed_methods if method != "OPTIONS"]
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        measure_chunked(request)
+        _measure_chunked(request)
         found: Request = super().initialize_request(request, *args, **kwargs)
         return found
 
@@ -318,7 +318,7 @@ class ResourceView(StrictView):
         return found
 
 
-def measure_chunked(request: HttpRequest) -> None:
+def _measure_chunked(request: HttpRequest) -> None:
     """DRF takes a request without Content-Length for one without a body; a chunked one has its
     length only here.
     """

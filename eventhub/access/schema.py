@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import uritemplate
 from drf_spectacular import openapi
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
 from eventhub import errors
@@ -63,41 +63,6 @@ class ProblemSerializer(serializers.Serializer):
     code = serializers.CharField(help_text="Stable, for programs.")
     detail = serializers.CharField(help_text="What to do, for people.")
     position = serializers.DictField(help_text="`index` and `field`, as known.")
-
-
-class Operation(NamedTuple):
-    """What an operation takes, answers with and raises, beside what all do."""
-
-    summary: str
-    answers: dict[Any, Any]  # by status, or by status and media type
-    raises: tuple[type[errors.EventHubError], ...] = ()
-    body: Any = None
-    parameters: tuple[OpenApiParameter, ...] = (ZONE,)
-    open: bool = False  # needs no credentials
-
-
-def documented(operation: Operation) -> Callable[[Any], Any]:
-    """extend_schema for a view's method."""
-    raised = [*operation.raises, *_ALWAYS]
-    raised += () if operation.open else _CALLER
-    raised += () if operation.body is None else _BODY_ERRORS
-    raised += (errors.NotFound,) if ZONE in operation.parameters else ()
-    if not operation.open and (operation.body is not None or 204 in operation.answers):
-        raised.append(errors.CsrfFailed)
-    found = {
-        status: answer if answer is not None else OpenApiResponse(description="Done.")
-        for status, answer in operation.answers.items()
-    }
-    return extend_schema(
-        operation_id=re.sub(
-            r"\W+", "_", operation.summary.partition(";")[0].replace("'", "").lower()
-        ),
-        summary=operation.summary,
-        request=operation.body,
-        responses={**found, **_problems(raised)},
-        parameters=list(operation.parameters),
-        auth=[] if operation.open else None,
-    )
 
 
 def _problems(raised: Iterable[type[errors.EventHubError]]) -> dict[Any, OpenApiResponse]:
@@ -219,18 +184,3 @@ def _of_fields(body: Any) -> Iterator[type[errors.EventHubError]]:
     if isinstance(body, type) and issubclass(body, serializers.BaseSerializer):
         for field in getattr(body(), "fields", {}).values():
             yield from getattr(field, "raises", ())
-
-
-def page_of(item: type[serializers.BaseSerializer]) -> type[serializers.Serializer]:
-    """The serializer of a page of items: {items, next}."""
-    name = item.__name__.removesuffix("Serializer")
-    fields = {
-        "items": item(many=True),
-        "next": serializers.CharField(
-            allow_null=True, help_text="Pass as `after` for the next page; null at the end."
-        ),
-    }
-    found: type[serializers.Serializer] = type(
-        f"{name}PageSerializer", (serializers.Serializer,), fields
-    )
-    return found
