@@ -38,7 +38,7 @@ class DeliveryId(NamedTuple):
 
 
 class EndedRow(NamedTuple):
-    """A delivery that ended, as it is listed for all endpoints."""
+    """A delivery that ended, as it is listed for all endpoints; the others are, but for the end."""
 
     endpoint_id: int
     partition_id: int
@@ -57,6 +57,9 @@ class EndedRow(NamedTuple):
     gap_reason: str | None
     shown: bool
     last: bool  # of those that were looked at
+
+
+_LISTED = EndedRow._fields[:-2]  # rows are made in half the time of models
 
 
 class Ended(NamedTuple):
@@ -82,7 +85,9 @@ def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QueryS
     if not Endpoint.objects.filter(pk=endpoint_id, **_whose(actor)).exists():
         raise UnknownEndpoint(field="endpoint")
     found = _deliveries().filter(heard(actor=actor).streams(), endpoint_id=endpoint_id)
-    return found if stream is None else found.filter(stream_id=_stream_id(actor, stream))
+    if stream is not None:
+        found = found.filter(stream_id=_stream_id(actor, stream))
+    return found.values_list(*_LISTED, named=True)
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
@@ -90,7 +95,8 @@ def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
     actor.require_listen(stream, field="stream")
     segments = Segment.objects.filter(stream_id=_stream_id(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
-    return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
+    found = _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
+    return found.values_list(*_LISTED, named=True)
 
 
 def list_ended(*, actor: Actor, asked: Ended) -> Cut:

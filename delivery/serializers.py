@@ -10,6 +10,7 @@ from delivery.selectors import name_of
 from eventhub.access.fields import MomentField
 from eventhub.access.shapes import AnswerSerializer, Serializer
 
+_MOMENT = MomentField()
 STATES = tuple(Delivery.State.values)
 ENDED = STATES[2:]  # without being delivered: these are listed for all endpoints together
 
@@ -54,7 +55,7 @@ class DeliverySerializer(AnswerSerializer):
         """None when it is finished."""
         if delivery.state != Delivery.State.PENDING:
             return None
-        return MomentField().to_representation(delivery.next_attempt_at)
+        return _MOMENT.to_representation(delivery.next_attempt_at)
 
     @extend_schema_field(GapSerializer(allow_null=True))
     def get_gap(self, delivery: Delivery) -> dict[str, Any] | None:

@@ -35,6 +35,8 @@ class Heard(NamedTuple):
 
     def streams(self) -> Q:
         """The same of a queryset whose rows have a `stream`."""
+        if self.patterns is None and self.system:
+            return Q()
         others = ~Q(stream__name=SYSTEM)
         if self.patterns is not None:
             any_of_them = Q(stream__name__in=[])

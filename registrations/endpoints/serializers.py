@@ -94,7 +94,7 @@ class EndpointHealthSerializer(AnswerSerializer):
 
 
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
-    client = serializers.CharField(source="client.name")
+    client = serializers.CharField(source="client_name")
     health = serializers.SerializerMethodField()
 
     class Meta:

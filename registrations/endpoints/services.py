@@ -93,7 +93,7 @@ def change_endpoint(
         Endpoint.objects.filter(pk=endpoint_id).update(**wanted, changed_at=TransactionNow())
         changed = endpoints_of(actor=actor).get(pk=endpoint_id)
         told = rows.Told(changed.ordered, changed.format, changed.enabled, changed.reason)
-        announced = rows.changed(actor.zone_id, changed.client.name, endpoint_id, told)
+        announced = rows.changed(actor.zone_id, changed.client_name, endpoint_id, told)
         announce_all(zone=actor.zone, announcements=[announced])
     return changed
 
@@ -109,7 +109,7 @@ def delete_endpoint(*, actor: Actor, endpoint_id: int, if_match: int | None = No
             raise EndpointInUse(field="endpoint")
         ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
         Endpoint.objects.filter(pk=endpoint_id).update(**ended, enabled=False)
-        attributes = {"client": found.client.name, "endpoint": endpoint_id}
+        attributes = {"client": found.client_name, "endpoint": endpoint_id}
         told = [Announcement("endpoint.deleted", attributes, resource)]
         announce_all(zone=actor.zone, announcements=told)
 

@@ -1,6 +1,6 @@
 """Reads of groups of registrations, as far as the actor may see them."""
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from eventhub.access.actor import Actor
 from registrations.models import CURRENT, RegistrationGroup, Suspension
@@ -15,4 +15,4 @@ def groups_of(*, actor: Actor) -> QuerySet[RegistrationGroup]:
     client_id = scope(actor=actor)
     whose = {} if client_id is None else {"client_id": client_id}
     suspended = Exists(Suspension.objects.filter(CURRENT, group=OuterRef("pk")))
-    return found.filter(**whose).select_related("client").annotate(suspended=suspended)
+    return found.filter(**whose).annotate(client_name=F("client__name"), suspended=suspended)

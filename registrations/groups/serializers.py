@@ -21,7 +21,7 @@ class NewGroupSerializer(GroupChangeSerializer):
 
 
 class GroupSerializer(ChangedSerializer, AnswerSerializer):
-    client = serializers.CharField(source="client.name")
+    client = serializers.CharField(source="client_name")
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     registrations = serializers.IntegerField(help_text="How many are in it.")
 

@@ -90,7 +90,7 @@ def _announce(
 ) -> None:
     """Raise the barrier, if there is one, and tell; last in the transaction."""
     attributes = {
-        "client": group.client.name,
+        "client": group.client_name,
         "group": group.pk,
         "name": group.name,
         "suspended": group.suspended,
