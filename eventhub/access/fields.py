@@ -12,6 +12,7 @@ from rest_framework import serializers
 
 from eventhub import limits
 from eventhub.access.grants import ACTIONS, Grant, parse_grants
+from eventhub.access.strict_json import NOT_NULL
 from eventhub.errors import InvalidMask, MissingField, NotPowerOfTwo, WiderGrant
 from eventhub.event.json_codec import time_text
 
@@ -20,14 +21,11 @@ _DECIMAL = re.compile(r"[0-9]{1,20}")
 _DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
 
 
-_NULL = {"null": "This cannot be null; give a value, or leave it out."}
-
-
 class TextField(serializers.CharField):
     """A JSON string, taken as it is."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
+        "null": NOT_NULL,
         "invalid": "This is a text.",
         "blank": "This is a text of at least one character.",
         "max_length": "This has at most {max_length:,} characters; shorten it.",
@@ -61,7 +59,6 @@ class GroupsField(serializers.ListField):
     """Names of groups of clients; their order does not count, nor how often one is given."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "not_a_list": "This is a list of names.",
         "max_length": "At most {max_length:,} are named.",
     }
@@ -79,7 +76,6 @@ class WholeField(serializers.IntegerField):
     """A JSON integer; neither a string, nor a float, nor a boolean."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "invalid": "This is a whole number.",
         "max_value": "This is at most {max_value:,}.",
         "min_value": "This is at least {min_value:,}.",
@@ -95,7 +91,6 @@ class FlagField(serializers.BooleanField):
     """JSON's true or false, nothing that only looks like it."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "invalid": "This is true or false.",
     }
 
@@ -107,8 +102,6 @@ class FlagField(serializers.BooleanField):
 
 class OneOfField(serializers.ChoiceField):
     """One of a few words, as a JSON string."""
-
-    default_error_messages = _NULL
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -127,7 +120,6 @@ class MomentField(serializers.DateTimeField):
     """
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "invalid": "This is a time such as {format}.",
     }
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -162,6 +163,7 @@ class StrictView(GenericViewSet):
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
         found: Response = super().finalize_response(request, response, *args, **kwargs)
+        patch_vary_headers(found, ("Authorization", "Cookie"))
         if self._reply is not None:
             done = found.status_code < 400
             for name, value in self._reply.headers(done=done).items():

@@ -16,6 +16,7 @@ from rest_framework import serializers
 
 from eventhub.access.fields import FlagField, MomentField, OneOfField, TextField, WholeField
 from eventhub.access.parsers import shown
+from eventhub.access.strict_json import NOT_NULL
 
 _AS_THEY_ARE = (
     serializers.CharField,
@@ -75,10 +76,11 @@ class Serializer(Represents, serializers.Serializer):
     """Refuses names that it does not know."""
 
     def get_fields(self) -> dict[str, Any]:
-        """What is computed is always there."""
+        """What is computed is always there, and null is refused in the same words everywhere."""
         fields: dict[str, Any] = super().get_fields()
         for field in fields.values():
             field.required = field.required or field.read_only
+            field.error_messages["null"] = NOT_NULL
         return fields
 
     def to_internal_value(self, data: Any) -> Any:

@@ -113,6 +113,9 @@ class OneEvent(ResourceView):
         text = FORMS[form](found.placed)
         return HttpResponse(text, content_type=form, headers={"Vary": "Accept"})
 
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        raise errors.MethodNotAllowed("A stored event never changes; it is only read.")
+
 
 class EmitOnly(StrictView):
     """The path of the emit route: POST never comes here, and nothing else is allowed on it."""

@@ -143,7 +143,7 @@ WHAT = (
     field("mask", "invalid_field", ["disk"]),
     field("channels", "unknown_channel", ["nobody"]),
     field("channels", "invalid_field", "disk"),
-    field("channels", "invalid_field", [""], where="channels[0]"),
+    field("channels", "invalid_field", [""], where="channels.0"),
     field("channels", "field_too_long", ["a"] * 65),
     field("time", "invalid_field", "yesterday"),
     field("time", "invalid_field", "2026-01-01T00:00:00"),
