@@ -668,3 +668,8 @@ AUDIT_ROWS_MAX = 1_000_000
 AUDIT_NUMBERS_TOLD_MAX = 20  # registrations that the evidence of one finding names
 AUDIT_HOURS_MAX = 2_400  # of a result's plots: 100 days
 AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,000,000 events
+
+# --- migrations ---
+MIGRATE_LOCK_MS_MAX = 100  # a table's lock is waited for, while others wait behind
+MIGRATE_PAUSE_S = (0.1, 1.0)  # between two tries to get it
+MIGRATE_S_MAX = 300.0  # of trying

@@ -61,7 +61,7 @@ def require_fit(env: Env) -> None:
 def require_schema(url: str, *, complete: bool = True) -> None:
     """Raises OtherSchema, and psycopg.OperationalError if the database is away. Not `complete`: an
     empty database is none of another version."""
-    ours = schema.digests()
+    ours = schema.migrations()
     require = schema.require_complete if complete else schema.require_same
     with psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S) as connection:
         require(schema.read(connection.cursor(), ours), ours)

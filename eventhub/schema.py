@@ -1,8 +1,12 @@
-"""Tell whether a database's tables are those of this version: each migration has a digest, kept in
+"""Tell whether this version can work with a database's tables: each migration has a digest, kept in
 the database when it is applied. Plain: its SQL runs on the cursor of whoever asks.
 
 A migration is never changed after a release; one that was changed after it was applied means other
 tables than the code expects, which is refused. A migration that is new is applied as usual.
+
+Two releases run side by side while processes are replaced one by one, so each migration names its
+release, and belongs to one of two halves: `pre`, after which the release before goes on working,
+and `post` (`half = "post"`), which is applied when none of its processes is left.
 """
 
 import ast
@@ -12,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from eventhub.version import VERSION
+
 HOME = Path(__file__).resolve().parents[1]
 FOLDERS = ("eventhub/*/migrations", "registrations/migrations", "delivery/migrations")
 _NAMED_MAX = 6  # migrations in one message
@@ -20,12 +26,15 @@ CREATE TABLE IF NOT EXISTS schema_digests (
     app text NOT NULL,
     name text NOT NULL,
     digest text NOT NULL,
+    release text NOT NULL,
+    half text NOT NULL,
     PRIMARY KEY (app, name)
 )
 """
 _KEEP = """
-INSERT INTO schema_digests (app, name, digest) VALUES (%s, %s, %s)
-ON CONFLICT (app, name) DO UPDATE SET digest = excluded.digest
+INSERT INTO schema_digests (app, name, digest, release, half) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (app, name) DO UPDATE
+   SET digest = excluded.digest, release = excluded.release, half = excluded.half
 """
 _THERE = (
     "SELECT to_regclass('django_migrations') IS NOT NULL, to_regclass('schema_digests') IS NOT NULL"
@@ -53,6 +62,14 @@ class Migration(NamedTuple):
     name: str
 
 
+class Form(NamedTuple):
+    """What a migration is: which statements, of which release, and in which half of an upgrade."""
+
+    digest: str
+    release: str
+    half: str = "pre"
+
+
 # from when tables were files of SQL
 BEFORE_0_1 = frozenset({Migration("eventlog", "0001_log"), Migration("access", "0001_access")})
 
@@ -65,46 +82,47 @@ class Cursor(Protocol):
 
 
 class Found(NamedTuple):
-    """What a database says: the migrations of the hub's apps that it has, and their digests."""
+    """What a database says: the migrations of the hub's apps that it has, and what they were."""
 
     applied: Set[Migration]
-    digests: Mapping[Migration, str]
+    forms: Mapping[Migration, Form]
 
 
-def digests(home: Path = HOME) -> dict[Migration, str]:
-    """Return the digest of every migration of this version: of its code without docstrings and
+def migrations(home: Path = HOME) -> dict[Migration, Form]:
+    """Return every migration of this version. Its digest is of its code without docstrings and
     comments, and of the SQL files that it names, however their lines are broken."""
     files = (file for folder in FOLDERS for file in home.glob(f"{folder}/[0-9]*.py"))
-    return {Migration(file.parents[1].name, file.stem): _digest(file) for file in files}
+    return {Migration(file.parents[1].name, file.stem): _form(file) for file in files}
 
 
-def read(cursor: Cursor, ours: Mapping[Migration, str]) -> Found:
+def read(cursor: Cursor, ours: Mapping[Migration, Form]) -> Found:
     """Read what is in a database; nothing in an empty one."""
     cursor.execute(_THERE)
     [(migrated, kept)] = cursor.fetchall()
     applied: set[Migration] = set()
-    digests: dict[Migration, str] = {}
+    forms: dict[Migration, Form] = {}
     if migrated:
         apps = sorted({migration.app for migration in ours})
         cursor.execute("SELECT app, name FROM django_migrations WHERE app = ANY(%s)", [apps])
         applied = {Migration(app, name) for app, name in cursor.fetchall()}
     if kept:
-        cursor.execute("SELECT app, name, digest FROM schema_digests")
-        digests = {Migration(app, name): digest for app, name, digest in cursor.fetchall()}
-    return Found(applied, digests)
+        cursor.execute("SELECT app, name, digest, release, half FROM schema_digests")
+        forms = {Migration(app, name): Form(*form) for app, name, *form in cursor.fetchall()}
+    return Found(applied, forms)
 
 
-def keep(cursor: Cursor, found: Found, ours: Mapping[Migration, str]) -> None:
-    """Note the digests of migrations before they are applied: one that is applied without its
-    digest would be refused for ever."""
+def keep(cursor: Cursor, found: Found, ours: Mapping[Migration, Form]) -> None:
+    """Note what migrations are before they are applied: one that is applied without its digest
+    would be refused for ever."""
     cursor.execute(_MAKE)
-    for migration, digest in ours.items():
+    for migration, form in ours.items():
         if migration not in found.applied:
-            cursor.execute(_KEEP, [*migration, digest])
+            cursor.execute(_KEEP, [*migration, *form])
 
 
-def require_same(found: Found, ours: Mapping[Migration, str]) -> None:
-    """Raise OtherSchema if a migration was applied that this version has not, or has otherwise."""
+def require_same(found: Found, ours: Mapping[Migration, Form]) -> None:
+    """Raise OtherSchema if a migration was applied that this version has not, or has otherwise. The
+    first half of the release after this one is no obstacle."""
     unknown = found.applied - ours.keys()
     if unknown & BEFORE_0_1:
         raise OtherSchema(
@@ -112,18 +130,41 @@ def require_same(found: Found, ours: Mapping[Migration, str]) -> None:
             " changed. With the hub stopped, run `manage.py takeover` once (with `--data FOLDER`,"
             " or DATABASE_URL where it is set), which keeps every row; see docs/upgrading.md."
         )
-    if unknown:
+    if newer := {one for one in unknown if not _is_harmless(found.forms.get(one))}:
         raise OtherSchema(
             f"The tables of this database were made by a newer version of the hub "
-            f"({_names(unknown)}). Nothing was changed. Run that version or a newer one."
+            f"({_names(newer)}). Nothing was changed. Run that version or a newer one, or go back "
+            "with its `manage.py migrate --back`; see docs/upgrading.md."
         )
-    if other := [one for one in found.applied if found.digests.get(one) != ours[one]]:
+    known = found.applied - unknown
+    if other := [one for one in known if _digest_of(found, one) != ours[one].digest]:
         raise OtherSchema(
             f"The tables of this database were made by another version of the hub "
             f"({_names(other)}). Nothing was changed. Run the version that made them, or begin "
             "with a new data folder (make run DATA=…), or with an empty database if DATABASE_URL "
             "is set."
         )
+
+
+def _digest_of(found: Found, migration: Migration) -> str:
+    return found.forms[migration].digest if migration in found.forms else ""
+
+
+def _is_harmless(form: Form | None) -> bool:
+    """True for what the release after this one adds before its own processes start."""
+    return form is not None and form.half == "pre" and _follows(form.release, VERSION)
+
+
+def _follows(release: str, version: str) -> bool:
+    """True if at most one release (the second number, or the first with a second of 0) lies
+    between them."""
+    major, minor = (int(part) for part in release.split(".")[:2])
+    own_major, own_minor = (int(part) for part in version.split(".")[:2])
+    return (major, minor) in (
+        (own_major, own_minor),
+        (own_major, own_minor + 1),
+        (own_major + 1, 0),
+    )
 
 
 def _names(migrations: Iterable[Migration]) -> str:
@@ -135,7 +176,7 @@ def _names(migrations: Iterable[Migration]) -> str:
 def require_own(cursor: Cursor, found: Found) -> None:
     """Raise OtherSchema if the database has tables, but none of a hub: then they are of something
     else, and would be mixed with the hub's or replaced by them."""
-    if found.applied or found.digests:
+    if found.applied or found.forms:
         return
     cursor.execute(_TABLES)
     if names := [name for (name,) in cursor.fetchall()]:
@@ -147,18 +188,39 @@ def require_own(cursor: Cursor, found: Found) -> None:
         )
 
 
-def require_complete(found: Found, ours: Mapping[Migration, str]) -> None:
-    """Raise OtherSchema as well if a migration of this version was not applied yet."""
+def require_complete(found: Found, ours: Mapping[Migration, Form]) -> None:
+    """Raise OtherSchema as well if a migration was not applied yet that this version needs: one of
+    the first half of its release, or of a release before."""
     require_same(found, ours)
-    if missing := ours.keys() - found.applied:
+    late = {one for one, form in ours.items() if form.half == "post" and is_of_now(form)}
+    if missing := ours.keys() - found.applied - late:
         raise OtherSchema(
             f"The database lacks tables of this version ({_names(missing)}). Run `manage.py "
             "migrate` on it, once, before what uses it is started."
         )
 
 
-def _digest(file: Path) -> str:
+def is_of_now(form: Form) -> bool:
+    """True for a migration of this release."""
+    return form.release.split(".")[:2] == VERSION.split(".")[:2]
+
+
+def _form(file: Path) -> Form:
+    """Raises ValueError for a migration that names no release."""
     tree = ast.parse(file.read_text())
+    said = {
+        target.id: str(node.value.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    if "release" not in said:
+        raise ValueError(f"{file} does not say of which release it is: `release`.")
+    return Form(_digest(file, tree), said["release"], said.get("half", "pre"))
+
+
+def _digest(file: Path, tree: ast.Module) -> str:
     named = sorted(_sql_files(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(

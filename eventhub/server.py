@@ -6,6 +6,8 @@ Composition root.
 """
 
 import asyncio
+import socket
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -25,6 +27,16 @@ class HubServer(uvicorn.Server):
     """
 
     _told: asyncio.Event | None = None
+
+    def __init__(self, config: uvicorn.Config, ready: Path | None = None) -> None:
+        """`ready`: a file that is made when it serves."""
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self._ready is not None:
+            self._ready.touch()
 
     async def main_loop(self) -> None:
         self._told = asyncio.Event()

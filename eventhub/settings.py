@@ -7,6 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from eventhub import limits, logs
 from eventhub.env import require_env
+from eventhub.version import VERSION
 
 ENV = require_env()
 
@@ -129,7 +130,7 @@ SPECTACULAR_SETTINGS = {
         " reply says by `EventHub-Sequence` and `EventHub-Segment` what it can know of; a change"
         " says by `EventHub-Caused` what it caused, and takes `EventHub-Action` and `If-Match`."
     ),
-    "VERSION": "0.1.0",
+    "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     "SERVERS": [{"url": "/", "description": "The hub that served this document."}],
     "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NAME = "order.json"
+VERSION = 1  # of the order and of the inputs' tables: a driver refuses another one
 
 
 class Order(NamedTuple):
@@ -18,6 +19,7 @@ class Order(NamedTuple):
     result: str  # the folder to write into; in nobody's sight until the job has ended well
     archive_url: str  # of fsspec, where sealed segments are; "": none
     now_us: int  # the moment of the inputs' snapshot
+    version: int = VERSION
 
     def table(self, name: str) -> str:
         """The folder of one table of the inputs."""
@@ -33,5 +35,8 @@ def write_order(folder: Path, order: Order) -> Path:
 
 
 def read_order(path: Path) -> Order:
-    """Raises OSError, ValueError, TypeError."""
-    return Order(**json.loads(path.read_text()))
+    """What is new to this driver is left out. Raises OSError, ValueError, TypeError."""
+    told = json.loads(path.read_text())
+    if told["version"] != VERSION:
+        raise ValueError(f"The order is of version {told['version']}, not of {VERSION}.")
+    return Order(**{name: told[name] for name in Order._fields if name in told})

@@ -21,6 +21,7 @@ from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.write import HashingFile
 from eventhub.eventlog.arrow import Snapshot
 from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.known import known
 
 _UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile
 # what columns were called before 0.1: what was archived then is read as what is archived now
@@ -104,7 +105,7 @@ def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
     Raises ArchiveDamaged, ArchiveUnavailable.
     """
     try:
-        made = Shelved(**manifest.unsealed(place.read(path), path))
+        made = known(Shelved, manifest.unsealed(place.read(path), path))
         with place.open(f"{path.rpartition('/')[0]}/{made.file}") as file:
             if _digest(file) != made.file_sha256:
                 raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)

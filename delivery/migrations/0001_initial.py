@@ -15,6 +15,7 @@ SQL = Path(__file__).parent.parent / "sql"
 
 class Migration(migrations.Migration):
     initial = True
+    release = "0.1"
 
     dependencies = [
         ("access", "0001_initial"),

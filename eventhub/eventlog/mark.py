@@ -17,6 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from eventhub import limits
+from eventhub.known import known
 
 _KEY = "eventhub:mark:"
 _UNREADABLE = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
@@ -144,4 +145,4 @@ def _text(mark: Mark) -> bytes:
 
 def _parse(text: bytes | str) -> Mark:
     """Raises ValueError, TypeError."""
-    return Mark(**json.loads(text))
+    return known(Mark, json.loads(text))

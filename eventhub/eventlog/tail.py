@@ -11,6 +11,7 @@ own, so that readers that catch up cannot delay it.
 
 import asyncio
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,8 @@ from eventhub.eventlog.waiting import set_within
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
+
+_PAIR = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
 
 
 class Tail:
@@ -213,10 +216,11 @@ class Tail:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def _hear_all(self, payload: str) -> None:
+        """`stream:head` pairs; what a newer release says beside them is for its own."""
         self.stir()
         for pair in payload.split():
-            stream_id, _, head = pair.partition(":")
-            self._hear(int(stream_id), int(head))
+            if found := _PAIR.fullmatch(pair):
+                self._hear(int(found[1]), int(found[2]))
 
     def _hear(self, stream_id: int, head: int) -> None:
         ring = self.rings.get(stream_id)

@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from eventhub import schema
-from eventhub.schema import Found, Migration, OtherSchema
+from eventhub.schema import Form, Found, Migration, OtherSchema
 from eventhub.up import programs
 
 _ANEW = b"BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
@@ -60,7 +60,7 @@ def restore(url: str, file: Path) -> None:
     """
     if not file.is_file():
         raise DumpFailed(f"{file} is not there.")
-    ours = schema.digests()
+    ours = schema.migrations()
     _require_restorable(file, ours)
     try:
         with psycopg.connect(url, autocommit=True) as connection:
@@ -78,7 +78,7 @@ def restore(url: str, file: Path) -> None:
     _replace(url, file)
 
 
-def _require_restorable(file: Path, ours: Mapping[Migration, str]) -> None:
+def _require_restorable(file: Path, ours: Mapping[Migration, Form]) -> None:
     found = _read(file)
     if not found.applied:
         raise DumpFailed(f"{file} is not a dump of a hub's database; nothing was changed.")
@@ -105,10 +105,13 @@ def _read(file: Path) -> Found:
         why = done.stderr.decode(errors="replace").strip()
         raise DumpFailed(f"{file} cannot be read, nothing was changed: {why}")
     rows = {name: list(_rows(name, done.stdout.decode(errors="replace"))) for name in names}
-    apps = {migration.app for migration in schema.digests()}
+    apps = {migration.app for migration in schema.migrations()}
     applied = {Migration(row["app"], row["name"]) for row in rows["django_migrations"]}
-    digests = {Migration(row["app"], row["name"]): row["digest"] for row in rows["schema_digests"]}
-    return Found({one for one in applied if one.app in apps}, digests)
+    forms = {
+        Migration(row["app"], row["name"]): Form(row["digest"], row["release"], row["half"])
+        for row in rows["schema_digests"]
+    }
+    return Found({one for one in applied if one.app in apps}, forms)
 
 
 def _rows(table: str, text: str) -> Iterator[dict[str, str]]:

@@ -203,7 +203,7 @@ def _run(
     ballast = Ballast(place.folder.root, output.say) if servers.postgres else None
     parts = [
         *_with_ballast(servers.parts(env), ballast),
-        *_own_parts(options, env, hub),
+        *_own_parts(options, env, hub, place.sockets),
         *_celery_parts(options, env, place.folder),
     ]
     if sink is not None:
@@ -257,19 +257,28 @@ def _kept(ballast: Ballast | None) -> Iterator[None]:
             keeper.join()
 
 
-def _own_parts(options: Options, env: dict[str, str], port: socket.socket) -> Iterator[Part]:
+def _own_parts(
+    options: Options, env: dict[str, str], port: socket.socket, folder: Path
+) -> Iterator[Part]:
     """What runs from this repository with the hub's own commands."""
     url = listener.local_url(port)
     boot = Command("boot", _manage(options, "boot", "--migrate"), env)
     yield Part(boot, stage=2, once=True)
     for number in range(1, options.web + 1):
-        argv = _manage(options, "web", "--fd", str(port.fileno()))
-        web = Command(
-            f"web-{number}", argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0, fds=(port.fileno(),)
+        name = f"web-{number}"
+        ready = folder / f"{name}.ready"  # they share a port: any of them may answer
+        argv = _manage(options, "web", "--fd", str(port.fileno()), "--ready", str(ready))
+        web = Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0, fds=(port.fileno(),))
+        yield Part(
+            web,
+            stage=3,
+            is_ready=partial(_serves, ready, f"{url}/readyz"),
+            before=partial(ready.unlink, missing_ok=True),
+            renewable=True,
         )
-        yield Part(web, stage=3, is_ready=lambda: _answers(f"{url}/readyz"))
     for number in range(1, options.forwarders + 1):
-        yield Part(Command(f"forward-{number}", _manage(options, "forward"), env), stage=3)
+        forward = Command(f"forward-{number}", _manage(options, "forward"), env)
+        yield Part(forward, stage=3, renewable=True)
 
 
 def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
@@ -280,12 +289,13 @@ def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iter
     for number in range(1, options.workers + 1):
         name = f"worker-{number}"
         argv = (sys.executable, *celery_worker(f"{name}@%h"))
-        yield Part(Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0), stage=3)
+        worker = Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0)
+        yield Part(worker, stage=3, renewable=True)
     if not options.workers:
         return
     timetable = ("-s", str(folder.root / "beat"), "--pidfile", "")
     argv = (sys.executable, *CELERY, "beat", *timetable)
-    yield Part(Command("beat", argv, env), stage=3)
+    yield Part(Command("beat", argv, env), stage=3, renewable=True)
 
 
 def celery_worker(name: str) -> tuple[str, ...]:
@@ -313,6 +323,10 @@ def _allowing(env: dict[str, str], sink: socket.socket) -> str:
 
 def _manage(options: Options, *words: str) -> tuple[str, ...]:
     return (sys.executable, str(options.manage), *words)
+
+
+def _serves(ready: Path, url: str) -> bool:
+    return ready.exists() and _answers(url)
 
 
 def _answers(url: str) -> bool:

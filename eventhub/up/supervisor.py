@@ -1,5 +1,6 @@
 """Keep the parts running: start them in order of readiness, start a crashed one again, stop them in
-reverse. It goes on trying, with growing pauses, unless it is told how long to.
+reverse. It goes on trying, with growing pauses, unless it is told how long to. SIGUSR2 replaces the
+hub's own parts one after the other, each by whatever version is on the disk then.
 
 It knows nothing of what the parts are; `eventhub.up.hub` says that. All decisions are made in one
 thread, on events from one queue; other threads only wait for a process or copy its output.
@@ -28,6 +29,7 @@ ORPHANS_TOLD_S = 10.0  # how often processes that outlive SIGKILL are reported
 HURRY_SIGNALS = 2  # to the hub: what is left is killed
 OFTEN = 3  # restarts in a row that are worth a word
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+RENEW = signal.SIGUSR2
 
 
 class HubFailed(Exception):
@@ -46,6 +48,7 @@ class Part(NamedTuple):
     once: bool = False  # it has to end with status 0, and is then ready
     slow_after_s: float = limits.SLOW_START_S  # reported when it is not ready by then
     before: Callable[[], None] | None = None  # called before every start; may raise OSError
+    renewable: bool = False  # replaced by RENEW
 
 
 class _Run:
@@ -58,11 +61,18 @@ class _Run:
         self.slow_at = 0.0  # when it is next reported as slow
         self.due_at: float | None = None
         self.ready = False
+        self.ending = False  # it was told to, to be replaced
+        self.renewed = True
+        self.unproven = False  # it was replaced, and was not ready since
         self.restarts_at: list[float] = []
 
     @property
     def name(self) -> str:
         return self.part.command.name
+
+    def is_starting(self) -> bool:
+        running = self.process is not None and self.process.poll() is None
+        return running and not self.ready and not self.ending
 
 
 class _Exit(NamedTuple):
@@ -105,6 +115,7 @@ class Supervisor:
         self._patience = patience
         self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
         self._stop_signals = 0
+        self._renewing: list[_Run] = []  # the first is being replaced
         self._complete = False  # all were ready once; from then on none is too slow
 
     def run(self, on_ready: Callable[[], None]) -> None:
@@ -112,6 +123,7 @@ class Supervisor:
         stopped. Raises HubFailed, also with all parts stopped."""
         guardian.become_subreaper()  # orphans of a guardian that was killed come to us
         handlers = {number: signal.signal(number, self._on_signal) for number in _heeded()}
+        handlers[RENEW] = signal.signal(RENEW, self._on_renew)
         try:
             self._start_all()
             if not self._stop_signals:
@@ -126,6 +138,9 @@ class Supervisor:
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self._stop_signals += 1
+        self._events.put(number)
+
+    def _on_renew(self, number: int, _frame: object) -> None:
         self._events.put(number)
 
     # --- starting ---
@@ -172,7 +187,9 @@ class Supervisor:
 
     def _step(self) -> None:
         """Wait for one event, or for a tick; then do what is due."""
-        busy = any(run.due_at or (run.process and not run.ready) for run in self._runs)
+        busy = self._renewing or any(
+            run.due_at or (run.process and not run.ready) for run in self._runs
+        )
         try:
             event = self._events.get(timeout=TICK_S if busy else IDLE_S)
         except queue.Empty:
@@ -181,17 +198,44 @@ class Supervisor:
             return
         if isinstance(event, _Exit):
             self._on_exit(event)
+        elif event == RENEW:
+            self._renew()
         for run in self._runs:
             if run.due_at is not None and time.monotonic() >= run.due_at:
                 self._try_start(run)
-            elif run.process is not None and run.process.poll() is None and not run.ready:
+            elif run.is_starting():
                 self._check_ready(run)
+        self._renew_next()
+
+    def _renew(self) -> None:
+        """Begin anew, also in the middle: what is on the disk may be another version again."""
+        if not self._complete:
+            self._output.say("not all parts are ready yet: replace them later")
+            return
+        self._renewing = [run for run in self._runs if run.part.renewable]
+        for run in self._renewing:
+            run.renewed = False
+        self._output.say("replacing " + ", ".join(run.name for run in self._renewing))
+
+    def _renew_next(self) -> None:
+        """One part is away at a time."""
+        while self._renewing and self._renewing[0].renewed and self._renewing[0].ready:
+            self._renewing.pop(0)
+            if not self._renewing:
+                self._output.say("all parts are replaced")
+        if self._renewing and not self._renewing[0].renewed:
+            run = self._renewing[0]
+            run.renewed = run.unproven = True
+            if run.process is not None and run.process.poll() is None:
+                run.ready = False
+                run.ending = True
+                run.process.stop()
 
     def _check_ready(self, run: _Run) -> None:
         part, now = run.part, time.monotonic()
         took_s = now - run.started_at
         if not part.once and (part.is_ready is None or part.is_ready()):
-            run.ready = True
+            run.ready, run.unproven = True, False
             self._output.say(f"{run.name} is ready after {took_s:.1f} s")
             return
         start_s_max = self._patience.start_s_max
@@ -212,7 +256,18 @@ class Supervisor:
         if run.part.once and event.status == 0:
             run.ready = True
             return
-        if event.status == os.EX_CONFIG:
+        if run.ending:
+            run.ending = False
+            self._plan(run, 0.0)
+            return
+        if event.status == os.EX_CONFIG and run.unproven:
+            if self._renewing:
+                self._output.say(
+                    f"{run.name} cannot run; the reason is in its output above. The others are not "
+                    "replaced, and it is tried again"
+                )
+            self._renewing = []
+        elif event.status == os.EX_CONFIG:
             raise HubFailed(
                 f"{run.name} cannot run as the hub is set or with its data, and another try would "
                 "not help; the reason is in its output above"

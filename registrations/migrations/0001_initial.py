@@ -11,6 +11,7 @@ import eventhub.tables
 
 class Migration(migrations.Migration):
     initial = True
+    release = "0.1"
 
     dependencies = [
         ("access", "0001_initial"),

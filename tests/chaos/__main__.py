@@ -23,6 +23,7 @@ from tests.chaos.rounds import Plan, Round, run_round
 from tests.chaos.soak import soak
 from tests.chaos.spark import run as spark
 from tests.chaos.starts import run as starts
+from tests.chaos.upgrade import run as upgrade
 from tests.chaos.world import Load, World
 
 SWITCH_S = 0.0005  # so that a thread that judges does not hold up the emitters
@@ -106,6 +107,7 @@ KINDS = {
     "quota": Kind(quota.add_arguments, quota.run),
     "spark": Kind(spark.add_arguments, spark.run),
     "starts": Kind(starts.add_arguments, starts.run),
+    "upgrade": Kind(upgrade.add_arguments, upgrade.run),
 }
 
 

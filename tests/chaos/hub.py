@@ -40,10 +40,13 @@ LOG_CREW = Crew()
 class HubUnderTest:
     """One `manage.py up`, started in the constructor. `given` are environment variables."""
 
-    def __init__(self, data: Path, crew: Crew = LOG_CREW, port: int = 0, **given: str) -> None:
+    def __init__(
+        self, data: Path, crew: Crew = LOG_CREW, port: int = 0, home: Path = HOME, **given: str
+    ) -> None:
         self.data = data
+        self._home = home
         words = [f for n, v in crew._asdict().items() for f in (f"--{n}", str(v))]
-        self._hub = Hub(data, *words, port=port, script=HOME / "manage.py", **given)
+        self._hub = Hub(data, *words, port=port, home=home, script=home / "manage.py", **given)
         self._database = Postgres(data / "postgres", data / "run").url()
 
     @property
@@ -57,6 +60,10 @@ class HubUnderTest:
     @property
     def running(self) -> bool:
         return self._hub.process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        """To the supervisor."""
+        self._hub.process.send_signal(number)
 
     def interrupt(self) -> None:
         """Ctrl-C."""
@@ -102,8 +109,9 @@ class HubUnderTest:
 
     def manage(self, *words: str) -> subprocess.CompletedProcess[str]:
         """`manage.py WORDS` on this hub, ended."""
-        command = [sys.executable, str(HOME / "manage.py"), *words]
-        return subprocess.run(command, env=self.env, capture_output=True, text=True)
+        command = [sys.executable, str(self._home / "manage.py"), *words]
+        env = {**self.env, "PYTHONPATH": str(self._home)}
+        return subprocess.run(command, env=env, capture_output=True, text=True)
 
     @property
     def env(self) -> dict[str, str]:

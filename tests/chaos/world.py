@@ -93,7 +93,7 @@ class World:
         """Start a hub on an empty folder and all around it; everything is stopped at the end."""
         async with AsyncExitStack() as stack:
             journal = stack.enter_context(Journal(data / "journal.ndjson"))
-            hub = HubUnderTest(data / "hub", plan.crew, port=0, **plan.given)
+            hub = HubUnderTest(data / "hub", plan.crew, 0, **plan.given)
             stack.callback(hub.stop)
             await hub.ready()
             world = cls(hub, await asyncio.to_thread(hub.create_key, "chaos"), journal, plan)

@@ -14,7 +14,8 @@ from django.db.migrations.loader import MigrationLoader
 from psycopg.conninfo import make_conninfo
 
 from eventhub import schema
-from eventhub.schema import Found, Migration, OtherSchema
+from eventhub.schema import Form, Found, Migration, OtherSchema
+from eventhub.version import VERSION
 from tests.databases import migrate, migrated_database, new_database
 from tests.integration.up_process import Hub
 from tests.unit.up.test_commands import manage
@@ -25,6 +26,7 @@ MIGRATION = '''
 """The tables."""
 SQL = Path(__file__).parent.parent / "sql"
 class Migration(migrations.Migration):
+    release = "0.1"
     operations = [migrations.RunSQL((SQL / "schema.sql").read_text())]
 '''
 
@@ -87,7 +89,7 @@ def test_database_that_refuses_is_told_in_its_own_words() -> None:
 
 
 def test_migrations_that_were_applied_before_digests_were_kept_are_of_another_version() -> None:
-    ours = schema.digests()
+    ours = schema.migrations()
     with migrated_database("before") as url, psycopg.connect(url) as connection:
         cursor = connection.cursor()
         schema.require_complete(schema.read(cursor, ours), ours)
@@ -126,28 +128,48 @@ def test_a_half_migrated_database_is_refused_until_it_is_migrated() -> None:
             assert "lacks tables of this version (delivery.0001_initial). Run" in done.stderr
         migrate(url)
         with psycopg.connect(url) as connection:
-            ours = schema.digests()
+            ours = schema.migrations()
             schema.require_complete(schema.read(connection.cursor(), ours), ours)
 
 
-ONE, TWO = Migration("log", "0001_log"), Migration("log", "0002_more")
+def test_there_is_nothing_before_the_first_release() -> None:
+    with migrated_database("first") as url:
+        done = manage("migrate", "--back", "all", **environment(url))
+        assert done.returncode == 1
+        assert "is the first release: there is none to go back to" in done.stderr
+        done = manage("migrate", "--pre", "--back", "all", **environment(url))
+        assert "not allowed with argument" in done.stderr
+
+
+ONE, TWO = Migration("log", "0001_log"), Migration("log", "0003_more")
+LATE = Migration("log", "0002_late")
+A, B, POST = Form("a", "0.1"), Form("b", "0.1"), Form("c", VERSION, "post")
 
 
 @pytest.mark.parametrize(
     ("found", "same", "complete"),
     [
-        (Found({ONE}, {ONE: "a"}), True, True),
+        (Found({ONE, LATE}, {ONE: A, LATE: POST}), True, True),
+        (Found({ONE}, {ONE: A}), True, True),  # before the second half
+        (Found({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.2")}), True, True),
+        (Found({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.3")}), False, False),
+        (
+            Found({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.2", "post")}),
+            False,
+            False,
+        ),
         (Found(set(), {}), True, False),
-        (Found(set(), {ONE: "b"}), True, False),  # noted by a run that ended before it applied it
-        (Found({ONE}, {ONE: "b"}), False, False),
+        (Found({LATE}, {LATE: POST}), True, False),
+        (Found(set(), {ONE: B}), True, False),  # noted by a run that ended before it applied it
+        (Found({ONE}, {ONE: B}), False, False),
         (Found({ONE}, {}), False, False),
-        (Found({ONE, TWO}, {ONE: "a", TWO: "c"}), False, False),  # of a newer version
+        (Found({ONE, TWO}, {ONE: A}), False, False),
     ],
 )
 def test_what_a_database_says_is_compared_with_this_version(
     found: Found, same: bool, complete: bool
 ) -> None:
-    ours = {ONE: "a"}
+    ours = {ONE: A, LATE: POST}
     for passes, require in ((same, schema.require_same), (complete, schema.require_complete)):
         if passes:
             require(found, ours)
@@ -161,7 +183,7 @@ def test_every_migration_of_the_hubs_own_apps_has_a_digest() -> None:
     own = {app.label for app in apps.get_app_configs() if app.path.startswith(home)}
     own = {label for label in own if ".venv" not in apps.get_app_config(label).path}
     disk = MigrationLoader(None).disk_migrations
-    assert set(schema.digests()) == {Migration(*key) for key in disk if key[0] in own}
+    assert set(schema.migrations()) == {Migration(*key) for key in disk if key[0] in own}
 
 
 @pytest.mark.parametrize(
@@ -184,7 +206,7 @@ def test_digest_is_of_the_statements_not_of_their_layout(
         (app / "sql").mkdir()
         (app / "sql" / "schema.sql").write_bytes(text.encode())
         (app / "migrations" / "0001_delivery.py").write_text(code)
-        found.append(schema.digests(app.parent)[Migration("delivery", "0001_delivery")])
+        found.append(schema.migrations(app.parent)[Migration("delivery", "0001_delivery")])
     assert (found[0] == found[1]) is same
 
 

@@ -1,6 +1,5 @@
 """Whatever is killed, nothing is left behind, what can go on goes on, and no data is lost."""
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,11 +110,13 @@ def test_killed_redis_is_restarted(lasting: Hub) -> None:
 
 
 def test_killed_web_processes_do_not_close_the_port(lasting: Hub) -> None:
-    old = {lasting.part("web-1").pid, lasting.part("web-2").pid}
+    old = [lasting.part("web-1"), lasting.part("web-2")]
     with restarted(lasting, "web-1"), restarted(lasting, "web-2"):
-        for pid in old:
-            os.kill(pid, signal.SIGKILL)
-        assert int(lasting.get()) not in old  # waits in the backlog until a new one accepts
+        for process in old:
+            process.kill()
+        psutil.wait_procs(old)  # one that is being killed could still accept
+        pid = int(lasting.get())  # waits in the backlog until a new one accepts
+        assert pid not in {process.pid for process in old}
 
 
 def test_killed_guardian_of_web_takes_its_web_with_it(lasting: Hub) -> None:
@@ -177,3 +178,39 @@ def test_second_interrupt_hurries(data: Path) -> None:
     hub.interrupt()
     assert hub.wait_end(2.5) == 0  # its web processes alone have 3 s
     assert hub.leftovers() == []
+
+
+def test_parts_are_replaced_one_by_one(lasting: Hub) -> None:
+    """The servers stay; of two web processes one is there at any time."""
+    before = {part: lasting.part(part).pid for part in ("web-1", "web-2", "postgres")}
+    lasting.process.send_signal(signal.SIGUSR2)
+    pids: set[int] = set()
+
+    def replaced() -> bool:
+        pids.add(int(lasting.get()))  # refused if nobody served, or nobody held the port
+        return "all parts are replaced" in lasting.text
+
+    wait_until(replaced, "new parts")
+    after = {part: lasting.part(part).pid for part in before}
+    assert after["postgres"] == before["postgres"]
+    assert after["web-1"] != before["web-1"]
+    assert after["web-2"] != before["web-2"]
+    lines = [line for line in lasting.lines if line.startswith("hub ")]
+    told = [line.split(" | ")[1].strip() for line in lines[-4:]]
+    assert told[0] == "replacing web-1, web-2"
+    assert [line.split(" is ")[0] for line in told[1:3]] == ["web-1", "web-2"]
+    assert_kept(lasting)
+
+
+def test_a_version_that_cannot_run_replaces_one_part_at_most(data: Path) -> None:
+    """As the tables are not those that it needs; the old ones go on serving."""
+    hub = Hub(data, STAND_IN_UNFIT=str(data.parent / "unfit")).wait_ready()
+    unfit = data.parent / "unfit"
+    unfit.touch()
+    hub.process.send_signal(signal.SIGUSR2)
+    hub.wait_line("web-1 cannot run; the reason is in its output above. The others are not")
+    assert int(hub.get()) == hub.part("web-2").pid
+    unfit.unlink()
+    hub.wait_line("web-1 is ready", 2)
+    hub.interrupt()
+    assert hub.wait_end(limits.STOP_TIMEOUT_S_MAX) == 0

@@ -39,6 +39,7 @@ class Hub:
         *words: str,
         port: int = 0,
         script: Path = STAND_IN,
+        home: Path = HOME,
         **given: str,
     ) -> None:
         self.data = data
@@ -56,7 +57,8 @@ class Hub:
                 str(port),
                 *words,
             ],
-            env={**inherited, "PYTHONPATH": str(HOME), **given},
+            env={**inherited, "PYTHONPATH": str(home), **given},
+            cwd=home,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -24,8 +24,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def web(fd: int) -> None:
-    """Serve, or misbehave as STAND_IN_WEB says."""
+def web(fd: int, ready: Path) -> None:
+    """Serve, or misbehave as STAND_IN_WEB and STAND_IN_UNFIT, a file, say."""
+    if Path(os.environ.get("STAND_IN_UNFIT", "/nowhere")).exists():
+        sys.exit(os.EX_CONFIG)
     behaviour = os.environ.get("STAND_IN_WEB", "")
     if behaviour == "crash":
         sys.exit("cannot go on")
@@ -34,6 +36,7 @@ def web(fd: int) -> None:
     server = HTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
     server.socket.close()
     server.socket = socket.socket(fileno=fd)
+    ready.touch()
     server.serve_forever()
 
 
@@ -44,6 +47,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--restarts", type=int)
     parser.add_argument("--fd", type=int)
+    parser.add_argument("--ready", type=Path)
     given, _ = parser.parse_known_args()
     if given.command == "up":
         options = Options(
@@ -56,7 +60,7 @@ def main() -> None:
         )
         sys.exit(run(options))
     if given.command == "web":
-        web(given.fd)
+        web(given.fd, given.ready)
 
 
 if __name__ == "__main__":

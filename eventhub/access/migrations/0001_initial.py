@@ -12,6 +12,7 @@ def make_default_zone(apps: Apps, _schema: BaseDatabaseSchemaEditor) -> None:
 
 class Migration(migrations.Migration):
     initial = True
+    release = "0.1"
 
     dependencies = [
         ("sessions", "0001_initial"),

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.known import known
 
-SCHEMA_VERSION = 1  # of the columns and of the manifest; readers refuse what is newer
+# of the columns and of the manifest: readers refuse another one, and skip fields they do not know
+SCHEMA_VERSION = 1
 
 
 class Mark(NamedTuple):
@@ -60,8 +62,8 @@ def dump(manifest: Manifest) -> bytes:
 def load(content: bytes, path: str) -> Manifest:
     """Raises ArchiveDamaged for what is not a manifest as it was written."""
     fields = unsealed(content, path)
-    fields["producers"] = [Mark(**mark) for mark in fields["producers"]]
-    return Manifest(**fields)
+    fields["producers"] = [known(Mark, mark) for mark in fields["producers"]]
+    return known(Manifest, fields)
 
 
 def sealed(fields: dict[str, Any]) -> bytes:

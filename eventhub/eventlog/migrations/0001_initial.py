@@ -17,6 +17,7 @@ DROP FUNCTION append_events, roll_segments, proven_life, prove_continuity, holds
 
 class Migration(migrations.Migration):
     initial = True
+    release = "0.1"
 
     dependencies = [
         ("access", "0001_initial"),

@@ -8,6 +8,7 @@ import eventhub.tables
 
 class Migration(migrations.Migration):
     initial = True
+    release = "0.1"
 
     dependencies = []
 

@@ -1,17 +1,20 @@
-"""`manage.py makemigrations`: Django's, but columns stand in the order of their models, and tables
-are stored as those say.
+"""`manage.py makemigrations`: Django's, but columns stand in the order of their models, tables are
+stored as those say, and each migration names its release.
 """
 
 from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
 from django.core.management.commands import makemigrations
 from django.db.migrations import AddConstraint, AddField, AddIndex, CreateModel
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.writer import MigrationWriter
 
 from eventhub.tables import with_storage
+from eventhub.version import VERSION
 
 
 class Command(makemigrations.Command):
@@ -21,6 +24,11 @@ class Command(makemigrations.Command):
                 ordered = _ordered(app_label, migration.operations)
                 migration.operations = [_stored(app_label, each) for each in ordered]
         super().write_migration_files(changes, *args, **kwargs)
+        written = [] if self.dry_run else [each for made in changes.values() for each in made]
+        for migration in written:
+            file = Path(MigrationWriter(migration).path)
+            head, line, tail = file.read_text().partition("(migrations.Migration):\n")
+            file.write_text(f'{head}{line}    release = "{VERSION}"\n{tail}')
 
 
 def _ordered(app_label: str, operations: Sequence[Operation]) -> Iterator[Operation]:

@@ -1,26 +1,133 @@
-"""`manage.py migrate`: Django's, but a database whose tables another version of the hub made, or
-something else, is refused before anything is changed."""
+"""`manage.py migrate`: Django's, but a database that this version cannot use is refused before
+anything is changed, nobody waits for long behind a change of a table, and what two releases need
+that run side by side is applied, and taken back, in halves.
+"""
 
 import os
+import random
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import connections
+from django.db import OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+from psycopg.errors import LockNotAvailable
 
-from eventhub import schema
+from eventhub import limits, schema
+from eventhub.schema import Form, Migration
+from eventhub.version import VERSION
+
+_LOCK = 4_711_017  # held by the one who migrates
+_TARGETS = ("app_label", "migration_name")
 
 
 class Command(migrate.Command):
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        half = parser.add_mutually_exclusive_group()
+        half.add_argument(
+            "--pre",
+            action="store_true",
+            help="what is to be there before processes of this release start; those of the release"
+            " before go on working",
+        )
+        half.add_argument(
+            "--back",
+            choices=("post", "all"),
+            help="take back what the second half of this release changed, so that the release"
+            " before can start (post), or all of this release, once its processes are gone (all)",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
-        ours = schema.digests()
-        with connections[options["database"]].cursor() as cursor:
+        connection = connections[options["database"]]
+        ours = schema.migrations()
+        self._check(connection, ours, note=not (options["plan"] or options["check_unapplied"]))
+        if options["app_label"] and (options["pre"] or options["back"]):
+            raise CommandError("--pre and --back are of all apps; name none.")
+        with _alone(connection):
+            if options["pre"] or options["back"]:
+                for target in self._targets(connection, ours, options["back"] or ""):
+                    self._patiently(
+                        *args, **{**options, **dict(zip(_TARGETS, target, strict=True))}
+                    )
+            else:
+                self._patiently(*args, **options)
+
+    def _check(
+        self, connection: BaseDatabaseWrapper, ours: dict[Migration, Form], *, note: bool
+    ) -> None:
+        with connection.cursor() as cursor:
             found = schema.read(cursor, ours)
             try:
                 schema.require_same(found, ours)
                 schema.require_own(cursor, found)
             except schema.OtherSchema as error:
                 raise CommandError(str(error), returncode=os.EX_CONFIG) from error
-            if not (options["plan"] or options["check_unapplied"]):
+            if note:
                 schema.keep(cursor, found, ours)
-        super().handle(*args, **options)
+
+    def _targets(
+        self, connection: BaseDatabaseWrapper, ours: dict[Migration, Form], back: str
+    ) -> Iterator[tuple[str, str]]:
+        """The migration of each app to go to."""
+        loader = MigrationExecutor(connection).loader
+        graph, applied = loader.graph, loader.applied_migrations
+        leaves = graph.leaf_nodes()
+        plan = dict.fromkeys(node for leaf in leaves for node in graph.forwards_plan(leaf))
+        held: set[tuple[str, str]] = set()  # with all that depends on them
+        for node in plan:
+            needs_held = any(parent.key in held for parent in graph.node_map[node].parents)
+            form = ours.get(Migration(*node))
+            if needs_held or (form and _is_held(form, back, is_applied=node in applied)):
+                held.add(node)
+        for app, leaf in leaves:
+            if back and (app, leaf) not in held:
+                continue
+            names = [name for label, name in plan if label == app and (label, name) not in held]
+            if not names:
+                raise CommandError(f"{VERSION} is the first release: there is none to go back to.")
+            yield app, names[-1]
+
+    def _patiently(self, *args: Any, **options: Any) -> None:
+        """Who waits for a lock on a table makes everybody wait who comes later, so it is given up
+        soon and asked for again. What was applied by then stays."""
+        until = time.monotonic() + limits.MIGRATE_S_MAX
+        while True:
+            try:
+                super().handle(*args, **options)
+                return
+            except OperationalError as error:
+                if not isinstance(error.__cause__, LockNotAvailable):
+                    raise
+                if time.monotonic() > until:
+                    raise CommandError(
+                        f"A table was in use for {limits.MIGRATE_S_MAX:.0f} s; what was applied"
+                        " stays. Try again when long queries have ended."
+                    ) from error
+            self.stdout.write("  a table is in use: trying again")
+            time.sleep(random.uniform(*limits.MIGRATE_PAUSE_S))  # noqa: S311 - no secret
+
+
+def _is_held(form: Form, back: str, *, is_applied: bool) -> bool:
+    """Whether a migration is left out, or taken back."""
+    if not back:
+        return form.half == "post" and not is_applied
+    return schema.is_of_now(form) and (back == "all" or form.half == "post")
+
+
+@contextmanager
+def _alone(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """One process migrates at a time, and waits for a lock on a table for a moment only."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+            cursor.execute("RESET lock_timeout")

@@ -55,7 +55,7 @@ class Command(BaseCommand):
             sys.exit(again.returncode)
 
     def _take_over(self) -> None:
-        ours = schema.digests()
+        ours = schema.migrations()
         try:
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute(_ALONE)

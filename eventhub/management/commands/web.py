@@ -2,6 +2,7 @@
 
 import logging
 import resource
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -21,6 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument("--fd", type=int, help="a listening socket, already bound")
+        parser.add_argument("--ready", type=Path, help="a file that is made when it serves")
 
     def handle(self, **options: Any) -> None:
         require_flight()
@@ -44,7 +46,7 @@ class Command(BaseCommand):
             timeout_keep_alive=limits.KEEP_ALIVE_S,
             timeout_graceful_shutdown=limits.GRACEFUL_S_MAX,
         )
-        server = HubServer(config)
+        server = HubServer(config, options["ready"])
         server.run()
         if not server.started:
             raise SystemExit(3)

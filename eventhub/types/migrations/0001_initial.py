@@ -7,6 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     initial = True
+    release = "0.1"
 
     dependencies = [
         ("access", "0001_initial"),

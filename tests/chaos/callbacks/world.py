@@ -30,6 +30,7 @@ from tests.chaos.judge import Judge
 from tests.chaos.readers import close_quietly
 from tests.chaos.until import until
 from tests.chaos.world import SEGMENT_EVENTS_MAX
+from tests.integration.up_process import HOME
 
 CREW = Crew(web=2, forwarders=2, workers=2)
 STREAMS = ("alpha", "beta", "gamma")
@@ -80,14 +81,18 @@ class CallbackWorld:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, data: Path, rate: float, seed: int) -> AsyncIterator["CallbackWorld"]:
-        """Start a hub on an empty folder and all around it; everything is stopped at the end."""
+    async def open(
+        cls, data: Path, rate: float, seed: int, home: Path = HOME
+    ) -> AsyncIterator["CallbackWorld"]:
+        """Start a hub on an empty folder and all around it; everything is stopped at the end.
+        `home`: the folder of its manage.py.
+        """
         dice = random.Random(seed)
         async with AsyncExitStack() as stack:
             journal = stack.enter_context(Journal(data / "journal.ndjson"))
             sink = SinkProcess(data / "sink.ndjson", seed)
             stack.callback(sink.close)
-            hub = HubUnderTest(data / "hub", CREW, EVENTHUB_CALLBACK_ALLOW=SINKS)
+            hub = HubUnderTest(data / "hub", CREW, home=home, EVENTHUB_CALLBACK_ALLOW=SINKS)
             stack.callback(hub.stop)
             await hub.ready()
             key = await asyncio.to_thread(hub.create_key, "chaos")

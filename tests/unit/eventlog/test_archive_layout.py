@@ -67,6 +67,15 @@ def test_a_manifest_comes_back_as_it_was() -> None:
     assert manifest.load(manifest.dump(MANIFEST), "x") == MANIFEST
 
 
+def test_what_a_newer_release_adds_to_a_manifest_is_skipped() -> None:
+    fields = manifest.unsealed(manifest.dump(MANIFEST), "x")
+    fields["producers"] = [{**mark, "since": 1} for mark in fields["producers"]]
+    assert manifest.load(manifest.sealed({**fields, "codec": "zstd"}), "x") == MANIFEST
+    newer = manifest.sealed({**fields, "schema_version": manifest.SCHEMA_VERSION + 1})
+    with pytest.raises(ArchiveDamaged, match="unknown schema version 2"):
+        manifest.load(newer, "x")
+
+
 def test_whatever_is_changed_in_a_manifest_is_noticed() -> None:
     content = manifest.dump(MANIFEST)
     for at in range(len(content)):

@@ -1,0 +1,116 @@
+"""Two releases on the disk: this one, and a next one, which is this one with migrations of every
+kind: a column of a table that every request locks, one of a partitioned table that is written all
+the time, another append function, and in the second half what the release before could not bear.
+"""
+
+import shutil
+from pathlib import Path
+
+from eventhub.version import VERSION
+from tests.integration.up_process import HOME
+
+PARTS = ("manage.py", "eventhub", "registrations", "delivery", "sparkjobs")
+MAJOR, MINOR = (int(part) for part in VERSION.split(".")[:2])
+NEXT = f"{MAJOR}.{MINOR + 1}"
+_MIGRATION = '''"""{about}"""
+
+from pathlib import Path
+
+from django.db import migrations
+
+SQL = Path(__file__).parent.parent / "sql"
+
+
+class Migration(migrations.Migration):
+    release = "{release}"
+    half = "{half}"
+    dependencies = [("{app}", "{before}")]
+    operations = [
+{operations}
+    ]
+'''
+_RUN = "        migrations.RunSQL({forth!r}, {back!r}),"
+_APPEND = "CREATE OR REPLACE FUNCTION append_events("
+_FILES: dict[str, dict[str, object]] = {
+    "eventhub/eventlog/migrations/{number:04}_next.py": {
+        "app": "eventlog",
+        "half": "pre",
+        "about": "A column of every stream, and another append.",
+        "operations": [
+            (
+                "ALTER TABLE streams ADD COLUMN note text DEFAULT ''",
+                "ALTER TABLE streams DROP COLUMN note",
+            ),
+            (
+                "ALTER TABLE heads ADD COLUMN noted bigint NOT NULL DEFAULT 0",
+                "ALTER TABLE heads DROP COLUMN noted",
+            ),
+        ],
+    },
+    "delivery/migrations/{number:04}_next.py": {
+        "app": "delivery",
+        "half": "pre",
+        "about": "A column of every delivery.",
+        "operations": [
+            (
+                "ALTER TABLE deliveries ADD COLUMN note text",
+                "ALTER TABLE deliveries DROP COLUMN note",
+            )
+        ],
+    },
+    "registrations/migrations/{number:04}_next.py": {
+        "app": "registrations",
+        "half": "post",
+        "about": "Nothing writes a session without it any more.",
+        "operations": [
+            (
+                "ALTER TABLE sessions ADD COLUMN note text NOT NULL DEFAULT ''",
+                "ALTER TABLE sessions DROP COLUMN note",
+            )
+        ],
+    },
+}
+
+
+def install(folder: Path) -> Path:
+    """Copy this release into a folder; returns it."""
+    folder.mkdir(parents=True)
+    for name in PARTS:
+        copy = shutil.copytree if (HOME / name).is_dir() else shutil.copy
+        copy(HOME / name, folder / name)
+    return folder
+
+
+def upgrade(folder: Path) -> None:
+    """Make the next release of what is in the folder."""
+    for pattern, told in _FILES.items():
+        latest = _latest(folder / pattern.rpartition("/")[0])
+        file = folder / pattern.format(number=int(latest[:4]) + 1)
+        steps = told["operations"]
+        assert isinstance(steps, list)
+        operations = "\n".join(_RUN.format(forth=forth, back=back) for forth, back in steps)
+        fields = {**told, "operations": operations, "release": NEXT, "before": latest}
+        file.write_text(_MIGRATION.format(**fields))
+    append = folder / "eventhub/eventlog/sql/functions"
+    newest = sorted(append.glob("append.v*.sql"))[-1]
+    text = newest.read_text().replace("BEGIN", "BEGIN PERFORM 1;", 1)
+    (append / "append.next.sql").write_text(text)
+    migration = folder / "eventhub/eventlog/migrations"
+    file = migration / f"{_latest(migration)}.py"
+    both = (
+        f"        migrations.RunSQL((SQL / 'functions' / 'append.next.sql').read_text(),\n"
+        f"                          (SQL / 'functions' / '{newest.name}').read_text()),\n    ]\n"
+    )
+    file.write_text(file.read_text().removesuffix("    ]\n") + both)
+    (folder / "eventhub/version.py").write_text(f'VERSION = "{NEXT}.0"\n')
+
+
+def replace(folder: Path, release: Path) -> None:
+    """Put the files of a release into the place of another's, as an installer does."""
+    for name in PARTS[1:]:
+        shutil.rmtree(folder / name)
+        shutil.copytree(release / name, folder / name)
+
+
+def _latest(migrations: Path) -> str:
+    return sorted(file.stem for file in migrations.glob("[0-9]*.py"))[-1]

@@ -1,0 +1,26 @@
+"""The short version of `python -m tests.chaos upgrade`: to the next release and back."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.upgrade.run import Drill
+
+
+@pytest.mark.asyncio
+@pytest.mark.timeout(400)
+async def test_nobody_notices_an_upgrade_or_its_way_back_but_by_connecting_anew() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp"))
+    try:
+        async with Drill.open(folder, rate=250.0, seed=3, events=2_000) as drill:
+            await drill.go(seconds=0.5)
+            summary = drill.summary()
+        assert drill.problems == []
+        assert summary["acknowledged"] == summary["offered"] > 0
+        assert summary["delivered"] == summary["owed"] > 0
+        assert summary["seen"] > 0
+        assert summary["reconnects_of_readers"] > 0  # web processes were replaced
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
