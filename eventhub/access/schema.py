@@ -54,6 +54,13 @@ PUT = (
 )
 
 
+class PositionSerializer(serializers.Serializer):
+    """Where in the input, as known."""
+
+    index = serializers.IntegerField(required=False, help_text="In a list, from 0 on.")
+    field = serializers.CharField(required=False, help_text="A path with dots.")
+
+
 class ProblemSerializer(serializers.Serializer):
     """RFC 9457: what went wrong, as a code, a text, and a position in the input."""
 
@@ -62,7 +69,7 @@ class ProblemSerializer(serializers.Serializer):
     status = serializers.IntegerField()
     code = serializers.CharField(help_text="Stable, for programs.")
     detail = serializers.CharField(help_text="What to do, for people.")
-    position = serializers.DictField(help_text="`index` and `field`, as known.")
+    position = PositionSerializer()
 
 
 def _problems(raised: Iterable[type[errors.EventHubError]]) -> dict[Any, OpenApiResponse]:

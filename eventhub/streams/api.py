@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from eventhub import errors
 from eventhub.access.pagination import Listing
 from eventhub.access.permissions import ManagesStream
-from eventhub.access.resource import ResourceView, StrictView, operation
+from eventhub.access.resource import ResourceView, operation
 from eventhub.event.errors import NotRepresentable
 from eventhub.eventlog.errors import DurabilityFixed
 from eventhub.eventlog.models import Segment, Stream
@@ -117,7 +117,7 @@ class OneEvent(ResourceView):
         raise errors.MethodNotAllowed("A stored event never changes; it is only read.")
 
 
-class EmitOnly(StrictView):
+class EmitOnly(ResourceView):
     """The path of the emit route: POST never comes here, and nothing else is allowed on it."""
 
     schema = None  # documented by the hot routes' own table

@@ -8,7 +8,8 @@ from rest_framework.response import Response
 
 from eventhub import errors, metrics
 from eventhub.access.names import valid_name
-from eventhub.access.resource import ResourceView, number_of, operation
+from eventhub.access.resource import ResourceView, operation
+from eventhub.access.view import number_of
 from registrations.errors import (
     FilterSyntax,
     FilterTooLarge,

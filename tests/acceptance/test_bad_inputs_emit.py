@@ -149,7 +149,7 @@ WHAT = (
     field("time", "invalid_field", "2026-01-01T00:00:00"),
     field("expires_at", "invalid_field", "2026-13-45T00:00:00Z"),
     field("application", "field_too_long", ["a"] * 65),
-    field("application", "field_too_long", ["ok", "x" * 2_000], where="application[1]"),
+    field("application", "field_too_long", ["ok", "x" * 2_000], where="application.1"),
     field("environment", "invalid_field", {"a": 1}, where="environment[...]"),
     field("environment", "field_too_long", {f"n{n}": "x" * 1_000 for n in range(20)}),
     field("body_base64", "missing_field", "AA==", where="content_type"),

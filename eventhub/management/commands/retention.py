@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from eventhub.access.resource import number_of
 from eventhub.access.system import raw_connection
+from eventhub.access.view import number_of
 from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.jobs.errors import UnknownRun
