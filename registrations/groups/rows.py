@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.eventlog import queries
+from eventhub.eventlog import named, queries
 from eventhub.eventlog.changes import Resource
 
 SQL = queries.load("groups.sql", Path(__file__).parent.parent / "sql")
@@ -40,8 +40,7 @@ def streams_ever(connection: Connection, group_id: int) -> list[Behind]:
     """What a barrier of the group, whose row is locked, must have: a stream that is not there had
     none of its registrations before.
     """
-    rows = connection.execute(SQL["streams_ever"], (group_id,)).fetchall()
-    return [Behind(*row) for row in rows]
+    return named.rows(connection, Behind, SQL["streams_ever"], (group_id,))
 
 
 def suspend(connection: Connection, group_id: int, barrier: int) -> None:

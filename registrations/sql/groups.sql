@@ -8,7 +8,7 @@ SELECT name, id FROM registration_groups
 
 -- name: streams_ever
 -- The streams on which versions of the group are or ever were; the last column says of each whether any is there now.
-SELECT t.id, t.name, s.registrations > 0
+SELECT t.id, t.name, s.registrations > 0 AS current
   FROM group_streams s JOIN streams t ON t.id = s.stream_id
  WHERE s.group_id = %s
  ORDER BY t.id
