@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
 from eventhub import errors
-from eventhub.access.pagination import PAGE as PAGE
+from eventhub.access.pagination import PAGE
 from eventhub.eventlog.errors import Changed
 
 _BODY_ERRORS = (
@@ -36,22 +36,17 @@ _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
 ZONE = OpenApiParameter(
     "zone", str, description="Operators only: the zone to act in, `default` if not given."
 )
-CHANGE = (
-    ZONE,
-    OpenApiParameter(
-        "If-Match",
-        str,
-        OpenApiParameter.HEADER,
-        description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
-        " resource changed after it, or is not there.",
-    ),
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
+    " resource changed after it, or is not there.",
 )
-PUT = (
-    *CHANGE,
-    OpenApiParameter(
-        "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
-    ),
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
 )
+_CONDITIONS = {"PUT": (IF_MATCH, IF_NONE_MATCH), "PATCH": (IF_MATCH,), "DELETE": (IF_MATCH,)}
 
 
 class PositionSerializer(serializers.Serializer):
@@ -120,8 +115,8 @@ class AutoSchema(openapi.AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         found: list[Any] = [ZONE] if self.known else []
-        if self.view.kind and self.method in ("PUT", "PATCH", "DELETE"):
-            found += PUT[1:] if self.method == "PUT" else CHANGE[1:]
+        if self.view.kind:
+            found += _CONDITIONS.get(self.method, ())
         if self.view.action == "list":
             found += [one for one in PAGE if one.name in self.view.pagination_class.queries]
         return [*found, *self.said.parameters]
@@ -163,7 +158,7 @@ class AutoSchema(openapi.AutoSchema):
             yield from (*_BODY_ERRORS, *_of_fields(self.said.body))
             if self.method != "PATCH":
                 yield errors.MissingField
-        if self.method in ("PUT", "PATCH", "DELETE") and self.view.conditional:
+        if self.method in _CONDITIONS and self.view.conditional:
             yield Changed
         if self.known and self.method != "GET":
             yield errors.CsrfFailed
