@@ -1,176 +1,148 @@
 """Reads of deliveries and their tries, as far as the actor may see the endpoint."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.db.models import F, QuerySet
+
 from delivery.errors import UnknownDelivery
+from delivery.models import Attempt, Delivery
 from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
+from eventhub.access.pagination import Cut
 from eventhub.access.system import raw_connection
 from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
-from eventhub.eventlog import queries, streams
+from eventhub.eventlog import named, queries, streams
 from eventhub.eventlog.archive.reader import archive_of
+from eventhub.eventlog.models import Segment
 from registrations.errors import UnknownEndpoint
+from registrations.models import Endpoint
 from registrations.owners import heard, require_some_listen, scope
 
 SQL = queries.load("deliveries.sql", Path(__file__).parent / "sql")
 
 
 class DeliveryId(NamedTuple):
-    """What names a delivery. The group may change when the event outlives its own."""
+    """What names a delivery. The partition may change when the event outlives its own."""
 
-    endpoint: int
-    group: int
-    segment: int
+    endpoint_id: int
+    partition_id: int
+    segment_id: int
     sequence: int
     run: int
 
-    def __str__(self) -> str:
-        return ".".join(map(str, self))
 
+class EndedRow(NamedTuple):
+    """A delivery that ended, as it is listed for all endpoints; the others are, but for the end."""
 
-class DeliveryRow(NamedTuple):
-    """A delivery as it stands; times in microseconds."""
-
-    id: DeliveryId
-    stream: str
-    segment: str  # UUID
+    endpoint_id: int
+    partition_id: int
+    segment_id: int
+    sequence: int
+    run: int
+    stream_name: str
+    segment_uuid: str
     registrations: list[int]
     state: str
     attempts: int
-    next_attempt_at_us: int | None  # None when it is finished
-    created_at_us: int
-    finished_at_us: int | None
+    next_attempt_at: datetime
+    created_at: datetime
+    finished_at: datetime | None
     gap_first: int | None  # no event is owed, but word of a gap that ends at the sequence
-    gap_why: str | None
+    gap_reason: str | None
+    shown: bool
+    last: bool  # of those that were looked at
 
 
-class TryRow(NamedTuple):
-    """One attempt."""
-
-    number: int
-    at_us: int
-    outcome: str
-    status: int | None
-    duration_ms: int
-    url: str
-    request: str
-    response: str
+_LISTED = EndedRow._fields[:-2]  # rows are made in half the time of models
 
 
-class Wanted(NamedTuple):
-    """What part of a list is asked for."""
+class Ended(NamedTuple):
+    """Which of all endpoints' deliveries that ended without being delivered are listed."""
 
-    state: str | None
+    client: str | None
+    stream: str | None
+    state: str
     after: DeliveryId | None
     rows_max: int
 
 
-class Ended(NamedTuple):
-    """A part of the deliveries of all endpoints. `after`: behind which the next part begins."""
-
-    rows: list[DeliveryRow]
-    after: DeliveryId | None
+def name_of(delivery: Any) -> str:
+    """A delivery's id, which is its place in a list."""
+    return ".".join(str(getattr(delivery, name)) for name in DeliveryId._fields)
 
 
-def list_of_endpoint(
-    *, actor: Actor, endpoint_id: int, stream: str | None, wanted: Wanted
-) -> list[DeliveryRow]:
-    """An endpoint's deliveries, of the newest segments first, of the streams that the actor may
+def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
+    """An endpoint's deliveries, also of one that was deleted, of the streams that the actor may
     listen to, or of one of them. Forbidden if there is none.
     """
-    shown = heard(actor=actor)
-    if stream is not None:
-        actor.require_listen(stream, field="stream")
-    elif not shown.system:
-        require_some_listen(actor=actor)
-    connection = raw_connection()
-    whose = {"endpoint": endpoint_id, **_whose(actor)}
-    if not _first(SQL["has_endpoint"], whose)[0]:
+    _require_heard(actor, stream)
+    if not Endpoint.objects.filter(pk=endpoint_id, **_whose(actor)).exists():
         raise UnknownEndpoint(field="endpoint")
-    stream_id = stream and streams.get_stream(connection, actor.zone_id, stream).id
-    after = wanted.after or DeliveryId(*[None] * 5)  # type: ignore[arg-type]
-    values = {
-        **after._asdict(),
-        **shown._asdict(),
-        "endpoint": endpoint_id,
-        "stream": stream_id,
-        "state": wanted.state,
-        "count": wanted.rows_max,
-    }
-    return _rows(SQL["of_endpoint"], values)
+    found = _deliveries().filter(heard(actor=actor).streams(), endpoint_id=endpoint_id)
+    if stream is not None:
+        found = found.filter(stream_id=_stream_id(actor, stream))
+    return found.values_list(*_LISTED, named=True)
 
 
-def list_ended(*, actor: Actor, client: str | None, stream: str | None, wanted: Wanted) -> Ended:
+def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
+    """The deliveries of one event. Forbidden if the actor may not listen to it."""
+    actor.require_listen(stream, field="stream")
+    segments = Segment.objects.filter(stream_id=_stream_id(actor, stream), first__lte=sequence)
+    segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
+    found = _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
+    return found.values_list(*_LISTED, named=True)
+
+
+def list_ended(*, actor: Actor, asked: Ended) -> Cut:
     """Deliveries of all endpoints that ended in a state other than delivered, of the newest
     segments first, of the streams that the actor may listen to, or of one of them; those of the
     actor's own client, of the one that a manager names, or of all. A part may be short, or empty,
-    with more behind it. Forbidden as in `list_of_endpoint`.
+    with more behind it. Forbidden as in `of_endpoint`.
     """
-    shown = heard(actor=actor)
-    if stream is not None:
-        actor.require_listen(stream, field="stream")
-    elif not shown.system:
-        require_some_listen(actor=actor)
-    after = wanted.after or DeliveryId(*[None] * 5)  # type: ignore[arg-type]
+    _require_heard(actor, asked.stream)
+    after = asked.after._asdict() if asked.after else dict.fromkeys(DeliveryId._fields)
     values = {
-        **after._asdict(),
-        **shown._asdict(),
+        **after,
+        **heard(actor=actor)._asdict(),
         "zone_id": actor.zone_id,
-        "client_id": scope(actor=actor, name=client),
-        "stream": stream and streams.get_stream(raw_connection(), actor.zone_id, stream).id,
-        "state": wanted.state,
+        "client_id": scope(actor=actor, name=asked.client),
+        "stream": None if asked.stream is None else _stream_id(actor, asked.stream),
+        "state": asked.state,
         "looks_max": limits.DELIVERIES_LOOKS_MAX,
-        "count": wanted.rows_max + 1,
+        "count": asked.rows_max + 1,
     }
-    found = raw_connection().execute(SQL["of_zone"], values).fetchall()
-    page = found[: wanted.rows_max]
-    rows = [_row(row[:-2]) for row in page]
-    more = len(found) > len(page) or (bool(page) and page[-1][-1])
-    shown_rows = [row for row, looked in zip(rows, page, strict=True) if looked[-2]]
-    return Ended(shown_rows, rows[-1].id if more else None)
+    found = named.rows(raw_connection(), EndedRow, SQL["of_zone"], values)
+    page = found[: asked.rows_max]
+    more = len(found) > len(page) or (bool(page) and page[-1].last)
+    return Cut([row for row in page if row.shown], name_of(page[-1]) if more else None)
 
 
-def list_of_event(*, actor: Actor, stream: str, sequence: int, wanted: Wanted) -> list[DeliveryRow]:
-    """The deliveries of one event by endpoint. Forbidden if the actor may not listen to it."""
-    actor.require_listen(stream, field="stream")
-    connection = raw_connection()
-    found = streams.get_stream(connection, actor.zone_id, stream)
-    segments = connection.execute(SQL["segment"], {"stream": found.id, "sequence": sequence})
-    row = segments.fetchone()
-    after = wanted.after
-    values = {
-        **_whose(actor),
-        "segment": row[0] if row else 0,
-        "sequence": sequence,
-        "state": wanted.state,
-        "endpoint": after.endpoint if after else 0,
-        "run": after.run if after else 0,
-        "count": wanted.rows_max,
-    }
-    return _rows(SQL["of_event"], values)
-
-
-def find_delivery(*, actor: Actor, delivery: DeliveryId) -> DeliveryRow:
-    """One delivery. UnknownDelivery if there is none, or it is another client's; Forbidden if the
-    actor may not listen to its stream.
+def find_delivery(*, actor: Actor, delivery: DeliveryId) -> Delivery:
+    """One delivery, also after it moved to another partition. UnknownDelivery if there is none, or
+    it is another client's; Forbidden if the actor may not listen to its stream.
     """
-    found = _rows(SQL["one"], {**delivery._asdict(), **_whose(actor)})
-    if not found:
+    name = delivery._asdict()
+    del name["partition_id"]
+    found = _of_actor(actor).filter(**name).first()
+    if found is None:
         raise UnknownDelivery(field="delivery")
-    actor.require_listen(found[0].stream, field="delivery")
-    return found[0]
+    actor.require_listen(found.stream_name, field="delivery")
+    return found
 
 
-def find_event(*, actor: Actor, delivery: DeliveryRow) -> bytes | None:
+def find_event(*, actor: Actor, delivery: Delivery) -> bytes | None:
     """The event of a delivery that `find_delivery` gave, as JSON, wherever it is held; None if it
     is not any more, or not within reach, or for others than the actor.
     """
-    payload, _ = _first(SQL["event"], delivery.id._asdict())
+    values = {name: getattr(delivery, name) for name in DeliveryId._fields}
+    row = raw_connection().execute(SQL["event"], values).fetchone()
+    payload = row and row[0]
     if payload is None and delivery.gap_first is None:
         payload = _from_the_log(actor, delivery)
     if payload is None:
@@ -179,36 +151,49 @@ def find_event(*, actor: Actor, delivery: DeliveryRow) -> bytes | None:
     return event_json(event) if is_shown(event, actor.principal) else None
 
 
-def _from_the_log(actor: Actor, delivery: DeliveryRow) -> bytes | None:
+def _from_the_log(actor: Actor, delivery: Delivery) -> bytes | None:
     connection = raw_connection()
     try:
-        stream = streams.get_stream(connection, actor.zone_id, delivery.stream)
+        stream = streams.get_stream(connection, actor.zone_id, delivery.stream_name)
         archive = archive_of(read_env().archive_url)
-        stored = streams.read_event(connection, stream, delivery.id.sequence, archive)
+        stored = streams.read_event(connection, stream, delivery.sequence, archive)
     except EventHubError:
         return None
-    return stored.payload if stored.segment == delivery.segment else None
+    return stored.payload if stored.segment == str(delivery.segment_uuid) else None
 
 
-def list_tries(*, delivery: DeliveryId) -> list[TryRow]:
+def tries_of(*, delivery: Delivery) -> QuerySet[Attempt]:
     """The attempts of a delivery that are kept, the newest first."""
-    values = {**delivery._asdict(), "count": limits.PAGE_ITEMS_MAX}
-    return [TryRow(*row) for row in raw_connection().execute(SQL["tries"], values).fetchall()]
+    name = {name: getattr(delivery, name) for name in DeliveryId._fields}
+    del name["partition_id"]
+    found = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
+    return found[: limits.PAGE_ITEMS_MAX]
 
 
-def _whose(actor: Actor) -> dict[str, int | None]:
-    return {"zone_id": actor.zone_id, "client_id": scope(actor=actor)}
+def _deliveries() -> QuerySet[Delivery]:
+    """As they are shown: with the name of the stream and the UUID of the segment."""
+    names = {"stream_name": F("stream__name"), "segment_uuid": F("segment__uuid")}
+    return Delivery.objects.annotate(**names).defer("payload")
 
 
-def _first(query: Any, values: dict[str, Any]) -> tuple[Any, ...]:
-    return raw_connection().execute(query, values).fetchone() or (None, None)
+def _of_actor(actor: Actor) -> QuerySet[Delivery]:
+    whose = {f"endpoint__{name}": value for name, value in _whose(actor).items()}
+    return _deliveries().filter(**whose)
 
 
-def _rows(query: Any, values: dict[str, Any]) -> list[DeliveryRow]:
-    return [_row(row) for row in raw_connection().execute(query, values).fetchall()]
+def _whose(actor: Actor) -> dict[str, int]:
+    """The endpoints that the actor deals with."""
+    client_id = scope(actor=actor)
+    client = {} if client_id is None else {"client_id": client_id}
+    return {"zone_id": actor.zone_id, **client}
 
 
-def _row(row: tuple[Any, ...]) -> DeliveryRow:
-    name = DeliveryId(*row[:5])
-    found = DeliveryRow(name, *row[5:])
-    return found if found.state == "pending" else found._replace(next_attempt_at_us=None)
+def _require_heard(actor: Actor, stream: str | None) -> None:
+    if stream is not None:
+        actor.require_listen(stream, field="stream")
+    elif not heard(actor=actor).system:
+        require_some_listen(actor=actor)
+
+
+def _stream_id(actor: Actor, stream: str) -> int:
+    return streams.get_stream(raw_connection(), actor.zone_id, stream).id

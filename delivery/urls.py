@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from delivery import api
+from delivery.api import Deliveries
+from eventhub.access.resource import LIST, ONE
 
 urlpatterns = [
-    path("", api.Deliveries.as_view()),
-    path("/<str:delivery>", api.OneDelivery.as_view()),
+    path("", Deliveries.as_view(LIST)),
+    path("/<str:delivery>", Deliveries.as_view(ONE)),
 ]

@@ -258,7 +258,7 @@ class UnknownEvent(NotFound):
 
 
 class MethodNotAllowed(EventHubError):
-    """The path is known, the method is not; see the Allow header. A stored event never changes."""
+    """The path is known, the method is not; see the Allow header."""
 
     code = "method_not_allowed"
     status = 405

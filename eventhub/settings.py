@@ -112,12 +112,12 @@ AUTH_PASSWORD_VALIDATORS = [
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "eventhub.access.authentication.KeyAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "eventhub.access.authentication.OperatorAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["eventhub.access.permissions.IsKnown"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["eventhub.access.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "eventhub.access.schema.AutoSchema",
     "EXCEPTION_HANDLER": "eventhub.access.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
@@ -135,5 +135,7 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": "/", "description": "The hub that served this document."}],
     "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "GET_LIB_DOC_EXCLUDES": "eventhub.access.shapes.undocumented",
     "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_doors"],
 }

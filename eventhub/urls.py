@@ -9,6 +9,7 @@ from django.urls import include, path
 from delivery.listens import api as listens_api
 from eventhub import console, openapi
 from eventhub.access import backoffice
+from eventhub.access.resource import LIST, ONE, PUT
 from eventhub.streams import hub_api
 from registrations import api as registrations_api
 from registrations.building import api as index_api
@@ -16,18 +17,21 @@ from registrations.building import api as index_api
 admin.autodiscover()
 
 urlpatterns = [
-    path("v1/boot", hub_api.Start.as_view()),
-    path("v1/storage", hub_api.Storage.as_view()),
+    path("v1/boot", hub_api.Start.as_view(ONE)),
+    path("v1/storage", hub_api.Storage.as_view(PUT)),
     path("v1/streams", include("eventhub.streams.urls")),
-    path("v1/streams/<str:stream>/match-index", index_api.MatchIndex.as_view()),
+    path(
+        "v1/streams/<str:stream>/match-index",
+        index_api.MatchIndex.as_view({"get": "retrieve", "post": "create"}),
+    ),
     path("v1/types", include("eventhub.types.urls")),
-    path("v1/languages", registrations_api.Languages.as_view()),
+    path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.understand.urls")),
     path("v1/registrations", include("registrations.urls")),
     path("v1/registration-groups", include("registrations.groups.urls")),
     path("v1/endpoints", include("registrations.endpoints.urls")),
     path("v1/deliveries", include("delivery.urls")),
-    path("v1/clients/<str:client>/listens", listens_api.ClientListens.as_view()),
+    path("v1/clients/<str:client>/listens", listens_api.ClientListens.as_view(LIST)),
     path("v1/jobs", include("eventhub.jobs.urls")),
     path("v1/", include("eventhub.access.urls")),
     path("v1/", include("delivery.overview.urls")),

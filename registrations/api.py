@@ -1,20 +1,17 @@
-"""Doors to registrations: make them, one or many at once, list, change and end them."""
+"""Registrations: made, one or many at once, listed, changed and ended; and their languages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
-from eventhub.access.conditions import if_match, tagged, with_changes
-from eventhub.access.parsers import StrictJSONListParser, StrictJSONParser
-from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
-from eventhub.access.view import ManagementView, actor_of, cut_page, read_page
-from eventhub.eventlog.errors import Changed
+from eventhub.access.pagination import Listing, WholeList
+from eventhub.access.parsers import StrictJSONListParser
+from eventhub.access.resource import ResourceView, operation
 from registrations import selectors, services
-from registrations.endpoints.api import CLIENT
 from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
     FiltersTooCostly,
@@ -29,169 +26,102 @@ from registrations.errors import (
     UnknownLanguage,
     UnknownRegistration,
 )
-from registrations.lang.languages import LANGUAGES
+from registrations.filtersets import RegistrationFilters
+from registrations.lang.languages import LANGUAGES, Language
+from registrations.models import Registration
 from registrations.owners import owner, scope
-from registrations.pages import asked_flag, asked_name, asked_number, number_after, number_of
-from registrations.requests import key_of, parse_change, parse_new
+from registrations.requests import parse_change, parse_new
 from registrations.serializers import (
     MADE_ONE_OR_MORE,
     ONE_OR_MORE,
     LanguageSerializer,
+    MadeRegistrationSerializer,
     RegistrationChangeSerializer,
     RegistrationSerializer,
-    language_json,
-    registration_json,
 )
+from registrations.shown import Shown
 
-_PAGED = (errors.InvalidField, errors.InvalidName, errors.FieldTooLong, errors.NotFound)
 _ASKED = (
-    errors.InvalidName,
-    errors.FieldTooLong,
-    errors.BodyNotFilterable,
-    errors.UnknownStream,
-    UnknownEndpoint,
-    UnknownGroup,
-    UnknownLanguage,
-    FilterSyntax,
-    FilterTooLarge,
-    FiltersTooCostly,
-    TransientStream,
-)
-_SEARCH = (
-    CLIENT,
-    OpenApiParameter("stream", str, description="Those that name this stream."),
-    OpenApiParameter("endpoint", int, description="Those that name this endpoint."),
-    OpenApiParameter("group", str, description="Those of the groups of this name."),
-    OpenApiParameter("suspended", bool, description="Those that are, or are not, by themselves."),
-    OpenApiParameter("key", str, description="Those of this key."),
+    *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
+    *(UnknownLanguage, FilterSyntax, FilterTooLarge, FiltersTooCostly, TransientStream),
 )
 
 
-class Registrations(ManagementView):
-    """The registrations of a client, or of all clients of a zone."""
+class Registrations(ResourceView):
+    """The registrations of a client, or of all clients of a zone. Another client's is not found
+    (OIF-05).
+    """
 
-    queries = frozenset(
-        {"after", "limit", "client", "stream", "endpoint", "group", "suspended", "key"}
-    )
+    noun = "a registration", "registrations"
+    kind = "registration"
+    unknown = UnknownRegistration
+    lookup_url_kwarg = "registration"
     parser_classes = (StrictJSONListParser,)
+    queryset = Registration.objects.all()
+    serializer_class = RegistrationSerializer
+    filterset_class = RegistrationFilters
 
-    @documented(
-        Operation(
-            "List registrations",
-            {200: page_of(RegistrationSerializer)},
-            _PAGED,
-            parameters=(ZONE, *_SEARCH, *PAGE),
-        )
-    )
-    def get(self, request: Request) -> Response:
-        actor = actor_of(request)
-        page = read_page(request)
-        asked = selectors.Asked(
-            asked_name(request, "client"),
-            asked_name(request, "stream"),
-            asked_number(request, "endpoint"),
-            asked_name(request, "group"),
-            asked_flag(request, "suspended"),
-            key_of(request.query_params.get("key")),
-        )
-        found = selectors.list_registrations(
-            actor=actor, asked=asked, after=number_after(page), count=page.limit + 1
-        )
-        items, after = cut_page(found, page.limit, lambda shown: str(shown.row.id))
-        ids = [str(item.row.id) for item in items]
-        shown = with_changes(map(registration_json, items), "registration", actor.zone_id, ids)
-        return Response({"items": shown, "next": after})
+    def get_queryset(self) -> Listing:
+        asked = self.asked
 
-    @documented(
-        Operation(
-            "Create registrations; all of a list, or none",
-            {201: MADE_ONE_OR_MORE},
-            (
-                *_ASKED,
-                errors.MissingField,
-                errors.NotFound,
-                errors.LimitReached,
-                KeyTaken,
-                RefusedAddress,
-                TooManyRegistrations,
-            ),
-            ONE_OR_MORE,
-        )
+        def fetch(after: tuple[Any, ...] | None, count: int) -> list[Shown]:
+            [place] = after or (0,)
+            return selectors.list_registrations(
+                actor=self.actor, asked=asked, after=place, count=count
+            )
+
+        return Listing(fetch, [Registration._meta.pk])
+
+    def get_object(self) -> Shown:
+        return selectors.find_registration(actor=self.actor, id=self.key)
+
+    def name_of(self, item: Shown) -> str:
+        return str(item.id)
+
+    @operation(
+        "Create registrations; all of a list, or none",
+        *(*_ASKED, errors.LimitReached, KeyTaken, RefusedAddress, TooManyRegistrations),
+        body=ONE_OR_MORE,
+        answer=MADE_ONE_OR_MORE,
     )
-    def post(self, request: Request) -> Response:
-        actor = actor_of(request)
+    def create(self, request: Request, **kwargs: Any) -> Response:
         wanted, several = parse_new(request.data, callback_addresses())
-        client = owner(actor=actor, name=wanted[0].client)
+        client = owner(actor=self.actor, name=wanted[0].client)
         with _positions(several):
-            made = services.create_registrations(actor=actor, owner=client, items=wanted)
-        found = [registration_json(shown) for shown in made]
+            made = services.create_registrations(actor=self.actor, owner=client, items=wanted)
         if several:
-            ids = [str(shown.row.id) for shown in made]
-            items = with_changes(found, "registration", actor.zone_id, ids)
+            items = self.shown_items(made, MadeRegistrationSerializer)
             reply = Response({"items": items}, 201)
         else:
-            reply = tagged(found[0], services.registration_resource(actor, made[0].row.id), 201)
+            reply = self.answer(made[0], 201, MadeRegistrationSerializer)
         reply["Cache-Control"] = "no-store"
         return reply
 
-
-class OneRegistration(ManagementView):
-    """One registration, by its ticket. Another client's is not found (OIF-05)."""
-
-    parser_classes = (StrictJSONParser,)
-
-    @documented(
-        Operation("Show a registration", {200: RegistrationSerializer}, (UnknownRegistration,))
+    @operation(
+        "Change a registration; the new version takes over at one place",
+        *_ASKED,
+        body=RegistrationChangeSerializer,
     )
-    def get(self, request: Request, registration: str) -> Response:
-        actor = actor_of(request)
-        found = selectors.find_registration(actor=actor, id=_ticket(registration))
-        return tagged(registration_json(found), services.registration_resource(actor, found.row.id))
-
-    @documented(
-        Operation(
-            "Change a registration; the new version takes over at one place",
-            {200: RegistrationSerializer},
-            (UnknownRegistration, *_ASKED, Changed),
-            RegistrationChangeSerializer,
-            CHANGE,
-        )
-    )
-    def patch(self, request: Request, registration: str) -> Response:
-        actor = actor_of(request)
-        ticket = _ticket(registration)
-        change = parse_change(request.data)
+    def partial_update(self, request: Request, **kwargs: Any) -> Response:
+        ticket, change = self.key, parse_change(request.data)
         with _positions(several=False):
             found = services.change_registration(
-                actor=actor,
-                client_id=scope(actor=actor),
+                actor=self.actor,
+                client_id=scope(actor=self.actor),
                 id=ticket,
                 change=change,
-                if_match=if_match(request),
+                if_match=self.if_match,
             )
-        return tagged(registration_json(found), services.registration_resource(actor, ticket))
+        return self.answer(found)
 
-    @documented(
-        Operation(
-            "End a registration",
-            {204: None},
-            (UnknownRegistration, Changed),
-            parameters=CHANGE,
-        )
-    )
-    def delete(self, request: Request, registration: str) -> Response:
-        actor = actor_of(request)
+    @operation("End a registration")
+    def perform_destroy(self) -> None:
         services.delete_registration(
-            actor=actor,
-            client_id=scope(actor=actor),
-            id=_ticket(registration),
-            if_match=if_match(request),
+            actor=self.actor,
+            client_id=scope(actor=self.actor),
+            id=self.key,
+            if_match=self.if_match,
         )
-        return Response(status=204)
-
-
-def _ticket(text: str) -> int:
-    return number_of(text, otherwise=UnknownRegistration(field="registration"))
 
 
 @contextmanager
@@ -204,10 +134,12 @@ def _positions(several: bool) -> Iterator[None]:
         raise
 
 
-class Languages(ManagementView):
+class Languages(ResourceView):
     """The languages that a filter may be written in."""
 
-    @documented(Operation("List filter languages", {200: page_of(LanguageSerializer)}, ()))
-    def get(self, request: Request) -> Response:
-        actor_of(request)
-        return Response({"items": [language_json(one) for one in LANGUAGES.values()], "next": None})
+    noun = "a filter language", "filter languages"
+    serializer_class = LanguageSerializer
+    pagination_class = WholeList
+
+    def get_queryset(self) -> list[Language]:
+        return [*LANGUAGES.values()]

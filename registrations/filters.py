@@ -125,12 +125,13 @@ def parse_filter(fields: Fields) -> Filter:
     Raises with the field what the language raises, UnknownLanguage, InvalidField, MissingField.
     """
     given = {name: fields[name] for name in FIELDS if fields.get(name) is not None}
-    language = fields.get("language") or PAIRS
+    named = fields.get("language")
+    language = PAIRS if named is None else named
     if not isinstance(language, str):
         raise InvalidField("A language is named by a text.", field="language")
     source = fields.get("filter")
     if language == PAIRS:
-        if source is not None and fields.get("language"):
+        if source is not None and named is not None:
             message = "Pairs have no `filter`: put `attributes`, `domain` or `type` in its place."
             raise InvalidField(message, field="filter")
         if source is not None:

@@ -3,12 +3,26 @@ zone's manager with those of any client of the zone. And of which streams: those
 because what is in a stream is told to nobody else.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from django.db.models import Lookup, Q, TextField
 
 from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
 from eventhub.access.selectors import find_client
 from eventhub.errors import Forbidden, MissingField
+
+
+@TextField.register_lookup
+class Like(Lookup):
+    """`LIKE`, with a pattern of its own."""
+
+    lookup_name = "like"
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        left, values = self.process_lhs(compiler, connection)
+        right, more = self.process_rhs(compiler, connection)
+        return f"{left} LIKE {right}", [*values, *more]
 
 
 class Heard(NamedTuple):
@@ -18,6 +32,18 @@ class Heard(NamedTuple):
 
     patterns: list[str] | None
     system: bool
+
+    def streams(self) -> Q:
+        """The same of a queryset whose rows have a `stream`."""
+        if self.patterns is None and self.system:
+            return Q()
+        others = ~Q(stream__name=SYSTEM)
+        if self.patterns is not None:
+            any_of_them = Q(stream__name__in=[])
+            for pattern in self.patterns:
+                any_of_them |= Q(stream__name__like=pattern)
+            others &= any_of_them
+        return others | Q(stream__name=SYSTEM) if self.system else others
 
 
 class Owner(NamedTuple):

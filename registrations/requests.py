@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from eventhub import limits
 from eventhub.access.names import valid_name
+from eventhub.access.strict_json import NOT_NULL
 from eventhub.errors import (
     BodyNotFilterable,
     EventHubError,
@@ -133,6 +134,8 @@ def object_of(item: Any, known: frozenset[str]) -> Fields:
 
 
 def _streams(value: Any) -> tuple[str, ...]:
+    if value is None:
+        raise InvalidField(NOT_NULL, field="streams")
     if not isinstance(value, list) or not value:
         raise InvalidField("`streams` is a list of names, at least one.", field="streams")
     if len(value) > limits.STREAMS_PER_REGISTRATION_MAX:
@@ -181,7 +184,8 @@ def number_of(value: Any, field: str) -> int:
 
 def flag_of(value: Any, field: str) -> bool:
     if not isinstance(value, bool):
-        raise InvalidField("This is true or false.", field=field)
+        message = NOT_NULL if value is None else "This is true or false."
+        raise InvalidField(message, field=field)
     return value
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import queries
+from eventhub.eventlog import named, queries
 from eventhub.eventlog.arrays import Int8Array, TextArray, adapt, int8_array, text_array
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
@@ -100,7 +100,7 @@ class Search(NamedTuple):
 
     zone_id: int
     client_id: int | None = None
-    endpoint_id: int | None = None
+    endpoint: int | None = None
     stream_id: int | None = None
     group: str | None = None
     suspended: bool | None = None  # by itself
@@ -253,7 +253,7 @@ def end_of_client(connection: Connection, client_id: int, barrier: int) -> tuple
 def search(connection: Connection, wanted: Search, after: int, count: int) -> list[Registration]:
     """At most so many registrations by id, from the one after `after` on."""
     values = {**wanted._asdict(), "after": after, "count": count}
-    return _found(connection.execute(SQL["list_registrations"], values).fetchall())
+    return named.rows(connection, _registration, SQL["list_registrations"], values)
 
 
 def few_streams(
@@ -270,7 +270,7 @@ def few_streams(
 
 def show(connection: Connection, ids: Sequence[int]) -> list[Registration]:
     """Those of the ids that are live, by id."""
-    return _found(connection.execute(SQL["show_registrations"], (list(ids),)).fetchall())
+    return named.rows(connection, _registration, SQL["show_registrations"], (list(ids),))
 
 
 def vectors(connection: Connection, registrations: Sequence[Registration]) -> dict[int, Vector]:
@@ -284,9 +284,8 @@ def vectors(connection: Connection, registrations: Sequence[Registration]) -> di
     return found
 
 
-def _found(rows: Iterable[tuple[Any, ...]]) -> list[Registration]:
-    found = [Registration(*row) for row in rows]
-    return [one._replace(streams=tuple(one.streams)) for one in found]
+def _registration(streams: list[int], **columns: Any) -> Registration:
+    return Registration(streams=tuple(streams), **columns)
 
 
 def _columns(wanted: Sequence[Wanted]) -> dict[str, Int8Array | TextArray]:

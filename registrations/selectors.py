@@ -1,6 +1,7 @@
 """Reads of registrations, as far as the actor may see them."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from eventhub.access.actor import Actor
 from eventhub.access.system import raw_connection
@@ -9,18 +10,7 @@ from registrations import rows
 from registrations.errors import UnknownRegistration
 from registrations.owners import heard, scope
 from registrations.rows import Registration, Search
-from registrations.services import Shown
-
-
-class Asked(NamedTuple):
-    """Which registrations are listed; None: all that the actor may see."""
-
-    client: str | None = None
-    stream: str | None = None
-    endpoint: int | None = None
-    group: str | None = None
-    suspended: bool | None = None
-    key: str | None = None
+from registrations.shown import Shown
 
 
 def find_registration(*, actor: Actor, id: int) -> Shown:
@@ -35,31 +25,25 @@ def find_registration(*, actor: Actor, id: int) -> Shown:
     return found[0]
 
 
-def list_registrations(*, actor: Actor, asked: Asked, after: int, count: int) -> list[Shown]:
-    """At most `count` registrations by id, from the one after `after` on (SUN-09); of those, the
-    ones all of whose streams the actor may listen to.
+def list_registrations(
+    *, actor: Actor, asked: Mapping[str, Any], after: int, count: int
+) -> list[Shown]:
+    """At most `count` registrations by id, from the one after `after` on (SUN-09), by the values of
+    the filters; of those, the ones all of whose streams the actor may listen to.
     """
     connection = raw_connection()
-    client_id = scope(actor=actor, name=asked.client)
+    search = dict(asked)
+    client, stream = search.pop("client"), search.pop("stream")
+    client_id = scope(actor=actor, name=client)
     may = heard(actor=actor)
-    stream_id = None
-    if asked.stream is not None:
-        stream = streams.find_stream(connection, actor.zone_id, asked.stream)
-        if stream is None:
+    if stream is not None:
+        found = streams.find_stream(connection, actor.zone_id, stream)
+        if found is None:
             return []
-        stream_id = stream.id
-    search = Search(
-        actor.zone_id,
-        client_id,
-        asked.endpoint,
-        stream_id,
-        group=asked.group,
-        suspended=asked.suspended,
-        key=asked.key,
-        few=rows.few_streams(connection, actor.zone_id, *may),
-        **may._asdict(),
-    )
-    return _shown(rows.search(connection, search, after, count))
+        search["stream_id"] = found.id
+    few = rows.few_streams(connection, actor.zone_id, *may)
+    wanted = Search(actor.zone_id, client_id, few=few, **search, **may._asdict())
+    return _shown(rows.search(connection, wanted, after, count))
 
 
 def _shown(found: list[Registration]) -> list[Shown]:

@@ -5,18 +5,14 @@ Bodies are read by requests.py, which is faster for lists of them.
 
 from typing import Any, get_args
 
-import orjson
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import NameField, ObjectField
-from eventhub.access.serializers import ChangedSerializer
-from eventhub.event.json_codec import time_text
-from registrations.filters import PAIRS, stored_filter
-from registrations.lang.languages import LANGUAGES, Language
+from eventhub.access.fields import MomentField, NameField, ObjectField
+from eventhub.access.shapes import ChangedSerializer, Serializer
+from registrations.lang.languages import LANGUAGES
 from registrations.match.cost import By
-from registrations.services import Shown
 
 _PAIRS = "Names, or dotted paths, and the values that they must have."
 
@@ -54,13 +50,15 @@ class ReportField(serializers.JSONField):
     """A list of paths, or names with paths and constants."""
 
 
-class LanguageSerializer(serializers.Serializer):
+class LanguageSerializer(Serializer):
     name = serializers.ChoiceField(choices=list(LANGUAGES))
     about = serializers.CharField()
     example = FilterField()
     kind = serializers.ChoiceField(choices=["text", "json"])
     keys = serializers.ListField(
-        child=serializers.CharField(), help_text="At the top, in a language of JSON."
+        source="fields",
+        child=serializers.CharField(),
+        help_text="At the top, in a language of JSON.",
     )
 
 
@@ -134,12 +132,12 @@ class PlacesField(ObjectField):
     """By stream, a place in it."""
 
 
-class ReachSerializer(serializers.Serializer):
+class ReachSerializer(Serializer):
     by = serializers.ChoiceField(choices=get_args(By))
     names = serializers.ListField(child=serializers.CharField())
 
 
-class CostSerializer(serializers.Serializer):
+class CostSerializer(Serializer):
     reached_by = ReachSerializer(
         many=True, help_text="Of each alternative: what an event must have for it to be looked at."
     )
@@ -152,42 +150,53 @@ class CostSerializer(serializers.Serializer):
     )
 
 
-class RegistrationSerializer(ChangedSerializer):
+class RegistrationSerializer(ChangedSerializer, Serializer):
+    """SUN-02, with `total` of SUN-08."""
+
     id = serializers.IntegerField(help_text="The ticket.")
-    client = serializers.CharField()
-    session = serializers.CharField()
+    client = serializers.CharField(source="row.client")
+    session = serializers.CharField(source="row.session")
     streams = serializers.ListField(child=serializers.CharField())
-    domain = serializers.CharField(allow_null=True)
-    type = serializers.CharField(allow_null=True)
-    application = serializers.CharField(allow_null=True)
-    attributes = serializers.DictField()
-    language = serializers.ChoiceField(choices=list(LANGUAGES))
+    domain = serializers.CharField(source="pairs.domain", allow_null=True)
+    type = serializers.CharField(source="pairs.type", allow_null=True)
+    application = serializers.CharField(source="pairs.application", allow_null=True)
+    attributes = serializers.DictField(source="pairs.attributes")
+    language = serializers.ChoiceField(source="read.language", choices=list(LANGUAGES))
     filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
-    predicate = serializers.CharField(help_text="The same in predicate form.")
+    predicate = serializers.CharField(
+        source="reading.predicate", help_text="The same in predicate form."
+    )
     warnings = serializers.ListField(
         child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"]),
         help_text="What is probably a mistake.",
     )
     equal_to = serializers.IntegerField(
+        source="row.equal_to",
         allow_null=True,
         help_text="Another registration of the client that asks for the same of the same streams.",
     )
-    cost = CostSerializer(help_text="What it costs whoever matches.")
+    cost = CostSerializer(source="reading.cost", help_text="What it costs whoever matches.")
     total = serializers.IntegerField(help_text="How many pairs there are in `attributes`.")
-    endpoint = serializers.IntegerField(allow_null=True)
-    callback = serializers.CharField(allow_null=True, help_text="The endpoint's URL.")
-    suspended = serializers.BooleanField(help_text="By itself; its group may be, too.")
-    group = serializers.CharField(allow_null=True)
+    endpoint = serializers.IntegerField(source="row.endpoint_id", allow_null=True)
+    callback = serializers.CharField(
+        source="row.url", allow_null=True, help_text="The endpoint's URL."
+    )
+    suspended = serializers.BooleanField(
+        source="row.suspended", help_text="By itself; its group may be, too."
+    )
+    group = serializers.CharField(source="row.group", allow_null=True)
     report = ReportField(allow_null=True)
-    key = serializers.CharField(allow_null=True)
-    version = serializers.IntegerField(help_text="1, and one more with each change.")
-    created_at = serializers.DateTimeField()
+    key = serializers.CharField(source="row.key", allow_null=True)
+    version = serializers.IntegerField(
+        source="row.number", help_text="1, and one more with each change."
+    )
+    created_at = MomentField(source="row.created_at_us")
 
     def get_fields(self) -> dict[str, Any]:
         """`from` is a word of Python's own."""
         text = "By stream: events after this place are matched by this version. Of a transient"
         text += " stream it is not known."
-        return {**super().get_fields(), "from": PlacesField(help_text=text)}
+        return {**super().get_fields(), "from": PlacesField(source="places", help_text=text)}
 
 
 class MadeRegistrationSerializer(RegistrationSerializer):
@@ -212,46 +221,3 @@ MADE_ONE_OR_MORE = PolymorphicProxySerializer(
     resource_type_field_name=None,
     many=False,
 )
-
-
-def registration_json(shown: Shown) -> dict[str, Any]:
-    """SUN-02, with `total` of SUN-08."""
-    row = shown.row
-    filter = shown.filter or stored_filter(row.language, row.filter_json)
-    wanted = filter.source if filter.language == PAIRS else {}
-    attributes = wanted.get("attributes") or {}
-    predicate, warnings, cost = filter.reading()
-    found = {
-        "id": row.id,
-        "client": row.client,
-        "session": row.session,
-        "streams": [shown.names[id] for id in row.streams],
-        "domain": wanted.get("domain"),
-        "type": wanted.get("type"),
-        "application": wanted.get("application"),
-        "attributes": attributes,
-        "language": filter.language,
-        "filter": None if filter.language == PAIRS else filter.source,
-        "predicate": predicate,
-        "warnings": warnings if row.equal_to is None else [*warnings, "equal_to"],
-        "equal_to": row.equal_to,
-        "cost": cost.json(),
-        "total": len(attributes),
-        "endpoint": row.endpoint_id,
-        "callback": row.url,
-        "suspended": row.suspended,
-        "group": row.group,
-        "report": None if row.report_json is None else orjson.loads(row.report_json),
-        "key": row.key,
-        "version": row.number,
-        "created_at": time_text(row.created_at_us),
-        "from": {
-            shown.names[id]: shown.since[id]._asdict() for id in row.streams if id in shown.since
-        },
-    }
-    return found if shown.secret is None else {**found, "secret": shown.secret}
-
-
-def language_json(language: Language) -> dict[str, Any]:
-    name, about, example, kind, keys = language
-    return {"name": name, "about": about, "example": example, "kind": kind, "keys": keys}

@@ -19,11 +19,11 @@ from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
 from registrations.errors import KeyTaken
 from registrations.expensive import Budget
-from registrations.filters import Filter
 from registrations.groups import rows as group_rows
 from registrations.owners import Owner
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import Registration, Vector, Wanted
+from registrations.rows import Registration, Wanted
+from registrations.shown import Shown
 from registrations.terms import Names, same
 
 
@@ -38,16 +38,6 @@ class Made(NamedTuple):
     suspended: bool
     group: str | None
     number: int = 1
-
-
-class Shown(NamedTuple):
-    """A registration with the names of its streams and the places from which it holds on them."""
-
-    row: Registration
-    names: dict[int, str]
-    since: Vector
-    secret: str | None = None  # of the endpoint that was made for it
-    filter: Filter | None = None  # where it was read before
 
 
 def create_registrations(
@@ -230,8 +220,8 @@ def _new_endpoints(
     secrets: dict[int, str] = {}
     for url in terms.missing(item.callback for item in items):
         made = add_endpoint(actor=actor, owner=owner, terms=EndpointTerms(url))
-        terms.add(url, made.id)
-        secrets[made.id] = made.secret
+        terms.add(url, made.pk)
+        secrets[made.pk] = made.secret_text
     return secrets
 
 

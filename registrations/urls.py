@@ -2,11 +2,14 @@
 
 from django.urls import path
 
-from registrations import api
+from eventhub.access.parsers import StrictJSONParser
+from eventhub.access.resource import CHANGE_AND_DELETE, LIST_AND_CREATE, ONE
+from registrations.api import Registrations
 from registrations.understand.api import ExplainRegistration
 
+one = Registrations.as_view(CHANGE_AND_DELETE, parser_classes=(StrictJSONParser,))
 urlpatterns = [
-    path("", api.Registrations.as_view()),
-    path("/<str:registration>", api.OneRegistration.as_view()),
-    path("/<str:registration>/explain", ExplainRegistration.as_view()),
+    path("", Registrations.as_view(LIST_AND_CREATE)),
+    path("/<str:registration>", one),
+    path("/<str:registration>/explain", ExplainRegistration.as_view(ONE)),
 ]

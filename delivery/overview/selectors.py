@@ -3,15 +3,18 @@ and what cannot be counted in time is left out.
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 from django.db import transaction
 
+from delivery.health import watch
 from eventhub import limits
 from eventhub.access.system import raw_connection
-from eventhub.eventlog import queries
+from eventhub.clock import SystemClock
+from eventhub.eventlog import named, queries
 
+T = TypeVar("T")
 SQL = queries.load("overview.sql", Path(__file__).parent / "sql")
 
 
@@ -27,46 +30,74 @@ class StreamState(NamedTuple):
         return None if self.matched is None else max(0, self.last - self.matched)
 
 
-class Overview(NamedTuple):
-    """A zone as it stands. Counts end at `limits.OVERVIEW_COUNT_MAX`; None: not counted in time."""
-
-    streams: list[StreamState]
-    events: int  # last sequences of the zone's own streams, summed
-    pending: int | None
-    due: int | None
-    dead: int | None
+class Endpoints(NamedTuple):
     enabled: int
     disabled: int
     failing: int
-    endpoints: int
-    registrations: int
+    total: int
+
+
+class Backlog(NamedTuple):
+    """None: not counted in time."""
+
+    pending: int | None
+    due: int | None
+    dead: int | None
+
+
+class Processes(NamedTuple):
     forwarders: int
     workers: int
 
 
+class Overview(NamedTuple):
+    """A zone as it stands. Counts end at `limits.OVERVIEW_COUNT_MAX`."""
+
+    at: int
+    streams: list[StreamState]
+    events: int  # last sequences of the zone's own streams, summed
+    backlog: Backlog
+    endpoints: Endpoints
+    registrations: int
+    processes: Processes
+    health: dict[str, Any] | None  # None: no web process serves
+
+
 def overview(*, zone_id: int) -> Overview:
-    streams = _rows("streams", zone_id)
+    at_us, health = SystemClock().now_us(), watch.last_report()
     [(events,)] = _rows("events", zone_id)
-    [(enabled, disabled, failing, endpoints)] = _rows("endpoints", zone_id)
+    [endpoints] = _named("endpoints", Endpoints, zone_id)
+    [processes] = _named("processes", Processes, zone_id)
     [(registrations,)] = _rows("registrations", zone_id)
-    [(forwarders, workers)] = _rows("processes", zone_id)
     pending, due = _in_time("pending", zone_id) or (None, None)
     [dead] = _in_time("dead", zone_id) or [None]
     return Overview(
-        [StreamState(*row) for row in streams],
-        events, pending, due, dead, enabled, disabled, failing, endpoints, registrations,
-        forwarders, workers,
-    )  # fmt: skip
+        at_us,
+        _named("streams", StreamState, zone_id),
+        events,
+        Backlog(pending, due, dead),
+        endpoints,
+        registrations,
+        processes,
+        health and health.json(),
+    )
+
+
+def _named(name: str, kind: type[T], zone_id: int) -> list[T]:
+    return named.rows(raw_connection(), kind, SQL[name], _values(zone_id))
 
 
 def _rows(name: str, zone_id: int) -> list[tuple[Any, ...]]:
-    values = {
+    return raw_connection().execute(SQL[name], _values(zone_id)).fetchall()
+
+
+def _values(zone_id: int) -> dict[str, Any]:
+    return {
         "zone": zone_id,
         "streams_max": limits.OVERVIEW_STREAMS_MAX,
         "count_max": limits.OVERVIEW_COUNT_MAX,
         "silent_s": limits.HEALTH_SILENT_S_MAX,
     }
-    return raw_connection().execute(SQL[name], values).fetchall()
 
 
 def _in_time(name: str, zone_id: int) -> tuple[Any, ...] | None:

@@ -1,17 +1,16 @@
 """The shape of the overview."""
 
-from typing import Any
-
 from rest_framework import serializers
 
-from delivery.overview.selectors import Overview
 from eventhub import limits
-from eventhub.doors.health import OVERALL, STATUSES, Report
+from eventhub.access.fields import MomentField
+from eventhub.access.shapes import Serializer
+from eventhub.doors.health import OVERALL, STATUSES
 
 _MOST = f"{limits.OVERVIEW_COUNT_MAX} means that many or more"
 
 
-class StreamStateSerializer(serializers.Serializer):
+class StreamStateSerializer(Serializer):
     name = serializers.CharField()
     last = serializers.IntegerField(help_text="The last sequence given.")
     matched = serializers.IntegerField(
@@ -21,7 +20,7 @@ class StreamStateSerializer(serializers.Serializer):
     lag = serializers.IntegerField(allow_null=True, help_text="Events not matched yet.")
 
 
-class BacklogSerializer(serializers.Serializer):
+class BacklogSerializer(Serializer):
     """Deliveries; null when they could not be counted in time."""
 
     pending = serializers.IntegerField(allow_null=True, help_text=_MOST)
@@ -29,7 +28,7 @@ class BacklogSerializer(serializers.Serializer):
     dead = serializers.IntegerField(allow_null=True, help_text=_MOST)
 
 
-class EndpointCountsSerializer(serializers.Serializer):
+class EndpointCountsSerializer(Serializer):
     enabled = serializers.IntegerField()
     disabled = serializers.IntegerField()
     failing = serializers.IntegerField(
@@ -38,14 +37,14 @@ class EndpointCountsSerializer(serializers.Serializer):
     total = serializers.IntegerField(help_text=_MOST)
 
 
-class ProcessCountsSerializer(serializers.Serializer):
+class ProcessCountsSerializer(Serializer):
     """Alive, of the whole hub."""
 
     forwarders = serializers.IntegerField()
     workers = serializers.IntegerField()
 
 
-class ComponentSerializer(serializers.Serializer):
+class ComponentSerializer(Serializer):
     name = serializers.CharField()
     status = serializers.ChoiceField(
         choices=STATUSES,
@@ -53,21 +52,21 @@ class ComponentSerializer(serializers.Serializer):
         " `unknown`: could not be looked at lately.",
     )
     reason = serializers.CharField(allow_null=True, help_text="null while it works.")
-    since = serializers.DateTimeField(
+    since = MomentField(
         allow_null=True, help_text="When it was seen last, or since when something waits."
     )
 
 
-class HealthSerializer(serializers.Serializer):
+class HealthSerializer(Serializer):
     """What `/readyz` says, with reasons."""
 
     status = serializers.ChoiceField(choices=OVERALL)
-    as_of = serializers.DateTimeField(allow_null=True, help_text="When it was looked at last.")
+    as_of = MomentField(allow_null=True, help_text="When it was looked at last.")
     components = ComponentSerializer(many=True)
 
 
-class OverviewSerializer(serializers.Serializer):
-    at = serializers.DateTimeField(help_text="When it was read; rates come from two readings.")
+class OverviewSerializer(Serializer):
+    at = MomentField(help_text="When it was read; rates come from two readings.")
     streams = StreamStateSerializer(
         many=True, help_text=f"The first {limits.OVERVIEW_STREAMS_MAX} by name."
     )
@@ -79,21 +78,3 @@ class OverviewSerializer(serializers.Serializer):
     health = HealthSerializer(
         allow_null=True, help_text="Of the whole hub; null where no web process serves."
     )
-
-
-def overview_json(found: Overview, *, at: str, health: Report | None) -> dict[str, Any]:
-    return {
-        "at": at,
-        "streams": [{**stream._asdict(), "lag": stream.lag} for stream in found.streams],
-        "events": found.events,
-        "backlog": {"pending": found.pending, "due": found.due, "dead": found.dead},
-        "endpoints": {
-            "enabled": found.enabled,
-            "disabled": found.disabled,
-            "failing": found.failing,
-            "total": found.endpoints,
-        },
-        "registrations": found.registrations,
-        "processes": {"forwarders": found.forwarders, "workers": found.workers},
-        "health": health and health.json(),
-    }

@@ -24,18 +24,3 @@ UPDATE listens l
   FROM jsonb_to_recordset(%(listens)s::jsonb)
        AS w (at timestamptz, id bigint, segment uuid, sequence bigint, told bigint, why text, ended_s double precision)
  WHERE l.started_at = w.at AND l.id = w.id AND l.started_at BETWEEN %(oldest)s AND %(newest)s
-
--- name: of_client
--- A page of a client's listens, the newest first, after a place; of the streams that the actor may listen to: by patterns
--- (null: all), and to `system`.
-SELECT l.started_at, l.id, s.name, l.node, l.door, l.name, l.start, l.segment::text, l.sequence, l.mask, l.filter, l.registrations,
-       l.told_segment::text, l.told_sequence, l.told, l.last_seen_at, l.ended_at, l.end_reason
-  FROM listens l
-  JOIN streams s ON s.id = l.stream_id
- WHERE l.zone_id = %(zone)s AND l.client_id = %(client)s
-   AND (%(stream)s::bigint IS NULL OR l.stream_id = %(stream)s)
-   AND CASE WHEN s.name = 'system' THEN %(system)s
-            ELSE %(patterns)s::text[] IS NULL OR s.name LIKE ANY (%(patterns)s::text[]) END
-   AND (%(at)s::timestamptz IS NULL OR (l.started_at, l.id) < (%(at)s, %(id)s))
- ORDER BY l.started_at DESC, l.id DESC
- LIMIT %(count)s

@@ -1,9 +1,9 @@
-"""Serializers and fields that take only what they say: no coercion, no unknown names, errors with a
+"""Fields of serializers that take only what they say: no coercion, no unknown names, errors with a
 position.
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -12,33 +12,20 @@ from rest_framework import serializers
 
 from eventhub import limits
 from eventhub.access.grants import ACTIONS, Grant, parse_grants
-from eventhub.access.parsers import shown
-from eventhub.errors import InvalidMask, NotPowerOfTwo
+from eventhub.access.strict_json import NOT_NULL
+from eventhub.errors import InvalidMask, MissingField, NotPowerOfTwo, WiderGrant
+from eventhub.event.json_codec import time_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DECIMAL = re.compile(r"[0-9]{1,20}")
 _DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
 
 
-_NULL = {"null": "This cannot be null; give a value, or leave it out."}
-
-
-class StrictSerializer(serializers.Serializer):
-    """Refuses names it does not know."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict):
-            for name in data:
-                if name not in self.fields:
-                    raise serializers.ValidationError({shown(name): "Unknown."}, "unknown_field")
-        return super().to_internal_value(data)
-
-
 class TextField(serializers.CharField):
     """A JSON string, taken as it is."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
+        "null": NOT_NULL,
         "invalid": "This is a text.",
         "blank": "This is a text of at least one character.",
         "max_length": "This has at most {max_length:,} characters; shorten it.",
@@ -72,7 +59,6 @@ class GroupsField(serializers.ListField):
     """Names of groups of clients; their order does not count, nor how often one is given."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "not_a_list": "This is a list of names.",
         "max_length": "At most {max_length:,} are named.",
     }
@@ -90,7 +76,6 @@ class WholeField(serializers.IntegerField):
     """A JSON integer; neither a string, nor a float, nor a boolean."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "invalid": "This is a whole number.",
         "max_value": "This is at most {max_value:,}.",
         "min_value": "This is at least {min_value:,}.",
@@ -106,7 +91,6 @@ class FlagField(serializers.BooleanField):
     """JSON's true or false, nothing that only looks like it."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "invalid": "This is true or false.",
     }
 
@@ -118,8 +102,6 @@ class FlagField(serializers.BooleanField):
 
 class OneOfField(serializers.ChoiceField):
     """One of a few words, as a JSON string."""
-
-    default_error_messages = _NULL
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -133,10 +115,11 @@ class OneOfField(serializers.ChoiceField):
 
 
 class MomentField(serializers.DateTimeField):
-    """An RFC 3339 time with its offset."""
+    """An RFC 3339 time with its offset; it is shown of a datetime, of microseconds since 1970, or
+    of its own text.
+    """
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        **_NULL,
         "invalid": "This is a time such as {format}.",
     }
 
@@ -151,6 +134,14 @@ class MomentField(serializers.DateTimeField):
         found: datetime = super().to_internal_value(value)
         return found
 
+    def to_representation(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int):
+            return time_text(value)
+        text = value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f"{text}Z"
+
 
 class GrantSerializer(serializers.Serializer):
     """One grant, as it is shown and documented."""
@@ -162,6 +153,8 @@ class GrantSerializer(serializers.Serializer):
 @extend_schema_field(GrantSerializer(many=True))
 class GrantsField(serializers.Field):
     """A list of grants."""
+
+    raises = (MissingField, WiderGrant)
 
     def to_internal_value(self, data: Any) -> tuple[Grant, ...]:
         return parse_grants(data, field=self.field_name or "grants")
@@ -176,6 +169,8 @@ class ChannelMaskField(serializers.Field):
     (EMC-19).
     """
 
+    raises = (InvalidMask, NotPowerOfTwo)
+
     def to_internal_value(self, data: Any) -> int:
         mask = data
         if isinstance(data, str) and _DECIMAL.fullmatch(data):
@@ -185,9 +180,6 @@ class ChannelMaskField(serializers.Field):
         if not 0 < mask <= _DEFINABLE_MASK_MAX or mask & (mask - 1):
             raise NotPowerOfTwo(field=self.field_name)
         return mask.bit_length() - 1
-
-    def to_representation(self, value: int) -> str:
-        return str(1 << value)
 
 
 @extend_schema_field(OpenApiTypes.OBJECT)

@@ -1,19 +1,22 @@
-"""Doors to API keys, connection tokens and operators' logins."""
+"""API keys, connection tokens and operators' logins."""
+
+from functools import partial
+from typing import Any, NamedTuple
 
 from django.contrib.auth import logout
+from django.db.models import QuerySet
 from django.middleware.csrf import get_token
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
 from eventhub.access import key_services, login, selectors, token_services
-from eventhub.access.api import NAMED, PAGED
-from eventhub.access.conditions import if_match, tagged, with_changes
 from eventhub.access.keys import is_public_id
-from eventhub.access.names import valid_name
+from eventhub.access.models import ApiKey
 from eventhub.access.parsers import LoginJSONParser
+from eventhub.access.permissions import IsAnybody, IsZoneManager
 from eventhub.access.principal import Principal
-from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
+from eventhub.access.resource import ResourceView, operation
 from eventhub.access.serializers import (
     IssuedKeySerializer,
     KeyChangeSerializer,
@@ -23,184 +26,121 @@ from eventhub.access.serializers import (
     NewKeySerializer,
     TokenRequestSerializer,
     TokenSerializer,
-    key_json,
 )
-from eventhub.access.view import (
-    ManagementView,
-    OpenView,
-    actor_of,
-    cut_page,
-    read_body,
-    read_page,
-)
-from eventhub.eventlog.errors import Changed
+from eventhub.access.token_services import MintedToken
 
 
-class ClientKeys(ManagementView):
-    """The keys of a client."""
+class Keys(ResourceView):
+    """The keys of a client; one by its public id."""
 
-    queries = frozenset({"after", "limit"})
+    noun = "a key", "a client's keys"
+    kind = "key"
+    unknown = partial(errors.NotFound, "This zone has no such key.")
+    lookup_field = lookup_url_kwarg = "public_id"
+    permission_classes = (IsZoneManager,)
+    queryset = ApiKey.objects.all()
+    serializer_class = KeySerializer
+    ordering = ("public_id",)
 
-    @documented(
-        Operation(
-            "List a client's keys",
-            {200: page_of(KeySerializer)},
-            (*NAMED, *PAGED),
-            parameters=(ZONE, *PAGE),
-        )
+    def get_queryset(self) -> QuerySet[ApiKey]:
+        """Also revoked ones."""
+        keys = ApiKey.objects.select_related("client")
+        if "client" not in self.kwargs:
+            return keys.filter(client__zone_id=self.actor.zone_id)
+        client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
+        return keys.filter(client=client)
+
+    @property
+    def key(self) -> str:
+        text: str = self.kwargs["public_id"]
+        if not is_public_id(text):
+            raise self.not_found()
+        return text
+
+    @operation(
+        "Issue a key; it is shown this once",
+        errors.LimitReached,
+        body=NewKeySerializer,
+        answer=IssuedKeySerializer,
     )
-    def get(self, request: Request, client: str) -> Response:
-        actor = actor_of(request)
-        actor.require_zone_manager()
-        valid_name(client, field="client")
-        page = read_page(request)
-        owner = selectors.find_client(zone_id=actor.zone_id, name=client)
-        keys = selectors.list_keys(client_id=owner.pk, after=page.after, count=page.limit + 1)
-        items, after = cut_page(keys, page.limit, lambda key: key.public_id)
-        found = with_changes(
-            map(key_json, items), "key", actor.zone_id, [key.public_id for key in items]
+    def perform_create(self, body: dict[str, Any]) -> ApiKey:
+        terms = key_services.KeyTerms(**body)
+        client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
+        issued = key_services.issue_key(actor=self.actor, client=client, terms=terms)
+        issued.row.text = issued.text
+        return issued.row
+
+    @operation("Change a key's grants or label", body=KeyChangeSerializer)
+    def perform_partial_update(self, body: dict[str, Any]) -> ApiKey:
+        change = key_services.KeyChange(**body)
+        return key_services.change_key(
+            actor=self.actor, public_id=self.key, change=change, if_match=self.if_match
         )
-        return Response({"items": found, "next": after})
 
-    @documented(
-        Operation(
-            "Issue a key; it is shown this once",
-            {201: IssuedKeySerializer},
-            (*NAMED, errors.MissingField, errors.WiderGrant, errors.LimitReached),
-            NewKeySerializer,
-        )
-    )
-    def post(self, request: Request, client: str) -> Response:
-        actor = actor_of(request)
-        actor.require_zone_manager()
-        valid_name(client, field="client")
-        terms = key_services.KeyTerms(**read_body(request, NewKeySerializer))
-        owner = selectors.find_client(zone_id=actor.zone_id, name=client)
-        issued = key_services.issue_key(actor=actor, client=owner, terms=terms)
-        answer = {**key_json(issued.row), "key": issued.text}
-        reply = tagged(answer, key_services.key_resource(issued.row), 201)
-        reply["Cache-Control"] = "no-store"
-        return reply
+    @operation("Revoke a key")
+    def perform_destroy(self) -> None:
+        key_services.revoke_key(actor=self.actor, public_id=self.key, if_match=self.if_match)
 
 
-class OneKey(ManagementView):
-    """One key, by its public id."""
-
-    @documented(Operation("Show a key", {200: KeySerializer}, (errors.NotFound,)))
-    def get(self, request: Request, public_id: str) -> Response:
-        actor = actor_of(request)
-        actor.require_zone_manager()
-        _known(public_id)
-        key = selectors.find_key(zone_id=actor.zone_id, public_id=public_id)
-        return tagged(key_json(key), key_services.key_resource(key))
-
-    @documented(
-        Operation(
-            "Change a key's grants or label",
-            {200: KeySerializer},
-            (
-                *(errors.NotFound, errors.FieldTooLong, errors.MissingField),
-                *(errors.WiderGrant, Changed),
-            ),
-            KeyChangeSerializer,
-            CHANGE,
-        )
-    )
-    def patch(self, request: Request, public_id: str) -> Response:
-        actor = actor_of(request)
-        actor.require_zone_manager()
-        _known(public_id)
-        change = key_services.KeyChange(**read_body(request, KeyChangeSerializer))
-        key = key_services.change_key(
-            actor=actor, public_id=public_id, change=change, if_match=if_match(request)
-        )
-        return tagged(key_json(key), key_services.key_resource(key))
-
-    @documented(
-        Operation("Revoke a key", {204: None}, (errors.NotFound, Changed), parameters=CHANGE)
-    )
-    def delete(self, request: Request, public_id: str) -> Response:
-        actor = actor_of(request)
-        actor.require_zone_manager()
-        _known(public_id)
-        key_services.revoke_key(actor=actor, public_id=public_id, if_match=if_match(request))
-        return Response(status=204)
-
-
-class ConnectionTokens(ManagementView):
+class ConnectionTokens(ResourceView):
     """Short-lived tokens for pages that cannot send headers: a key's, or an operator's login's to
     listen in one zone.
     """
 
-    @documented(
-        Operation(
-            "Mint a connection token",
-            {201: TokenSerializer},
-            (*NAMED, errors.WiderGrant, errors.MissingField),
-            TokenRequestSerializer,
+    serializer_class = TokenSerializer
+
+    @operation("Mint a connection token", body=TokenRequestSerializer)
+    def perform_create(self, body: dict[str, Any]) -> MintedToken:
+        actor = self.actor
+        if actor.principal is not None:
+            return token_services.mint(principal=actor.principal, **body)
+        claims = login.claims_of(
+            request=self.request._request, zone_id=actor.zone_id, grants=body["grants"]
         )
-    )
-    def post(self, request: Request) -> Response:
-        actor = actor_of(request)
-        body = read_body(request, TokenRequestSerializer)
-        if actor.principal is None:
-            claims = login.claims_of(
-                request=request._request, zone_id=actor.zone_id, grants=body["grants"]
-            )
-            minted = token_services.mint_for_login(login=claims, lifetime_s=body["lifetime_s"])
-        else:
-            minted = token_services.mint(principal=actor.principal, **body)
-        return Response(minted._asdict(), 201, headers={"Cache-Control": "no-store"})
+        return token_services.mint_for_login(login=claims, lifetime_s=body["lifetime_s"])
 
 
-class Login(OpenView):
+class LoginState(NamedTuple):
+    username: str
+    csrf_token: str
+
+
+class Login(ResourceView):
     """An operator's login for browsers."""
 
-    conditional = False
+    permission_classes = (IsAnybody,)
     parser_classes = (LoginJSONParser,)
+    serializer_class = LoginStateSerializer
 
-    @documented(
-        Operation(
-            "Show who is logged in",
-            {200: LoginStateSerializer},
-            (errors.Unauthenticated,),
-            parameters=(),
-            open=True,
-        )
-    )
-    def get(self, request: Request) -> Response:
-        if request.user is None or isinstance(request.auth, Principal):
+    @property
+    def operator(self) -> bool:
+        return self.request.user is not None and not isinstance(self.request.auth, Principal)
+
+    def state(self, user: Any) -> LoginState:
+        return LoginState(user.get_username(), get_token(self.request._request))
+
+    @operation("Show who is logged in", errors.Unauthenticated)
+    def get_object(self) -> LoginState:
+        if not self.operator:
             raise errors.Unauthenticated("Nobody is logged in; use POST /v1/session.")
-        return _login_state(request, request.user.get_username())
+        return self.state(self.request.user)
 
-    @documented(
-        Operation(
-            "Log an operator in",
-            {200: LoginStateSerializer},
-            (errors.InvalidLogin, errors.TooManyRequests, errors.MissingField, errors.FieldTooLong),
-            LoginSerializer,
-            (),
-            open=True,
-        )
-    )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request, **kwargs: Any) -> Response:
+        """Attempts are counted whatever is in them."""
         login.count_attempt(request=request._request)
-        body = read_body(request, LoginSerializer)
-        user = login.log_in(request=request._request, **body)
-        return _login_state(request, user.get_username())
+        return super().create(request, **kwargs)
 
-    @documented(Operation("Log out", {204: None}, (errors.CsrfFailed,), parameters=(), open=True))
-    def delete(self, request: Request) -> Response:
-        if request.user is not None and not isinstance(request.auth, Principal):
-            logout(request._request)
-        return Response(status=204)
+    @operation(
+        "Log an operator in",
+        errors.InvalidLogin,
+        errors.TooManyRequests,
+        body=LoginSerializer,
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> LoginState:
+        return self.state(login.log_in(request=self.request._request, **body))
 
-
-def _login_state(request: Request, username: str) -> Response:
-    state = {"username": username, "csrf_token": get_token(request._request)}
-    return Response(state, headers={"Cache-Control": "no-store"})
-
-
-def _known(public_id: str) -> None:
-    if not is_public_id(public_id):
-        raise errors.NotFound("This zone has no such key.", field="public_id")
+    @operation("Log out", errors.CsrfFailed)
+    def perform_destroy(self) -> None:
+        if self.operator:
+            logout(self.request._request)

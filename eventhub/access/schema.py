@@ -1,13 +1,18 @@
 """Documents an operation for OpenAPI: summary, body, answers, and each error it can end with."""
 
+import inspect
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+import uritemplate
+from drf_spectacular import openapi
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
-from eventhub import errors, limits
+from eventhub import errors
+from eventhub.access.pagination import PAGE
+from eventhub.eventlog.errors import Changed
 
 _BODY_ERRORS = (
     errors.MalformedJson,
@@ -31,30 +36,24 @@ _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
 ZONE = OpenApiParameter(
     "zone", str, description="Operators only: the zone to act in, `default` if not given."
 )
-PAGE = (
-    OpenApiParameter("after", str, description="The `next` of the page before."),
-    OpenApiParameter(
-        "limit", int, description=f"Items per page, 1 to {limits.PAGE_ITEMS_MAX}.", required=False
-    ),
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
+    " resource changed after it, or is not there.",
 )
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
+)
+_CONDITIONS = {"PUT": (IF_MATCH, IF_NONE_MATCH), "PATCH": (IF_MATCH,), "DELETE": (IF_MATCH,)}
 
 
-CHANGE = (
-    ZONE,
-    OpenApiParameter(
-        "If-Match",
-        str,
-        OpenApiParameter.HEADER,
-        description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
-        " resource changed after it, or is not there.",
-    ),
-)
-PUT = (
-    *CHANGE,
-    OpenApiParameter(
-        "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
-    ),
-)
+class PositionSerializer(serializers.Serializer):
+    """Where in the input, as known."""
+
+    index = serializers.IntegerField(required=False, help_text="In a list, from 0 on.")
+    field = serializers.CharField(required=False, help_text="A path with dots.")
 
 
 class ProblemSerializer(serializers.Serializer):
@@ -65,42 +64,7 @@ class ProblemSerializer(serializers.Serializer):
     status = serializers.IntegerField()
     code = serializers.CharField(help_text="Stable, for programs.")
     detail = serializers.CharField(help_text="What to do, for people.")
-    position = serializers.DictField(help_text="`index` and `field`, as known.")
-
-
-class Operation(NamedTuple):
-    """What an operation takes, answers with and raises, beside what all do."""
-
-    summary: str
-    answers: dict[Any, Any]  # by status, or by status and media type
-    raises: tuple[type[errors.EventHubError], ...] = ()
-    body: Any = None
-    parameters: tuple[OpenApiParameter, ...] = (ZONE,)
-    open: bool = False  # needs no credentials
-
-
-def documented(operation: Operation) -> Callable[[Any], Any]:
-    """extend_schema for a view's method."""
-    raised = [*operation.raises, *_ALWAYS]
-    raised += () if operation.open else _CALLER
-    raised += () if operation.body is None else _BODY_ERRORS
-    raised += (errors.NotFound,) if ZONE in operation.parameters else ()
-    if not operation.open and (operation.body is not None or 204 in operation.answers):
-        raised.append(errors.CsrfFailed)
-    found = {
-        status: answer if answer is not None else OpenApiResponse(description="Done.")
-        for status, answer in operation.answers.items()
-    }
-    return extend_schema(
-        operation_id=re.sub(
-            r"\W+", "_", operation.summary.partition(";")[0].replace("'", "").lower()
-        ),
-        summary=operation.summary,
-        request=operation.body,
-        responses={**found, **_problems(raised)},
-        parameters=list(operation.parameters),
-        auth=[] if operation.open else None,
-    )
+    position = PositionSerializer()
 
 
 def _problems(raised: Iterable[type[errors.EventHubError]]) -> dict[Any, OpenApiResponse]:
@@ -117,16 +81,108 @@ def _problems(raised: Iterable[type[errors.EventHubError]]) -> dict[Any, OpenApi
     }
 
 
-def page_of(item: type[serializers.BaseSerializer]) -> type[serializers.Serializer]:
-    """The serializer of a page of items: {items, next}."""
-    name = item.__name__.removesuffix("Serializer")
-    fields = {
-        "items": item(many=True),
-        "next": serializers.CharField(
-            allow_null=True, help_text="Pass as `after` for the next page; null at the end."
-        ),
-    }
-    found: type[serializers.Serializer] = type(
-        f"{name}PageSerializer", (serializers.Serializer,), fields
-    )
-    return found
+class AutoSchema(openapi.AutoSchema):
+    """An operation by what its view is made of: serializers, filters, pages, permissions, the
+    parameters of its path, and whether its changes take conditions.
+    """
+
+    @property
+    def said(self) -> Any:
+        return self.view.operation_of(self.view.action)
+
+    @property
+    def known(self) -> bool:
+        return all(permission.known for permission in self.view.get_permissions())
+
+    def get_summary(self) -> str:
+        return str(self.said.summary)
+
+    def get_operation_id(self) -> str:
+        return re.sub(r"\W+", "_", self.said.summary.partition(";")[0].replace("'", "").lower())
+
+    def get_description(self) -> str:
+        permissions = (one for one in self.view.get_permissions() if one.known)
+        said = (inspect.getdoc(one) or "" for one in (self.view, *permissions))
+        return " ".join(" ".join(said).split())
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        found: list[dict[str, list[str]]] = super().get_auth()
+        if not self.known:
+            return []
+        if any(one.operators for one in self.view.get_permissions()):
+            return [one for one in found if "bearer" not in one]
+        return found
+
+    def get_override_parameters(self) -> list[Any]:
+        found: list[Any] = [ZONE] if self.known else []
+        if self.view.kind:
+            found += _CONDITIONS.get(self.method, ())
+        if self.view.action == "list":
+            found += [one for one in PAGE if one.name in self.view.pagination_class.queries]
+        return [*found, *self.said.parameters]
+
+    def get_filter_backends(self) -> list[Any]:
+        filters = getattr(self.view, "filterset_class", None)
+        return list(super().get_filter_backends()) if filters else []
+
+    def get_request_serializer(self) -> Any:
+        return self.said.body
+
+    def get_response_serializers(self) -> dict[Any, Any]:
+        said, method = self.said, self.method
+        answer = said.answer or self.view.get_serializer_class() if method != "DELETE" else None
+        answers = {200: answer}
+        if said.status:
+            answers = {said.status: answer}
+        elif isinstance(answer, dict):
+            answers = answer
+        elif answer is None:
+            answers = {204: OpenApiResponse(description="Done.")}
+        elif self.view.action == "create":
+            answers = {201: answer}
+        elif method == "PUT" and self.view.kind:
+            answers = {200: answer, 201: answer}
+        return {**answers, **_problems(self._raised())}
+
+    def _raised(self) -> Iterator[Any]:
+        yield from self.said.raises
+        yield from _ALWAYS
+        names = uritemplate.variables(self.path)
+        if self.known:
+            yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
+        if names and self.view.lookup_url_kwarg in (None, *names):
+            yield self.view.unknown_error()
+        if self.view.action == "list" and self.view.pagination_class.queries:
+            yield errors.InvalidField
+        if self.said.body is not None:
+            yield from (*_BODY_ERRORS, *_of_fields(self.said.body))
+            if self.method != "PATCH":
+                yield errors.MissingField
+        if self.method in _CONDITIONS and self.view.conditional:
+            yield Changed
+        if self.known and self.method != "GET":
+            yield errors.CsrfFailed
+
+    def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:
+        """Bodies and answers have serializers of their own, so nothing is only for one of them; and
+        what is not given in a PATCH stays.
+        """
+        found: dict[str, Any] = super()._get_serializer_field_meta(field, direction)
+        found.pop("readOnly", None)
+        if getattr(field.root, "partial", False):
+            found.pop("default", None)
+        return found
+
+    def get_paginated_name(self, serializer_name: str) -> str:
+        return f"{serializer_name}Page"
+
+    def map_parsers(self) -> list[str]:
+        return ["application/json"]
+
+
+def _of_fields(body: Any) -> Iterator[type[errors.EventHubError]]:
+    """What the fields of a body are refused with."""
+    yield from (errors.FieldTooLong, errors.InvalidName)
+    if isinstance(body, type) and issubclass(body, serializers.BaseSerializer):
+        for field in getattr(body(), "fields", {}).values():
+            yield from getattr(field, "raises", ())

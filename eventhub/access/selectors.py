@@ -1,9 +1,13 @@
-"""Reads of zones, clients, keys and channels. What lies in another zone is not found."""
+"""Reads of zones, clients and channels. What lies in another zone is not found."""
 
 from django.db import models
 
-from eventhub.access.models import ApiKey, Channel, Client, Zone
+from eventhub.access.models import Channel, Client, Zone
 from eventhub.errors import NotFound
+
+NO_CLIENT = (
+    "This zone has no such client. Correct the name, or create the client first (POST /v1/clients)."
+)
 
 
 def find_zone(*, name: str) -> Zone:
@@ -13,44 +17,16 @@ def find_zone(*, name: str) -> Zone:
     return found
 
 
-def list_zones(*, after: str, count: int) -> list[Zone]:
-    return list(Zone.objects.filter(name__gt=after).order_by("name")[:count])
-
-
 def find_client(*, zone_id: int, name: str) -> Client:
     found = live_clients(zone_id=zone_id).filter(name=name).first()
     if found is None:
-        raise NotFound(
-            "This zone has no such client. Correct the name, or create the client first"
-            " (POST /v1/clients).",
-            field="client",
-        )
+        raise NotFound(NO_CLIENT, field="client")
     return found
-
-
-def list_clients(*, zone_id: int, after: str, count: int) -> list[Client]:
-    found = live_clients(zone_id=zone_id).filter(name__gt=after).order_by("name")
-    return list(found[:count])
 
 
 def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
     """Without those that were deleted."""
     return Client.objects.filter(zone_id=zone_id, deleted_at__isnull=True)
-
-
-def find_key(*, zone_id: int, public_id: str) -> ApiKey:
-    """Also a revoked one."""
-    keys = ApiKey.objects.select_related("client")
-    found = keys.filter(client__zone_id=zone_id, public_id=public_id).first()
-    if found is None:
-        raise NotFound("This zone has no such key.", field="public_id")
-    return found
-
-
-def list_keys(*, client_id: int, after: str, count: int) -> list[ApiKey]:
-    keys = ApiKey.objects.select_related("client")
-    found = keys.filter(client_id=client_id, public_id__gt=after).order_by("public_id")
-    return list(found[:count])
 
 
 def list_channels(*, zone_id: int) -> list[Channel]:

@@ -1,6 +1,4 @@
-"""The shapes of the management API's bodies and answers."""
-
-from typing import Any
+"""The shapes of the bodies and answers about zones, clients, channels and credentials."""
 
 from rest_framework import serializers
 
@@ -12,75 +10,81 @@ from eventhub.access.fields import (
     GroupsField,
     MomentField,
     NameField,
-    StrictSerializer,
     TextField,
     WholeField,
 )
-from eventhub.access.models import ApiKey, Channel, Client
+from eventhub.access.models import ApiKey, Channel, Client, Zone
+from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, ModelSerializer, Serializer
 
 
-class NewNameSerializer(StrictSerializer):
+class ZoneSerializer(AnswerSerializer):
+    class Meta:
+        model = Zone
+        fields = ("name",)
+
+
+class NewZoneSerializer(Serializer):
     name = NameField()
 
 
-class ZoneSerializer(serializers.Serializer):
-    name = serializers.CharField()
-
-
-class ChangedSerializer(serializers.Serializer):
-    """What can be changed under a condition."""
-
-    changed = serializers.IntegerField(
-        help_text="The sequence of `system` that told its last change; its ETag, for `If-Match`."
-    )
-
-
-class NewClientSerializer(NewNameSerializer):
-    groups = GroupsField(required=False, default=())
-
-
-class ClientChangeSerializer(StrictSerializer):
-    groups = GroupsField(required=False, default=None)
-
-
-class ClientSerializer(ChangedSerializer):
-    name = serializers.CharField()
+class ClientSerializer(ChangedSerializer, AnswerSerializer):
     groups = serializers.ListField(
         child=serializers.CharField(), help_text="Whose events with an `audience` it may see."
     )
-    created_at = serializers.DateTimeField()
+
+    class Meta:
+        model = Client
+        fields = ("name", "groups", "created_at", "changed")
 
 
-class NewKeySerializer(StrictSerializer):
-    grants = GrantsField()
-    label = TextField(
-        max_length=limits.NAME_CHARS_MAX, required=False, allow_blank=True, default=""
-    )
-    expires_at = MomentField(required=False, allow_null=True, default=None)
+class NewClientSerializer(Serializer):
+    name = NameField()
+    groups = GroupsField(required=False)
 
 
-class KeyChangeSerializer(StrictSerializer):
-    grants = GrantsField(required=False, default=None)
-    label = TextField(
-        max_length=limits.NAME_CHARS_MAX, required=False, allow_blank=True, default=None
-    )
+class ClientChangeSerializer(Serializer):
+    groups = GroupsField(required=False)
 
 
-class KeySerializer(ChangedSerializer):
+class KeySerializer(ChangedSerializer, AnswerSerializer):
     public_id = serializers.CharField(help_text="Names the key; not secret.")
-    client = serializers.CharField()
-    label = serializers.CharField()
+    client = serializers.CharField(source="client.name")
     grants = GrantSerializer(many=True)
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    revoked_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        model = ApiKey
+        fields: tuple[str, ...] = (
+            *("public_id", "client", "label", "grants", "created_at", "expires_at"),
+            *("revoked_at", "changed"),
+        )
 
 
 class IssuedKeySerializer(KeySerializer):
-    key = serializers.CharField(help_text="The key itself. It is shown this once.")
+    shown_once = True
+    key = serializers.CharField(source="text", help_text="The key itself. It is shown this once.")
+
+    class Meta(KeySerializer.Meta):
+        fields = (*KeySerializer.Meta.fields, "key")
 
 
-class TokenRequestSerializer(StrictSerializer):
+class NewKeySerializer(ModelSerializer):
+    grants = GrantsField()
+
+    class Meta:
+        model = ApiKey
+        fields = ("grants", "label", "expires_at")
+        extra_kwargs = {"label": {"required": False}}  # noqa: RUF012 (DRF's own form)
+
+
+class KeyChangeSerializer(ModelSerializer):
+    grants = GrantsField()
+
+    class Meta:
+        model = ApiKey
+        fields = ("grants", "label")
+
+
+class TokenRequestSerializer(Serializer):
     grants = GrantsField(required=False, default=None)
     lifetime_s = WholeField(
         min_value=1,
@@ -90,39 +94,33 @@ class TokenRequestSerializer(StrictSerializer):
     )
 
 
-class TokenSerializer(serializers.Serializer):
+class TokenSerializer(Serializer):
+    shown_once = True
     token = serializers.CharField()
-    expires_at = serializers.DateTimeField()
+    expires_at = MomentField()
 
 
-class ChannelMaskSerializer(StrictSerializer):
+class ChannelMaskSerializer(Serializer):
     mask = ChannelMaskField()
 
 
-class ChannelSerializer(ChangedSerializer):
-    name = serializers.CharField()
-    mask = serializers.CharField(help_text="A power of two as a decimal string.")
-    bit = serializers.IntegerField()
+class ChannelSerializer(ChangedSerializer, AnswerSerializer):
+    mask = serializers.SerializerMethodField(help_text="A power of two as a decimal string.")
+
+    class Meta:
+        model = Channel
+        fields = ("name", "mask", "bit", "changed")
+
+    def get_mask(self, channel: Channel) -> str:
+        return str(1 << channel.bit)
 
 
-class LoginSerializer(StrictSerializer):
+class LoginSerializer(Serializer):
     username = TextField(max_length=150)
     password = TextField(max_length=limits.TEXT_CHARS_MAX)
 
 
-class LoginStateSerializer(serializers.Serializer):
+class LoginStateSerializer(Serializer):
+    shown_once = True
     username = serializers.CharField()
     csrf_token = serializers.CharField(help_text="Send it as X-CSRFToken with every write.")
-
-
-def client_json(client: Client) -> dict[str, Any]:
-    return {"name": client.name, "groups": client.groups, "created_at": client.created_at}
-
-
-def key_json(key: ApiKey) -> dict[str, Any]:
-    fields = ("public_id", "label", "grants", "created_at", "expires_at", "revoked_at")
-    return {"client": key.client.name, **{name: getattr(key, name) for name in fields}}
-
-
-def channel_json(channel: Channel) -> dict[str, Any]:
-    return {"name": channel.name, "mask": str(1 << channel.bit), "bit": channel.bit}

@@ -22,6 +22,7 @@ from eventhub.errors import (
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
+NOT_NULL = "This cannot be null; give a value, or leave it out."
 _INTEGER_CHARS_MAX = 20  # -9223372036854775808, 18446744073709551615
 
 

@@ -2,16 +2,18 @@
 
 from django.urls import path
 
-from eventhub.access import api, key_api
+from eventhub.access.api import Channels, Clients, Zones
+from eventhub.access.key_api import ConnectionTokens, Keys, Login
+from eventhub.access.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE
 
 urlpatterns = [
-    path("zones", api.Zones.as_view()),
-    path("clients", api.Clients.as_view()),
-    path("clients/<str:client>", api.OneClient.as_view()),
-    path("clients/<str:client>/keys", key_api.ClientKeys.as_view()),
-    path("keys/<str:public_id>", key_api.OneKey.as_view()),
-    path("connection-tokens", key_api.ConnectionTokens.as_view()),
-    path("channels", api.Channels.as_view()),
-    path("channels/<str:channel>", api.OneChannel.as_view()),
-    path("session", key_api.Login.as_view()),
+    path("zones", Zones.as_view(LIST_AND_CREATE)),
+    path("clients", Clients.as_view(LIST_AND_CREATE)),
+    path("clients/<str:client>", Clients.as_view(CHANGE_AND_DELETE)),
+    path("clients/<str:client>/keys", Keys.as_view(LIST_AND_CREATE)),
+    path("keys/<str:public_id>", Keys.as_view(CHANGE_AND_DELETE)),
+    path("connection-tokens", ConnectionTokens.as_view({"post": "create"})),
+    path("channels", Channels.as_view(LIST)),
+    path("channels/<str:channel>", Channels.as_view({"put": "update"})),
+    path("session", Login.as_view({"get": "retrieve", "post": "create", "delete": "destroy"})),
 ]

@@ -1,38 +1,43 @@
-"""What every view of the management API shares: who acts in which zone, strict bodies, queries and
-pages.
-"""
+"""A view that reads its request strictly, and answers with its place in `system`."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
 from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
-from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
 
 from eventhub import limits
-from eventhub.access import selectors
+from eventhub.access import conditions, selectors
 from eventhub.access.actor import Actor
 from eventhub.access.authentication import KeyAuthentication, OperatorAuthentication
-from eventhub.access.conditions import refuse_conditions
+from eventhub.access.filters import StrictFilters
 from eventhub.access.names import valid_name
+from eventhub.access.pagination import CursorPagination
 from eventhub.access.parsers import shown
+from eventhub.access.permissions import IsKnown
 from eventhub.access.principal import Principal
 from eventhub.access.replies import Reply, action_id, one_snapshot, replying
+from eventhub.access.schema import AutoSchema
 from eventhub.access.system import raw_connection
-from eventhub.errors import InvalidField, NotFound, UnknownField, UnsupportedMediaType
+from eventhub.errors import (
+    EventHubError,
+    NotFound,
+    Unauthenticated,
+    UnknownField,
+    UnsupportedMediaType,
+)
 from eventhub.eventlog.changes import position
 from eventhub.eventlog.stored import Cursor
 
-T = TypeVar("T")
 _WITH_BODY = ("PATCH", "POST", "PUT")
-_WHOLE = re.compile(r"[0-9]{1,18}")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class AlwaysJson(BaseContentNegotiation):
@@ -48,15 +53,19 @@ class AlwaysJson(BaseContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-class ManagementView(APIView):
-    """A door: parse, call one function, answer."""
+class StrictView(GenericViewSet):
+    """A request is read strictly, and answered with its place in `system`."""
 
     authentication_classes = (KeyAuthentication, OperatorAuthentication)
-    permission_classes: Sequence[Any] = (IsAuthenticated,)
+    permission_classes: Sequence[Any] = (IsKnown,)
+    pagination_class = CursorPagination
+    filter_backends = (StrictFilters,)
     content_negotiation_class = AlwaysJson
+    schema = AutoSchema()
     metadata_class = None  # OPTIONS is answered by the CORS layer or not at all
-    queries: frozenset[str] = frozenset()  # names of query parameters beside `zone`
-    conditional = True  # its changes take conditions
+    queries: frozenset[str] = frozenset()  # query parameters beside those of pages and filters
+    conditional: Any = False  # its changes take conditions
+    kind = ""
     _closing: ExitStack
     _reply: Reply | None = None
 
@@ -74,17 +83,29 @@ class ManagementView(APIView):
             found: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         return found
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        if request.user is not None:  # strangers are told nothing, not even a number
+    def check_permissions(self, request: Request) -> None:
+        """Strangers are told nothing, not even a number; then what is sent, then who may."""
+        if request.user is None and any(each.known for each in self.get_permissions()):
+            raise Unauthenticated
+        if request.user is not None:
             self._begin(request)
-        refuse_conditions(request, kept=self.conditional)
+        conditions.refuse_conditions(request, kept=self.conditional)
         encoding = request.headers.get("Content-Encoding", "").strip().lower()
         if request.method in _WITH_BODY and encoding not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
+        known = {"zone"} | self._known_queries()
         for name in request.query_params:
-            if name != "zone" and name not in self.queries:
+            if name not in known:
                 raise UnknownField("This query parameter is not known here.", field=shown(name))
+        if self.action is not None:  # else the method is refused
+            super().check_permissions(request)
+
+    def _known_queries(self) -> frozenset[str]:
+        if self.action != "list":
+            return self.queries
+        paged = getattr(self.pagination_class, "queries", ())
+        filters = getattr(self, "filterset_class", None)
+        return self.queries.union(paged, filters.base_filters if filters else ())
 
     def _begin(self, request: Request) -> None:
         """What is only read is read at one moment (EMC-09); what is done has an id (EMC-10)."""
@@ -104,17 +125,12 @@ class ManagementView(APIView):
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
         found: Response = super().finalize_response(request, response, *args, **kwargs)
+        patch_vary_headers(found, ("Authorization", "Cookie"))
         if self._reply is not None:
             done = found.status_code < 400
             for name, value in self._reply.headers(done=done).items():
                 found[name] = value
         return found
-
-
-class OpenView(ManagementView):
-    """For whoever has not logged in yet."""
-
-    permission_classes = (AllowAny,)
 
 
 def _measure_chunked(request: HttpRequest) -> None:
@@ -144,35 +160,8 @@ def actor_of(request: Request) -> Actor:
     return Actor(zone.pk, zone.name, None)
 
 
-def read_body(request: Request, serializer: type[BaseSerializer]) -> dict[str, Any]:
-    """The validated body; a missing body is an empty object."""
-    found = serializer(data=request.data)
-    found.is_valid(raise_exception=True)
-    return dict(found.validated_data)
-
-
-class Page(NamedTuple):
-    """What part of a list is asked for: the items after `after` in the list's order."""
-
-    after: str
-    limit: int
-
-
-def read_page(request: Request) -> Page:
-    """`?after=` (the `next` of the page before) and `?limit=`."""
-    after = request.query_params.get("after", "")
-    if after:
-        valid_name(after, field="after")
-    text = request.query_params.get("limit", str(limits.PAGE_ITEMS_DEFAULT))
-    if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= limits.PAGE_ITEMS_MAX:
-        raise InvalidField(f"A limit is from 1 to {limits.PAGE_ITEMS_MAX}.", field="limit")
-    return Page(after, int(text))
-
-
-def cut_page(
-    items: Sequence[T], limit: int, name: Callable[[T], str]
-) -> tuple[list[T], str | None]:
-    """Items fetched with one too many, as a page and where the next begins: None at the end."""
-    if len(items) <= limit:
-        return list(items), None
-    return list(items[:limit]), name(items[limit - 1])
+def number_of(text: str, *, otherwise: EventHubError) -> int:
+    """The number in a path, or the error if it is none."""
+    if not _NUMBER.fullmatch(text):
+        raise otherwise
+    return int(text)

@@ -244,22 +244,6 @@ def component_schemas() -> dict[str, Any]:
                 "duplicates": {"type": "array", "items": _object(duplicate)},
             }
         ),
-        "Problem": {
-            "type": "object",
-            "description": "RFC 9457. `code` is stable; `position` says where in the input.",
-            "required": ["type", "title", "status", "code", "detail", "position"],
-            "properties": {
-                "type": text,
-                "title": text,
-                "status": {"type": "integer"},
-                "code": text,
-                "detail": text,
-                "position": {
-                    "type": "object",
-                    "properties": {"index": {"type": "integer"}, "field": text},
-                },
-            },
-        },
     }
 
 

@@ -144,6 +144,7 @@ def _decode(decoder: Callable[[bytes], Any], data: bytes, index: int | None) -> 
 _SHOWN_CHARS = 300
 _PLACE = re.compile(r" - at `\$?(.*)`$")
 _INDEX = re.compile(r"^\[(\d+)\]")
+_ITEM = re.compile(r"\[(\d+)\]")
 _FIELD_NAMED = re.compile(r"field `(.*?)`")
 
 
@@ -163,7 +164,7 @@ def refuse_json(error: Exception, index: int | None = None) -> NoReturn:
     if index is None and (at := _INDEX.match(path)):
         index = int(at.group(1))
         path = path[at.end() :]
-    field = path.lstrip(".") or None
+    field = _ITEM.sub(r".\1", path).lstrip(".") or None
     reason = _PLACE.sub("", text)
     named = _FIELD_NAMED.search(reason)
     if named:

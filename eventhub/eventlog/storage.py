@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import disk
+from eventhub.eventlog import disk, named
 from eventhub.eventlog.quota import Held, Room
 from eventhub.eventlog.retention import SQL
 
@@ -74,8 +74,8 @@ def read_storage(
     [quota] = connection.execute(SQL["quota"]).fetchone() or (None,)
     [groups] = connection.execute(SQL["counts"]).fetchone() or (0,)
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
-    rows = connection.execute(SQL["storage"], bounds).fetchall()
-    return Storage(held, quota or quota_bytes, groups, [StreamStorage(*row) for row in rows])
+    found = named.rows(connection, StreamStorage, SQL["storage"], bounds)
+    return Storage(held, quota or quota_bytes, groups, found)
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Streams as rows: make one, change its policy, look at it, its segments and one event. Sql module.
+"""Streams as rows: make one, change its policy, look at it and one event. Sql module.
 
 Zones are only numbers here. Nothing is announced and nothing is checked: who may, and what a name
 may be, is said by the callers. The connection is synchronous; writes need the caller's transaction.
@@ -11,9 +11,9 @@ import psycopg
 
 from eventhub import limits
 from eventhub.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
-from eventhub.eventlog import queries
+from eventhub.eventlog import named, queries
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.stored import ArchivedSegment, Stored
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
 
 SQL = queries.load("streams.sql")
 _SEQUENCE_MAX = (1 << 63) - 1
@@ -28,7 +28,7 @@ Matching = Literal[
 
 
 class StreamPolicy(NamedTuple):
-    """How a stream is kept; None: no such limit. The order is that of the columns in
+    """How a stream is kept; None: no such limit. The order is that of the parameters in
     streams.sql.
     """
 
@@ -69,22 +69,27 @@ class StreamRow(NamedTuple):
     sequence: int | None
     first: int | None
 
+    @property
+    def current(self) -> "CurrentSegment | None":
+        """The segment being written."""
+        if self.segment is None or self.segment_first is None or self.sequence is None:
+            return None
+        return CurrentSegment(self.segment, self.segment_first, self.sequence)
 
-class SegmentRow(NamedTuple):
-    """A segment as it stands; `last` is `first` - 1 while it is empty."""
+    @property
+    def boot(self) -> Cursor | None:
+        """The last event before the hub's last start."""
+        if self.boot_segment is None or self.boot_sequence is None:
+            return None
+        return Cursor(self.boot_segment, self.boot_sequence)
 
-    id: int
+
+class CurrentSegment(NamedTuple):
+    """The segment being written; `sequence` is the last given, `first` - 1 while it is empty."""
+
     uuid: str
     first: int
-    last: int
-    open: bool
-    tier: str
-    bytes: int | None  # None: not told
-    opened_at_us: int
-    sealed_at_us: int | None
-    archived: bool  # complete in the archive
-    removed_at_us: int | None  # when it ceased to be live, and why
-    removal_reason: str | None
+    sequence: int
 
 
 class Archived(NamedTuple):
@@ -122,8 +127,8 @@ def update_policy(connection: Connection, stream_id: int, policy: StreamPolicy) 
 
 def find_stream(connection: Connection, zone_id: int, name: str) -> StreamRow | None:
     """The zone's stream of that name; `system` is in every zone."""
-    row = _one(connection, "find_stream", (zone_id, name))
-    return None if row is None else _stream(row)
+    found = _streams(connection, zone_id=zone_id, name=name, after="", count=1)
+    return found[0] if found else None
 
 
 def get_stream(connection: Connection, zone_id: int, name: str) -> StreamRow:
@@ -136,22 +141,16 @@ def get_stream(connection: Connection, zone_id: int, name: str) -> StreamRow:
 
 def list_streams(connection: Connection, zone_id: int, after: str, count: int) -> list[StreamRow]:
     """At most `count` streams by name, from the one after `after` on."""
-    rows = connection.execute(SQL["list_streams"], (zone_id, after, count)).fetchall()
-    return [_stream(row) for row in rows]
-
-
-def list_segments(
-    connection: Connection, stream_id: int, after: tuple[int, int], count: int
-) -> list[SegmentRow]:
-    """At most `count` segments in the stream's order, after the one of (first, id)."""
-    rows = connection.execute(SQL["list_segments"], (stream_id, *after, count)).fetchall()
-    return [SegmentRow(*row) for row in rows]
+    return _streams(connection, zone_id=zone_id, name=None, after=after, count=count)
 
 
 def policies(connection: Connection, ids: Sequence[int]) -> dict[int, StreamPolicy]:
     """The policies of streams, by id."""
-    rows = connection.execute(SQL["policies"], (list(ids),)).fetchall()
-    return {id: StreamPolicy(*policy) for id, *policy in rows}
+
+    def of(id: int, **policy: Any) -> tuple[int, StreamPolicy]:
+        return id, StreamPolicy(**policy)
+
+    return dict(named.rows(connection, of, SQL["policies"], (list(ids),)))
 
 
 def left_segments(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, int]]:
@@ -165,14 +164,6 @@ def left_segments(connection: Connection, ids: Sequence[int]) -> dict[int, dict[
 def archived(connection: Connection, zone_id: int) -> Archived:
     """What of a zone's streams is complete in the archive."""
     return Archived(*(_one(connection, "archived", (zone_id,)) or (0, 0)))
-
-
-def current_segment(connection: Connection, stream_id: int) -> SegmentRow:
-    """The segment being written (EMC-14)."""
-    row = _one(connection, "current_segment", (stream_id,))
-    if row is None:
-        raise UnknownStream
-    return SegmentRow(*row)
 
 
 def read_event(
@@ -218,7 +209,9 @@ def _one(connection: Connection, name: str, values: tuple[Any, ...]) -> tuple[An
     return row
 
 
-def _stream(row: tuple[Any, ...]) -> StreamRow:
-    stream_id, zone_id, name, *rest = row
-    count = len(StreamPolicy._fields)
-    return StreamRow(stream_id, zone_id, name, StreamPolicy(*rest[:count]), *rest[count:])
+def _streams(connection: Connection, **asked: Any) -> list[StreamRow]:
+    def of(**columns: Any) -> StreamRow:
+        policy = {name: columns.pop(name) for name in StreamPolicy._fields}
+        return StreamRow(policy=StreamPolicy(**policy), **columns)
+
+    return named.rows(connection, of, SQL["streams"], asked)

@@ -1,18 +1,18 @@
-"""Doors to jobs: what there is, its runs, one more run, its end, its log and its result."""
+"""Jobs: what there is, its runs, one more run, its end, its log and its result."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from eventhub import errors, limits
-from eventhub.access.schema import ZONE, Operation, documented
-from eventhub.access.view import ManagementView, actor_of, read_body, read_page
+from eventhub.access.pagination import Listing
+from eventhub.access.permissions import IsOperator
+from eventhub.access.resource import ResourceView, operation
 from eventhub.clock import SystemClock
 from eventhub.jobs import selectors, services
 from eventhub.jobs.errors import (
@@ -23,19 +23,18 @@ from eventhub.jobs.errors import (
     UnknownJob,
     UnknownRun,
 )
+from eventhub.jobs.models import JobRun
+from eventhub.jobs.rows import Run
+from eventhub.jobs.selectors import Jobs, Shown
 from eventhub.jobs.serializers import (
     AskSerializer,
     JobsSerializer,
     NothingSerializer,
     RunSerializer,
     RunShownSerializer,
-    RunsSerializer,
-    run_json,
 )
 from registrations.errors import FilterSyntax, FilterTooLarge
-from registrations.pages import asked_number, number_of
 
-_RUN = (UnknownJob, UnknownRun)
 _MEDIA = {
     ".csv": "text/csv; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -51,121 +50,86 @@ _POLICY = (
 )
 
 
-class Jobs(ManagementView):
+class AllJobs(ResourceView):
     """The jobs there are."""
 
-    conditional = False
+    permission_classes = (IsOperator,)
+    serializer_class = JobsSerializer
 
-    @documented(Operation("List the jobs", {200: JobsSerializer}))
-    def get(self, request: Request) -> Response:
-        return Response(selectors.list_jobs(actor=actor_of(request), clock=SystemClock()))
+    @operation("List the jobs")
+    def get_object(self) -> Jobs:
+        return selectors.list_jobs(clock=SystemClock())
 
 
-class Runs(ManagementView):
-    """A job's runs."""
+class Runs(ResourceView):
+    """The runs of a job, the newest first."""
 
-    conditional = False
-    queries = frozenset({"limit", "before"})
+    noun = "a run", "the runs of a job"
+    unknown = UnknownRun
+    lookup_url_kwarg = "run"
+    permission_classes = (IsOperator,)
+    queryset = JobRun.objects.all()
+    serializer_class = RunSerializer
 
-    @documented(
-        Operation(
-            "List the runs of a job",
-            {200: RunsSerializer},
-            (errors.InvalidField, UnknownJob),
-            parameters=(
-                ZONE,
-                OpenApiParameter("before", int, description="The `next` of the page before."),
-                OpenApiParameter(
-                    "limit", int, description=f"Runs per page, 1 to {limits.PAGE_ITEMS_MAX}."
-                ),
-            ),
-        )
+    @property
+    def run(self) -> dict[str, Any]:
+        """What the path names."""
+        return {"job": self.kwargs["job"], "run": self.key}
+
+    @operation("List the runs of a job", UnknownJob)
+    def get_queryset(self) -> Listing:
+        def fetch(after: tuple[Any, ...] | None, count: int) -> list[Run]:
+            [before] = after or (None,)
+            return selectors.list_runs(job=self.kwargs["job"], before=before, count=count)
+
+        return Listing(fetch, [JobRun._meta.pk])
+
+    @operation("Show a run", UnknownJob, answer=RunShownSerializer)
+    def get_object(self) -> Shown:
+        return selectors.show_run(**self.run)
+
+    @operation(
+        "Ask for a run of a job; a worker does it",
+        *(UnknownJob, TooManyRuns, errors.UnknownStream, FilterSyntax, FilterTooLarge),
+        body=AskSerializer,
+        status=202,
     )
-    def get(self, request: Request, job: str) -> Response:
-        actor, before = actor_of(request), asked_number(request, "before")
-        count = read_page(request).limit
-        found = selectors.list_runs(actor=actor, job=job, before=before, count=count + 1)
-        runs = [run_json(run) for run in found[:count]]
-        return Response({"runs": runs, "next": runs[-1]["id"] if len(found) > count else None})
-
-    @documented(
-        Operation(
-            "Ask for a run of a job; a worker does it",
-            {202: RunSerializer},
-            (
-                *(UnknownJob, TooManyRuns, errors.NotFound, errors.UnknownStream),
-                *(errors.MissingField, errors.InvalidName, errors.FieldTooLong),
-                *(FilterSyntax, FilterTooLarge),
-            ),
-            AskSerializer,
-        )
-    )
-    def post(self, request: Request, job: str) -> Response:
-        actor = actor_of(request)
-        actor.require_operator()
-        body = read_body(request, AskSerializer)
-        name = request.user.get_username()
-        run = services.ask_run(actor=actor, job=job, params=body["params"], requested_by=name)
-        return Response(run_json(run), 202)
+    def perform_create(self, body: dict[str, Any]) -> Run:
+        name = self.request.user.get_username()
+        return services.ask_run(job=self.kwargs["job"], params=body["params"], requested_by=name)
 
 
-class OneRun(ManagementView):
-    """One run."""
-
-    conditional = False
-
-    @documented(Operation("Show a run", {200: RunShownSerializer}, _RUN))
-    def get(self, request: Request, job: str, run: str) -> Response:
-        shown = selectors.show_run(actor=actor_of(request), job=job, run=_number(run))
-        files = [file._asdict() for file in shown.files]
-        return Response({**run_json(shown.run), "details": shown.details, "files": files})
-
-
-class Cancel(ManagementView):
+class Cancel(Runs):
     """The end of a run before its time."""
 
-    conditional = False
-
-    @documented(
-        Operation(
-            "Cancel a run", {202: RunSerializer}, (*_RUN, RunOver, RunPublishing), NothingSerializer
-        )
+    @operation(
+        "Cancel a run", UnknownJob, RunOver, RunPublishing, body=NothingSerializer, status=202
     )
-    def post(self, request: Request, job: str, run: str) -> Response:
-        actor = actor_of(request)
-        read_body(request, NothingSerializer)
-        return Response(run_json(services.cancel_run(actor=actor, job=job, run=_number(run))), 202)
+    def perform_create(self, body: dict[str, Any]) -> Run:
+        return services.cancel_run(**self.run)
 
 
-class Log(ManagementView):
+class Log(Runs):
     """What Spark wrote."""
 
-    conditional = False
-
-    @documented(
-        Operation("Show the end of a run's log", {(200, "text/plain"): OpenApiTypes.STR}, _RUN)
+    @operation(
+        "Show the end of a run's log", UnknownJob, answer={(200, "text/plain"): OpenApiTypes.STR}
     )
-    def get(self, request: Request, job: str, run: str) -> HttpResponse:
-        log = selectors.read_log(actor=actor_of(request), job=job, run=_number(run))
+    def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
+        log = selectors.read_log(**self.run)
         return HttpResponse(log, content_type="text/plain; charset=utf-8")
 
 
-class ResultFile(ManagementView):
+class ResultFile(Runs):
     """One file of a run's result."""
 
-    conditional = False
-
-    @documented(
-        Operation(
-            "Get a file of a run's result",
-            {(200, "application/octet-stream"): OpenApiTypes.BINARY},
-            (*_RUN, errors.NotFound, ResultGone),
-        )
+    @operation(
+        "Get a file of a run's result",
+        *(UnknownJob, ResultGone),
+        answer={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
-    def get(self, request: Request, job: str, run: str, path: str) -> StreamingHttpResponse:
-        place, file = selectors.find_file(
-            actor=actor_of(request), job=job, run=_number(run), name=path
-        )
+    def retrieve(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
+        place, file = selectors.find_file(**self.run, name=kwargs["path"])
         answer = StreamingHttpResponse(
             _chunks(place), content_type=_MEDIA.get(place.suffix, "application/octet-stream")
         )
@@ -175,10 +139,6 @@ class ResultFile(ManagementView):
         if place.suffix not in _SHOWN:
             answer["Content-Disposition"] = f'attachment; filename="{place.name}"'
         return answer
-
-
-def _number(run: str) -> int:
-    return number_of(run, otherwise=UnknownRun(field="run"))
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

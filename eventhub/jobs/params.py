@@ -14,9 +14,10 @@ from rest_framework.exceptions import ValidationError
 
 from eventhub import limits
 from eventhub.access import selectors
-from eventhub.access.fields import MomentField, NameField, OneOfField, StrictSerializer, WholeField
+from eventhub.access.fields import MomentField, NameField, OneOfField, WholeField
 from eventhub.access.names import valid_name
 from eventhub.access.problems import validation_error
+from eventhub.access.shapes import Serializer
 from eventhub.access.strict_json import parse_json
 from eventhub.access.system import raw_connection
 from eventhub.errors import EventHubError, InvalidField, MissingField, UnknownField
@@ -52,14 +53,14 @@ class _NamesField(serializers.ListField):
         return list(super().to_internal_value([data] if isinstance(data, str) else data))
 
 
-class AuditParams(StrictSerializer):
+class AuditParams(Serializer):
     zone = NameField(required=False)
     streams = _NamesField(required=False)
     since = MomentField(required=False)
     until = MomentField(required=False)
 
 
-class BacktestParams(StrictSerializer):
+class BacktestParams(Serializer):
     zone = NameField()
     stream = NameField()
     language = OneOfField(choices=sorted(LANGUAGES), default="predicate")
@@ -71,18 +72,18 @@ class BacktestParams(StrictSerializer):
     )
 
 
-class MatchIndexParams(StrictSerializer):
+class MatchIndexParams(Serializer):
     zone = NameField()
     stream = NameField()
     engine = OneOfField(choices=_ENGINES, default="auto")
 
 
-class RetentionParams(StrictSerializer):
+class RetentionParams(Serializer):
     zone = NameField(required=False)
     policies = _AnyField(required=False)
 
 
-_PARAMS: dict[str, type[StrictSerializer]] = {
+_PARAMS: dict[str, type[Serializer]] = {
     AUDIT.name: AuditParams,
     BACKTEST.name: BacktestParams,
     MATCH_INDEX.name: MatchIndexParams,
@@ -143,7 +144,7 @@ def shown(params: Mapping[str, Any]) -> dict[str, Any]:
     return names
 
 
-def _read(serializer: type[StrictSerializer], given: Mapping[str, Any]) -> dict[str, Any]:
+def _read(serializer: type[Serializer], given: Mapping[str, Any]) -> dict[str, Any]:
     found = serializer(data=given)
     try:
         found.is_valid(raise_exception=True)

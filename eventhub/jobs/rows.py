@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import append, queries
+from eventhub.eventlog import append, named, queries
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, drafts_of
 from eventhub.jobs.repeat import longest_pause_s, pause_before_repeat_s
 
@@ -23,7 +23,7 @@ COMMAND, TIMETABLE = "command", "timetable"  # who asked, when no operator did
 
 
 class Run(NamedTuple):
-    """One run. Times in microseconds. The order is that of the columns of `runs` in runs.sql."""
+    """One run. Times in microseconds."""
 
     id: int
     job: str
@@ -268,8 +268,11 @@ def newest(connection: Connection) -> list[Run]:
 def _runs(connection: Connection, wanted: dict[str, Any]) -> list[Run]:
     gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
     values = {"id": None, "job": None, "before": None, "count": 1, **gone, **wanted}
-    runs = [Run(*row) for row in connection.execute(SQL["runs"], values).fetchall()]
-    return [run._replace(params=_read(run.params), figures=_read(run.figures)) for run in runs]
+    return named.rows(connection, _run, SQL["runs"], values)
+
+
+def _run(params: str, figures: str, **columns: Any) -> Run:
+    return Run(params=_read(params), figures=_read(figures), **columns)
 
 
 def _read(text: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reads of jobs and their runs; for operators."""
+"""Reads of jobs and their runs."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -6,18 +6,15 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from eventhub import limits
-from eventhub.access.actor import Actor
 from eventhub.access.system import raw_connection
 from eventhub.clock import Clock
 from eventhub.errors import NotFound
-from eventhub.event.json_codec import time_text
 from eventhub.jobs import rows
 from eventhub.jobs.errors import JavaSlow, NoJava, ResultGone, UnknownRun
 from eventhub.jobs.folders import Folder, folder_of
 from eventhub.jobs.java import find_java
-from eventhub.jobs.kinds import KINDS, kind_of
+from eventhub.jobs.kinds import KINDS, Kind, kind_of
 from eventhub.jobs.rows import Run
-from eventhub.jobs.serializers import run_json
 from sparkjobs.result import File, read_result
 
 
@@ -29,50 +26,68 @@ class Shown(NamedTuple):
     files: tuple[File, ...]
 
 
-def list_jobs(*, actor: Actor, clock: Clock) -> dict[str, Any]:
-    """All jobs and how Spark stands, as JSON."""
-    actor.require_operator()
+class Job(NamedTuple):
+    """A job and its newest runs."""
+
+    kind: Kind
+    next_us: int | None  # when it is asked for by itself
+    running: Run | None
+    last: Run | None
+    repeat: Run | None
+
+    @property
+    def timetable(self) -> str | None:
+        return self.kind.timetable and self.kind.timetable.text()
+
+
+class Spark(NamedTuple):
+    """As this process finds it."""
+
+    master: str
+    java: str | None  # its version
+    problem: str  # why jobs cannot run, in words
+
+
+class Jobs(NamedTuple):
+    jobs: list[Job]
+    spark: Spark
+
+
+def list_jobs(*, clock: Clock) -> Jobs:
+    """All jobs, and how Spark stands."""
     newest = rows.newest(raw_connection())
     running = {run.job: run for run in newest if not run.over}
     last = {run.job: run for run in newest if run.over}
     repeats = {run.job: run for run in rows.waiting_repeats(raw_connection())}
-    return {
-        "jobs": [
-            {
-                "name": kind.name,
-                "about": kind.about,
-                "timetable": kind.timetable and kind.timetable.text(),
-                "next_at": kind.timetable and time_text(kind.timetable.next_us(clock.now_us())),
-                "running": run_json(running[kind.name]) if kind.name in running else None,
-                "last": run_json(last[kind.name]) if kind.name in last else None,
-                "repeat": run_json(repeats[kind.name]) if kind.name in repeats else None,
-            }
-            for kind in KINDS.values()
-        ],
-        "spark": _spark(),
-    }
+    found = [
+        Job(
+            kind,
+            kind.timetable and kind.timetable.next_us(clock.now_us()),
+            *(runs.get(kind.name) for runs in (running, last, repeats)),
+        )
+        for kind in KINDS.values()
+    ]
+    return Jobs(found, _spark())
 
 
-def list_runs(*, actor: Actor, job: str, before: int | None, count: int) -> list[Run]:
+def list_runs(*, job: str, before: int | None, count: int) -> list[Run]:
     """The newest first. Raises UnknownJob."""
-    actor.require_operator()
     return rows.history(raw_connection(), kind_of(job).name, before, count)
 
 
-def find_run(*, actor: Actor, job: str, run: int) -> Run:
+def find_run(*, job: str, run: int) -> Run:
     """Raises UnknownJob, UnknownRun."""
-    actor.require_operator()
     found = rows.find(raw_connection(), run, kind_of(job).name)
     if found is None:
         raise UnknownRun(field="run")
     return found
 
 
-def show_run(*, actor: Actor, job: str, run: int) -> Shown:
+def show_run(*, job: str, run: int) -> Shown:
     """Nothing is left of a run that did not complete, whose result is gone, or whose folder is on
     another machine.
     """
-    found = find_run(actor=actor, job=job, run=run)
+    found = find_run(job=job, run=run)
     if found.state != "completed" or found.result_gone:
         return Shown(found, {}, ())
     try:
@@ -82,11 +97,11 @@ def show_run(*, actor: Actor, job: str, run: int) -> Shown:
     return Shown(found, dict(stored.result.details), stored.files)
 
 
-def find_file(*, actor: Actor, job: str, run: int, name: str) -> tuple[Path, File]:
+def find_file(*, job: str, run: int, name: str) -> tuple[Path, File]:
     """One of the files that the run's result names. Raises ResultGone, and NotFound for any other
     file.
     """
-    shown = show_run(actor=actor, job=job, run=run)
+    shown = show_run(job=job, run=run)
     if shown.run.result_gone:
         raise ResultGone(run=shown.run.id)
     for file in shown.files:
@@ -96,9 +111,9 @@ def find_file(*, actor: Actor, job: str, run: int, name: str) -> tuple[Path, Fil
     raise NotFound("The run's result has no such file.", field="path")
 
 
-def read_log(*, actor: Actor, job: str, run: int) -> bytes:
+def read_log(*, job: str, run: int) -> bytes:
     """The end of the run's log; empty if there is none."""
-    found = find_run(actor=actor, job=job, run=run)
+    found = find_run(job=job, run=run)
     try:
         with _folder(found).log.open("rb") as file:
             file.seek(0, 2)
@@ -112,10 +127,10 @@ def _folder(run: Run) -> Folder:
     return folder_of(Path(settings.ENV.data), run.job, run.id)
 
 
-def _spark() -> dict[str, Any]:
+def _spark() -> Spark:
     env = settings.ENV
     try:
         java = find_java(env.java_home)
     except (NoJava, JavaSlow) as error:
-        return {"master": env.spark_master, "java": None, "problem": error.message}
-    return {"master": env.spark_master, "java": java.version, "problem": ""}
+        return Spark(env.spark_master, None, error.message)
+    return Spark(env.spark_master, java.version, "")

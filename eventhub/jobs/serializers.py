@@ -4,15 +4,14 @@ from typing import Any, get_args
 
 from rest_framework import serializers
 
-from eventhub.access.fields import ObjectField, StrictSerializer
-from eventhub.event.json_codec import time_text
+from eventhub.access.fields import MomentField, ObjectField
+from eventhub.access.shapes import Serializer
 from eventhub.jobs.params import shown
 from eventhub.jobs.rows import Run, State
+from eventhub.jobs.selectors import Shown
 
-_TIMES = ("requested_at", "not_before", "started_at", "ended_at")
 
-
-class RunSerializer(serializers.Serializer):
+class RunSerializer(Serializer):
     """A run of a job: asked for, under way, or over."""
 
     id = serializers.IntegerField()
@@ -24,25 +23,27 @@ class RunSerializer(serializers.Serializer):
     requested_by = serializers.CharField(
         help_text="`timetable`, `command`, or the name of an operator."
     )
-    requested_at = serializers.DateTimeField()
+    requested_at = MomentField(source="requested_at_us")
     attempt = serializers.IntegerField(
         help_text="1; more for a repeat of a run of the timetable that did not end well."
     )
     repeats = serializers.IntegerField(
         allow_null=True, help_text="The first run of these attempts; null: this is the first."
     )
-    not_before = serializers.DateTimeField(
-        allow_null=True, help_text="A repeat begins at this time or later; null: at once."
+    not_before = MomentField(
+        source="not_before_us",
+        allow_null=True,
+        help_text="A repeat begins at this time or later; null: at once.",
     )
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
+    started_at = MomentField(source="started_at_us", allow_null=True)
+    ended_at = MomentField(source="ended_at_us", allow_null=True)
     phase = serializers.CharField(help_text="What it is at; empty if it is not under way.")
     rows_done = serializers.IntegerField(help_text="While inputs are written: of this table.")
     stages_done = serializers.IntegerField(help_text="Of Spark, as far as it knows them by now.")
     stages = serializers.IntegerField()
     tasks_done = serializers.IntegerField()
     tasks = serializers.IntegerField()
-    params = ObjectField(help_text="As they were asked for.")
+    params = serializers.SerializerMethodField(help_text="As they were asked for.")
     engine = serializers.CharField(help_text="What did it: `spark local[2]`, `local builder`.")
     verdict = serializers.ChoiceField(
         choices=["", "ok", "problems"], help_text="Of a job that judges, once it has completed."
@@ -58,17 +59,11 @@ class RunSerializer(serializers.Serializer):
         help_text="Its files and details had to make room for newer ones; its figures are kept."
     )
 
-
-class RunsSerializer(serializers.Serializer):
-    """The newest first."""
-
-    runs = RunSerializer(many=True)
-    next = serializers.IntegerField(
-        allow_null=True, help_text="Pass as `before` for older ones; null at the end."
-    )
+    def get_params(self, run: Run) -> dict[str, Any]:
+        return shown(run.params)
 
 
-class FileSerializer(serializers.Serializer):
+class FileSerializer(Serializer):
     name = serializers.CharField(help_text="Its path below `files/`.")
     bytes = serializers.IntegerField()
     sha256 = serializers.CharField()
@@ -81,14 +76,19 @@ class RunShownSerializer(RunSerializer):
     details = ObjectField(help_text="What the job found, for screens; see docs/jobs.md.")
     files = FileSerializer(many=True)
 
+    @classmethod
+    def represent(cls, item: Shown) -> dict[str, Any]:
+        files = [*map(FileSerializer.represent, item.files)]
+        return {**RunSerializer.represent(item.run), "details": item.details, "files": files}
 
-class JobSerializer(serializers.Serializer):
-    name = serializers.CharField()
-    about = serializers.CharField(help_text="What it is for.")
+
+class JobSerializer(Serializer):
+    name = serializers.CharField(source="kind.name")
+    about = serializers.CharField(source="kind.about", help_text="What it is for.")
     timetable = serializers.CharField(
         allow_null=True, help_text="When it is asked for by itself; null: never."
     )
-    next_at = serializers.DateTimeField(allow_null=True)
+    next_at = MomentField(source="next_us", allow_null=True)
     running = RunSerializer(allow_null=True, help_text="The run that is under way.")
     last = RunSerializer(allow_null=True, help_text="The last run that is over.")
     repeat = RunSerializer(
@@ -96,7 +96,7 @@ class JobSerializer(serializers.Serializer):
     )
 
 
-class SparkSerializer(serializers.Serializer):
+class SparkSerializer(Serializer):
     """As the process that answers finds it; workers may have another environment."""
 
     master = serializers.CharField()
@@ -104,7 +104,7 @@ class SparkSerializer(serializers.Serializer):
     problem = serializers.CharField(help_text="Why jobs cannot run, in words; empty: they can.")
 
 
-class JobsSerializer(serializers.Serializer):
+class JobsSerializer(Serializer):
     jobs = JobSerializer(many=True)
     spark = SparkSerializer()
 
@@ -120,7 +120,7 @@ class ParamsField(ObjectField):
         return dict(data)
 
 
-class AskSerializer(StrictSerializer):
+class AskSerializer(Serializer):
     params = ParamsField(
         required=False,
         default=dict,
@@ -130,12 +130,5 @@ class AskSerializer(StrictSerializer):
     )
 
 
-class NothingSerializer(StrictSerializer):
+class NothingSerializer(Serializer):
     """Nothing is to be said."""
-
-
-def run_json(run: Run) -> dict[str, Any]:
-    fields = run._asdict()
-    times = {name: fields.pop(f"{name}_us") for name in _TIMES}
-    told = {name: None if at is None else time_text(at) for name, at in times.items()}
-    return {**fields, **told, "params": shown(run.params)}

@@ -1,11 +1,10 @@
-"""Asks for runs of jobs and cancels them; for operators. A worker does them (job.py)."""
+"""Asks for runs of jobs and cancels them. A worker does them (job.py)."""
 
 from typing import Any
 
 from django.db import transaction
 
 from eventhub import limits
-from eventhub.access.actor import Actor
 from eventhub.access.system import announce_all, raw_connection
 from eventhub.jobs import rows
 from eventhub.jobs.errors import RunOver, RunPublishing, TooManyRuns
@@ -16,11 +15,10 @@ from eventhub.jobs.stopping import CANCELLED
 from eventhub.soon import RUN_JOBS, require_workers, soon
 
 
-def ask_run(*, actor: Actor, job: str, params: dict[str, Any], requested_by: str) -> Run:
-    """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, RedisOff,
-    and what the parameters are refused with.
+def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
+    """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, RedisOff, and
+    what the parameters are refused with.
     """
-    actor.require_operator()
     require_workers()
     asked = Asked(job, checked(job, params), requested_by)
     connection = raw_connection()
@@ -31,19 +29,19 @@ def ask_run(*, actor: Actor, job: str, params: dict[str, Any], requested_by: str
         zone, announcement = rows.asked_of(run, asked)
         announce_all(zone=zone, announcements=[announcement])
     soon(RUN_JOBS)
-    return find_run(actor=actor, job=job, run=run)
+    return find_run(job=job, run=run)
 
 
-def cancel_run(*, actor: Actor, job: str, run: int) -> Run:
+def cancel_run(*, job: str, run: int) -> Run:
     """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver,
     RunPublishing.
     """
-    found = find_run(actor=actor, job=job, run=run)
+    found = find_run(job=job, run=run)
     with transaction.atomic():
         if not rows.cancel(raw_connection(), found.id):
-            now = find_run(actor=actor, job=job, run=run)
+            now = find_run(job=job, run=run)
             raise (RunOver if now.over else RunPublishing)(run=found.id)
-        found = find_run(actor=actor, job=job, run=run)
+        found = find_run(job=job, run=run)
         if found.over:
             zone, announcement = rows.ended_of(found, CANCELLED)
             announce_all(zone=zone, announcements=[announcement])

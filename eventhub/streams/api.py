@@ -1,23 +1,22 @@
-"""Doors to streams, their segments and single events.
-
-What emits and listens are the hot doors, not these.
-"""
+"""Streams, their segments and single events. What emits and listens are the hot routes."""
 
 import re
+from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
-from eventhub.access.conditions import condition_of_put, tagged, with_changes
-from eventhub.access.names import valid_name
-from eventhub.access.schema import PAGE, PUT, ZONE, Operation, documented, page_of
-from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
+from eventhub.access.pagination import Listing
+from eventhub.access.permissions import ManagesStream
+from eventhub.access.resource import ResourceView, operation
 from eventhub.event.errors import NotRepresentable
-from eventhub.eventlog.errors import Changed, DurabilityFixed
-from eventhub.eventlog.streams import SegmentRow
+from eventhub.eventlog.errors import DurabilityFixed
+from eventhub.eventlog.models import Segment, Stream
+from eventhub.eventlog.streams import StreamRow
 from eventhub.streams import selectors, services
 from eventhub.streams.errors import KeyedFixed
 from eventhub.streams.forms import FORMS, accepted, shown
@@ -26,164 +25,102 @@ from eventhub.streams.serializers import (
     SegmentSerializer,
     StoredEventSerializer,
     StreamSerializer,
-    segment_json,
-    stream_json,
 )
 
 _SEQUENCE = re.compile(r"[0-9]{1,18}")
-_SEGMENT_AFTER = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})")
-_NAMED = (errors.InvalidName, errors.FieldTooLong, errors.UnknownStream, errors.NotFound)
-_PAGED = (errors.InvalidField, errors.InvalidName, errors.FieldTooLong)
 
 
-class Streams(ManagementView):
+class Streams(ResourceView):
     """The streams of a zone that the caller has any grant on."""
 
-    queries = frozenset({"after", "limit"})
+    noun = "a stream", "streams"
+    kind = "stream"
+    unknown = errors.UnknownStream
+    lookup_field = "name"
+    lookup_url_kwarg = "stream"
+    queryset = Stream.objects.all()
+    serializer_class = StreamSerializer
 
-    @documented(
-        Operation(
-            "List streams",
-            {200: page_of(StreamSerializer)},
-            (*_PAGED, errors.NotFound),
-            parameters=(ZONE, *PAGE),
-        )
+    def get_queryset(self) -> Listing:
+        def fetch(after: tuple[Any, ...] | None, count: int) -> list[StreamRow]:
+            [name] = after or ("",)
+            return selectors.list_streams(actor=self.actor, after=name, count=count)
+
+        return Listing(fetch, [Stream._meta.get_field("name")])
+
+    def get_object(self) -> StreamRow:
+        return selectors.find_stream(actor=self.actor, name=self.key)
+
+    @operation(
+        "Create a stream or change its policy",
+        *(errors.InvalidField, errors.LimitReached, DurabilityFixed, KeyedFixed),
+        body=PolicySerializer,
+        permissions=(ManagesStream,),
     )
-    def get(self, request: Request) -> Response:
-        actor = actor_of(request)
-        page = read_page(request)
-        streams = selectors.list_streams(actor=actor, after=page.after, count=page.limit + 1)
-        items, after = cut_page(streams, page.limit, lambda stream: stream.name)
-        found = with_changes(
-            map(stream_json, items), "stream", actor.zone_id, [stream.name for stream in items]
-        )
-        return Response({"items": found, "next": after})
-
-
-class OneStream(ManagementView):
-    """One stream."""
-
-    @documented(Operation("Show a stream", {200: StreamSerializer}, _NAMED))
-    def get(self, request: Request, stream: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        found = selectors.find_stream(actor=actor, name=stream)
-        return tagged(stream_json(found), services.stream_resource(actor.zone_id, stream))
-
-    @documented(
-        Operation(
-            "Create a stream or change its policy",
-            {200: StreamSerializer, 201: StreamSerializer},
-            (*_NAMED, errors.LimitReached, DurabilityFixed, KeyedFixed, Changed),
-            PolicySerializer,
-            PUT,
-        )
-    )
-    def put(self, request: Request, stream: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        actor.require("manage", stream)
-        policy = read_body(request, PolicySerializer)
+    def perform_update(self, body: dict[str, Any]) -> tuple[StreamRow, bool]:
         row, new = services.put_stream(
-            zone_id=actor.zone_id,
-            zone=actor.zone,
-            name=stream,
-            policy=policy,
-            if_match=condition_of_put(request),
+            zone_id=self.actor.zone_id,
+            zone=self.actor.zone,
+            name=self.key,
+            policy=body,
+            if_match=self.if_match,
         )
-        resource = services.stream_resource(actor.zone_id, stream)
         [placed] = selectors.with_places([row])
-        return tagged(stream_json(placed), resource, 201 if new else 200)
+        return placed, new
 
 
-class Segments(ManagementView):
-    """A stream's segments, the oldest first."""
+class Segments(ResourceView):
+    """A stream's segments, the oldest first; the last is being written (EMC-14)."""
 
-    queries = frozenset({"after", "limit"})
+    noun = "the segment being written", "a stream's segments"
+    unknown = errors.UnknownStream
+    queryset = Segment.objects.all()
+    serializer_class = SegmentSerializer
+    ordering = ("first", "id")
 
-    @documented(
-        Operation(
-            "List a stream's segments",
-            {200: page_of(SegmentSerializer)},
-            (*_NAMED, *_PAGED),
-            parameters=(ZONE, *PAGE),
-        )
-    )
-    def get(self, request: Request, stream: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        page = read_page(request)
-        segments = selectors.list_segments(
-            actor=actor, name=stream, after=_segment_after(page.after), count=page.limit + 1
-        )
-        items, after = cut_page(segments, page.limit, _segment_mark)
-        return Response({"items": [segment_json(segment) for segment in items], "next": after})
+    def get_queryset(self) -> QuerySet[Segment]:
+        return selectors.segments_of(actor=self.actor, name=self.kwargs["stream"])
+
+    def get_object(self) -> Segment:
+        return selectors.current_segment(actor=self.actor, name=self.kwargs["stream"])
 
 
-class CurrentSegment(ManagementView):
-    """The segment being written (EMC-14)."""
-
-    @documented(Operation("Show the segment being written", {200: SegmentSerializer}, _NAMED))
-    def get(self, request: Request, stream: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        return Response(segment_json(selectors.current_segment(actor=actor, name=stream)))
-
-
-class OneEvent(ManagementView):
+class OneEvent(ResourceView):
     """One stored event. It was complete when it got its number and never changes (EMC-04)."""
 
-    @documented(
-        Operation(
-            "Show an event; its ETag is the sha256 of the stored bytes",
-            {
-                (200, "application/json"): StoredEventSerializer,
-                **{(200, form): OpenApiTypes.STR for form in FORMS},
-            },
-            (
-                *_NAMED,
-                errors.UnknownEvent,
-                errors.Gone,
-                errors.MethodNotAllowed,
-                errors.LogHole,
-                NotRepresentable,
-            ),
-        )
+    unknown = errors.UnknownEvent
+    serializer_class = StoredEventSerializer
+
+    @operation(
+        "Show an event; its ETag is the sha256 of the stored bytes",
+        *(errors.UnknownStream, errors.Gone, errors.LogHole, NotRepresentable),
+        errors.MethodNotAllowed,
+        answer={
+            (200, "application/json"): StoredEventSerializer,
+            **{(200, form): OpenApiTypes.STR for form in FORMS},
+        },
     )
-    def get(self, request: Request, stream: str, sequence: str) -> Response | HttpResponse:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        if not _SEQUENCE.fullmatch(sequence):
+    def retrieve(self, request: Request, **kwargs: Any) -> Response | HttpResponse:
+        if not _SEQUENCE.fullmatch(kwargs["sequence"]):
             raise errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
-        found = selectors.find_event(actor=actor, name=stream, sequence=int(sequence))
+        sequence = int(kwargs["sequence"])
+        found = selectors.find_event(actor=self.actor, name=kwargs["stream"], sequence=sequence)
         self.stands_at(found.place)
         form = accepted(request.headers.get("Accept", ""))
         if form is None:
-            return Response(
-                {**found.json, **shown(found.placed)}, headers={"ETag": f'"{found.digest}"'}
-            )
+            body = {**found.json, **shown(found.placed)}
+            return Response(body, headers={"ETag": f'"{found.digest}"'})
         text = FORMS[form](found.placed)
         return HttpResponse(text, content_type=form, headers={"Vary": "Accept"})
 
-
-class EmitOnly(ManagementView):
-    """The path of the emit door: POST never comes here, and nothing else is allowed on it."""
-
-    schema = None  # documented by the doors' own table
-
-    @property
-    def allowed_methods(self) -> list[str]:
-        return ["POST"]
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        raise errors.MethodNotAllowed("A stored event never changes; it is only read.")
 
 
-def _segment_after(text: str) -> tuple[int, int]:
-    if not text:
-        return (0, 0)
-    found = _SEGMENT_AFTER.fullmatch(text)
-    if found is None:
-        raise errors.InvalidField("Pass the `next` of the page before.", field="after")
-    return int(found[1]), int(found[2])
+class EmitOnly(ResourceView):
+    """The path of the emit route: POST never comes here, and nothing else is allowed on it."""
 
+    schema = None  # documented by the hot routes' own table
 
-def _segment_mark(segment: SegmentRow) -> str:
-    return f"{segment.first}.{segment.id}"
+    def create(self, request: Request, **kwargs: Any) -> Response:
+        raise errors.MethodNotAllowed

@@ -3,60 +3,62 @@
 from typing import Any
 
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from eventhub import errors, limits
-from eventhub.access.fields import StrictSerializer, WholeField
-from eventhub.access.grants import SYSTEM
-from eventhub.access.schema import Operation, documented
-from eventhub.access.view import ManagementView, actor_of, read_body
-from eventhub.event.json_codec import time_text
-from eventhub.eventlog.storage import StreamStorage
+from eventhub import limits
+from eventhub.access.fields import MomentField, WholeField
+from eventhub.access.permissions import IsOperator, IsZoneManager
+from eventhub.access.resource import ResourceView, operation
+from eventhub.access.shapes import Serializer
 from eventhub.streams import hub
 from eventhub.streams.hub import Report
-from eventhub.streams.serializers import CursorSerializer, PolicySerializer
+from eventhub.streams.serializers import WholePolicySerializer
 
 
-class StartSerializer(CursorSerializer):
+class StartSerializer(Serializer):
     """A cursor: a listen on `stream` from there begins with `hub.started`."""
 
+    segment = serializers.UUIDField(source="cursor.segment")
+    sequence = serializers.IntegerField(source="cursor.sequence")
     stream = serializers.CharField()
-    started_at = serializers.DateTimeField()
+    started_at = MomentField(source="started_at_us")
 
 
-class DiskSerializer(serializers.Serializer):
+class DiskSerializer(Serializer):
     free_bytes = serializers.IntegerField()
     total_bytes = serializers.IntegerField()
     state = serializers.ChoiceField(choices=["ok", "low", "full"])
 
 
-class SegmentCountsSerializer(serializers.Serializer):
+class SegmentCountsSerializer(Serializer):
     live = serializers.IntegerField(help_text="In the database.")
     archived = serializers.IntegerField(help_text="In the archive alone.")
     dropped = serializers.IntegerField()
 
 
-class StreamStorageSerializer(serializers.Serializer):
-    name = serializers.CharField()
-    bytes = serializers.IntegerField(help_text="Stored bytes in the database.")
-    segments = SegmentCountsSerializer()
+class StreamStorageSerializer(Serializer):
+    name = serializers.CharField(source="storage.name")
+    bytes = serializers.IntegerField(
+        source="storage.bytes", help_text="Stored bytes in the database."
+    )
+    segments = SegmentCountsSerializer(source="storage")
     left = serializers.DictField(
         child=serializers.IntegerField(),
         help_text="Segments that are no longer in the database, by why: `age`, `size`, `count`,"
         " `quota`, `disk`, `continuity`.",
     )
-    policy = PolicySerializer()
-    first = serializers.IntegerField(help_text="The first sequence that can still be read.")
-    last = serializers.IntegerField(help_text="The last sequence given.")
+    policy = WholePolicySerializer()
+    first = serializers.IntegerField(
+        source="storage.first", help_text="The first sequence that can still be read."
+    )
+    last = serializers.IntegerField(source="storage.last", help_text="The last sequence given.")
 
 
-class ArchivedSerializer(serializers.Serializer):
+class ArchivedSerializer(Serializer):
     segments = serializers.IntegerField()
     bytes = serializers.IntegerField(help_text="Stored bytes.")
 
 
-class HeldSerializer(serializers.Serializer):
+class HeldSerializer(Serializer):
     """Bytes on the disk by what they are, with indexes."""
 
     events = serializers.IntegerField()
@@ -65,7 +67,7 @@ class HeldSerializer(serializers.Serializer):
     tokens = serializers.IntegerField(help_text="Likewise.")
 
 
-class StorageSerializer(serializers.Serializer):
+class StorageSerializer(Serializer):
     """What is of the whole hub is null for all but operators, except `state`."""
 
     state = serializers.ChoiceField(
@@ -86,7 +88,7 @@ class StorageSerializer(serializers.Serializer):
     archive = ArchivedSerializer(allow_null=True, help_text="null: this hub has no archive.")
 
 
-class QuotaSerializer(StrictSerializer):
+class QuotaSerializer(Serializer):
     quota_bytes = WholeField(
         min_value=limits.QUOTA_BYTES_MIN,
         max_value=limits.RETAIN_BYTES_MAX,
@@ -95,71 +97,27 @@ class QuotaSerializer(StrictSerializer):
     )
 
 
-class Start(ManagementView):
+class Start(ResourceView):
     """The hub's last start (EMC-17)."""
 
-    @documented(Operation("Show the hub's last start", {200: StartSerializer}, (errors.NotFound,)))
-    def get(self, request: Request) -> Response:
-        actor_of(request)
-        found = hub.find_boot()
-        started_at = time_text(found.started_at_us)
-        return Response({"stream": SYSTEM, **found.cursor._asdict(), "started_at": started_at})
+    serializer_class = StartSerializer
+
+    @operation("Show the hub's last start")
+    def get_object(self) -> hub.Start:
+        return hub.find_boot()
 
 
-class Storage(ManagementView):
+class Storage(ResourceView):
     """What the hub's data takes, and what policies have done (EMC-26)."""
 
-    conditional = False
+    permission_classes = (IsZoneManager,)
+    serializer_class = StorageSerializer
 
-    @documented(
-        Operation(
-            "Show what the data takes, and what each policy has dropped",
-            {200: StorageSerializer},
-            (errors.NotFound,),
-        )
-    )
-    def get(self, request: Request) -> Response:
-        return Response(_json(hub.report(actor=actor_of(request))))
+    @operation("Show what the data takes, and what each policy has dropped")
+    def get_object(self) -> Report:
+        return hub.report(actor=self.actor)
 
-    @documented(
-        Operation(
-            "Set the quota of the hub",
-            {200: StorageSerializer},
-            (errors.NotFound, errors.MissingField),
-            QuotaSerializer,
-        )
-    )
-    def put(self, request: Request) -> Response:
-        actor = actor_of(request)
-        hub.set_quota(actor=actor, **read_body(request, QuotaSerializer))
-        return Response(_json(hub.report(actor=actor)))
-
-
-def _json(report: Report) -> dict[str, Any]:
-    found, hub_wide = report.storage, report.hub_wide
-    return {
-        "state": report.state,
-        "used_bytes": found.used_bytes if hub_wide else None,
-        "held": found.held._asdict() if hub_wide else None,
-        "quota_bytes": found.quota_bytes if hub_wide else None,
-        "disk": report.disk._asdict() if report.disk and hub_wide else None,
-        "groups": found.groups if hub_wide else None,
-        "streams": [_stream_json(report, one) for one in found.streams],
-        "archive": report.archived and report.archived._asdict(),
-    }
-
-
-def _stream_json(report: Report, stream: StreamStorage) -> dict[str, Any]:
-    return {
-        "name": stream.name,
-        "bytes": stream.bytes,
-        "segments": {
-            "live": stream.live,
-            "archived": stream.archived,
-            "dropped": stream.dropped,
-        },
-        "left": report.left.get(stream.id, {}),
-        "policy": report.policies[stream.id]._asdict(),
-        "first": stream.first,
-        "last": stream.last,
-    }
+    @operation("Set the quota of the hub", body=QuotaSerializer, permissions=(IsOperator,))
+    def perform_update(self, body: dict[str, Any]) -> tuple[Report, bool]:
+        hub.set_quota(**body)
+        return hub.report(actor=self.actor), False

@@ -4,6 +4,8 @@ import hashlib
 from typing import Any, NamedTuple
 
 import orjson
+from django.db.models import BigIntegerField, F, QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from eventhub import limits
 from eventhub.access.actor import Actor
@@ -17,8 +19,9 @@ from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.errors import TransientUnavailable
+from eventhub.eventlog.models import Segment
 from eventhub.eventlog.stored import Cursor, Stored
-from eventhub.eventlog.streams import SegmentRow, StreamRow
+from eventhub.eventlog.streams import StreamRow
 from eventhub.eventlog.transient import positions
 from eventhub.streams.forms import Placed
 
@@ -58,21 +61,25 @@ def list_streams(*, actor: Actor, after: str, count: int) -> list[StreamRow]:
     return with_places(seen[:count])
 
 
-def list_segments(
-    *, actor: Actor, name: str, after: tuple[int, int], count: int
-) -> list[SegmentRow]:
-    """At most `count` segments of the stream, after the one of (first, id)."""
+def segments_of(*, actor: Actor, name: str) -> QuerySet[Segment]:
+    """The segments of the stream, with where each ends, by now if it is open (`ends`), and its
+    bytes (`shown_bytes`): not for whom there may be hidden events, as who looks before and after
+    would know their sizes.
+    """
     stream = find_stream(actor=actor, name=name)
-    found = streams.list_segments(raw_connection(), stream.id, after, count)
-    return [_told(actor, name, segment) for segment in found]
+    knows_all = actor.principal is None if name == SYSTEM else actor.manages_zone
+    size = Coalesce("bytes", "stream__head__bytes") if knows_all else Value(None, BigIntegerField())
+    ends = Coalesce("last", "stream__head__sequence")
+    return Segment.objects.filter(stream=stream.id).annotate(ends=ends, shown_bytes=size)
 
 
-def current_segment(*, actor: Actor, name: str) -> SegmentRow:
+def current_segment(*, actor: Actor, name: str) -> Segment:
     """The segment being written (EMC-14)."""
-    stream = find_stream(actor=actor, name=name)
-    if stream.policy.durability == "transient":
+    segments = segments_of(actor=actor, name=name).filter(pk=F("stream__head__segment_id"))
+    found: Segment | None = segments.first()
+    if found is None:
         raise NotFound("A transient stream has one segment; GET /v1/streams/{stream} shows it.")
-    return _told(actor, name, streams.current_segment(raw_connection(), stream.id))
+    return found
 
 
 def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
@@ -123,14 +130,6 @@ def with_places(rows: list[StreamRow]) -> list[StreamRow]:
 def _at(row: StreamRow, place: tuple[str, int, int]) -> StreamRow:
     segment, first, last = place
     return row._replace(segment=segment, segment_first=first, sequence=last, first=first)
-
-
-def _told(actor: Actor, name: str, segment: SegmentRow) -> SegmentRow:
-    """Without its bytes for whom there may be hidden events: who looks before and after would know
-    their sizes.
-    """
-    knows_all = actor.principal is None if name == SYSTEM else actor.manages_zone
-    return segment if knows_all else segment._replace(bytes=None)
 
 
 def _sees(actor: Actor, name: str) -> bool:

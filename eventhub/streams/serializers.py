@@ -2,19 +2,14 @@
 
 from typing import Any, get_args
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import (
-    FlagField,
-    OneOfField,
-    StrictSerializer,
-    TextField,
-    WholeField,
-)
-from eventhub.access.serializers import ChangedSerializer
-from eventhub.event.json_codec import time_text
-from eventhub.eventlog.streams import Durability, Matching, SegmentRow, StreamRow
+from eventhub.access.fields import FlagField, MomentField, OneOfField, TextField, WholeField
+from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, Serializer
+from eventhub.eventlog.models import Segment
+from eventhub.eventlog.streams import Durability, Matching, StreamPolicy
 
 
 def _limit(most: int, help_text: str) -> WholeField:
@@ -27,7 +22,7 @@ def _limit(most: int, help_text: str) -> WholeField:
     )
 
 
-class PolicySerializer(StrictSerializer):
+class PolicySerializer(Serializer):
     """What of a policy is given; null removes a limit."""
 
     durability = OneOfField(
@@ -78,7 +73,17 @@ class PolicySerializer(StrictSerializer):
     )
 
 
-class CurrentSegmentSerializer(serializers.Serializer):
+class WholePolicySerializer(PolicySerializer):
+    """A policy as it is shown: whole."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().get_fields()
+        for field in fields.values():
+            field.required = True
+        return fields
+
+
+class CurrentSegmentSerializer(Serializer):
     uuid = serializers.UUIDField()
     first = serializers.IntegerField(help_text="The segment's first sequence.")
     sequence = serializers.IntegerField(
@@ -86,25 +91,29 @@ class CurrentSegmentSerializer(serializers.Serializer):
     )
 
 
-class CursorSerializer(serializers.Serializer):
+class CursorSerializer(Serializer):
     segment = serializers.UUIDField()
     sequence = serializers.IntegerField()
 
 
-class StreamSerializer(ChangedSerializer, PolicySerializer):
+class StreamSerializer(ChangedSerializer, WholePolicySerializer):
     """A stream with its policy. Positions of a transient stream are null while its memory is
     away.
     """
 
     name = serializers.CharField()
-    created_at = serializers.DateTimeField()
+    created_at = MomentField(source="created_at_us")
     first = serializers.IntegerField(
         allow_null=True, help_text="The first sequence that can still be read."
     )
     last = serializers.IntegerField(
-        allow_null=True, help_text="The last sequence given; 0 in a new stream."
+        source="sequence",
+        allow_null=True,
+        help_text="The last sequence given; 0 in a new stream.",
     )
-    segment = CurrentSegmentSerializer(allow_null=True, help_text="The segment being written.")
+    segment = CurrentSegmentSerializer(
+        source="current", allow_null=True, help_text="The segment being written."
+    )
     boot = CursorSerializer(
         allow_null=True,
         help_text="The last event before the hub's last start; null in a stream made since.",
@@ -112,36 +121,48 @@ class StreamSerializer(ChangedSerializer, PolicySerializer):
 
     def get_fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = super().get_fields()
-        for field in fields.values():
-            field.required = True  # a policy is shown whole
-        return fields
+        for name in StreamPolicy._fields:
+            fields[name].source = f"policy.{name}"
+        return {"name": fields["name"], **fields}
 
 
-class SegmentSerializer(CurrentSegmentSerializer):
+class SegmentSerializer(AnswerSerializer):
     last = serializers.IntegerField(
-        source="sequence", help_text="The last sequence; `first` - 1 while empty."
+        source="ends", help_text="The last sequence; `first` - 1 while empty."
     )
-    state = serializers.ChoiceField(choices=["open", "sealed"])
-    tier = serializers.ChoiceField(
-        choices=["live", "archived", "dropped"],
-        help_text="Where it is read from: the database, the archive alone, nowhere.",
-    )
+    sequence = serializers.IntegerField(source="ends", help_text="The same.")
+    state = serializers.SerializerMethodField()
     bytes = serializers.IntegerField(
+        source="shown_bytes",
         allow_null=True,
         help_text="Stored bytes; null for all but who manages the zone, of `system` but operators.",
     )
-    opened_at = serializers.DateTimeField()
-    sealed_at = serializers.DateTimeField(allow_null=True)
-    archived = serializers.BooleanField(help_text="Complete in the archive; it may be live too.")
-    removed_at = serializers.DateTimeField(allow_null=True, help_text="When it ceased to be live.")
-    removal_reason = serializers.CharField(
-        allow_null=True,
-        help_text="`age`, `size`, `count`, `quota`, `disk`, `plan` or `continuity`.",
+    archived = serializers.SerializerMethodField(
+        help_text="Complete in the archive; it may be live too."
     )
 
+    class Meta:
+        model = Segment
+        fields = (
+            *("uuid", "first", "last", "sequence", "state", "tier", "bytes", "opened_at"),
+            *("sealed_at", "archived", "removed_at", "removal_reason"),
+        )
 
-class StoredEventSerializer(serializers.Serializer):
+    @extend_schema_field(serializers.ChoiceField(choices=["open", "sealed"]))
+    def get_state(self, segment: Segment) -> str:
+        return "open" if segment.last is None else "sealed"
+
+    def get_archived(self, segment: Segment) -> bool:
+        return segment.archive_path is not None
+
+
+class StoredEventSerializer(Serializer):
     """An event with what the log gave it; its own fields are those of the emit door."""
+
+    @classmethod
+    def represent(cls, item: Any) -> dict[str, Any]:
+        """As it is: what else an event has is the emitter's."""
+        return dict(item)
 
     stream = serializers.CharField()
     segment = serializers.UUIDField()
@@ -158,42 +179,3 @@ class StoredEventSerializer(serializers.Serializer):
     control = serializers.DictField(
         help_text="Each control of the event, with what it is where it was not given."
     )
-
-
-def stream_json(stream: StreamRow) -> dict[str, Any]:
-    segment = {
-        "uuid": stream.segment,
-        "first": stream.segment_first,
-        "sequence": stream.sequence,
-    }
-    boot = {"segment": stream.boot_segment, "sequence": stream.boot_sequence}
-    return {
-        "name": stream.name,
-        **stream.policy._asdict(),
-        "created_at": time_text(stream.created_at_us),
-        "first": stream.first,
-        "last": stream.sequence,
-        "segment": None if stream.segment is None else segment,
-        "boot": None if stream.boot_segment is None else boot,
-    }
-
-
-def segment_json(segment: SegmentRow) -> dict[str, Any]:
-    return {
-        "uuid": segment.uuid,
-        "first": segment.first,
-        "last": segment.last,
-        "sequence": segment.last,
-        "state": "open" if segment.open else "sealed",
-        "tier": segment.tier,
-        "bytes": segment.bytes,
-        "opened_at": time_text(segment.opened_at_us),
-        "sealed_at": _moment(segment.sealed_at_us),
-        "archived": segment.archived,
-        "removed_at": _moment(segment.removed_at_us),
-        "removal_reason": segment.removal_reason,
-    }
-
-
-def _moment(us: int | None) -> str | None:
-    return None if us is None else time_text(us)

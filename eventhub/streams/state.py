@@ -50,6 +50,7 @@ class Snapshot(NamedTuple):
     the events after the cursor bring it.
     """
 
+    stream: str
     cursor: Cursor
     items: list[KeyState]
     next: str | None
@@ -70,7 +71,7 @@ def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
         page = StatePage(digest, cursor.sequence, keys_max)
         found = state.read_state_now(raw_connection(), row.id, page)
         if not found:
-            return Snapshot(cursor, items, None)
+            return Snapshot(stream, cursor, items, None)
         for one in found:
             digest = one.digest
             if not _is_shown(actor, one.stored.event):
@@ -78,9 +79,9 @@ def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
             items.append(one)
             size += len(one.stored.payload)
             if len(items) == asked.keys_max or size >= limits.STATE_PAGE_BYTES_MAX:
-                return Snapshot(cursor, items, _next(cursor, digest))
+                return Snapshot(stream, cursor, items, _next(cursor, digest))
         keys_max = limits.STATE_PAGE_KEYS_MAX
-    return Snapshot(cursor, items, _next(cursor, digest))
+    return Snapshot(stream, cursor, items, _next(cursor, digest))
 
 
 def find_key(*, actor: Actor, stream: str, key: str) -> tuple[KeyState, Cursor | None]:

@@ -1,4 +1,4 @@
-"""Doors to the keyed state of a stream: its snapshot, and one key."""
+"""The keyed state of a stream: its snapshot, and one key."""
 
 from typing import Any
 
@@ -10,24 +10,21 @@ from rest_framework.response import Response
 
 from eventhub import errors
 from eventhub.access.conditions import if_match, only_new
-from eventhub.access.fields import ObjectField
-from eventhub.access.names import valid_name
-from eventhub.access.schema import PAGE, ZONE, Operation, documented
-from eventhub.access.view import ManagementView, actor_of, read_page
+from eventhub.access.fields import MomentField
+from eventhub.access.pagination import PAGE, read_page
+from eventhub.access.resource import ResourceView, operation
+from eventhub.access.shapes import Serializer
 from eventhub.event.inbound import EventIn, parse
-from eventhub.event.json_codec import time_text
-from eventhub.eventlog.errors import Changed
 from eventhub.eventlog.state import KeyState
 from eventhub.streams import state
 from eventhub.streams.errors import NotKeyed, UnknownKey
 from eventhub.streams.serializers import CursorSerializer
+from eventhub.streams.state import Snapshot
 from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
-_NAMED = (errors.InvalidName, errors.FieldTooLong, errors.UnknownStream, NotKeyed)
 _EVENT = (
     *(errors.EmptyBatch, errors.BatchTooLarge, errors.EventTooLarge, errors.MissingField),
     *(errors.UnknownChannel, errors.InvalidMask, TypeViolation, TypeTooCostly, UndeclaredType),
-    Changed,
 )
 _MATCH = OpenApiParameter(
     "If-Match",
@@ -40,15 +37,21 @@ _NONE_MATCH = OpenApiParameter(
 )
 
 
-class KeyStateSerializer(serializers.Serializer):
+class KeyStateSerializer(Serializer):
     key = serializers.CharField()
-    segment = serializers.UUIDField()
-    sequence = serializers.IntegerField(help_text="Of the key's latest event; its ETag.")
-    appended_at = serializers.DateTimeField()
-    event = ObjectField(help_text="As it was emitted.")
+    segment = serializers.UUIDField(source="stored.segment")
+    sequence = serializers.IntegerField(
+        source="stored.sequence", help_text="Of the key's latest event; its ETag."
+    )
+    appended_at = MomentField(source="stored.appended_at_us")
+    event = serializers.SerializerMethodField(help_text="As it was emitted.")
+
+    def get_event(self, found: KeyState) -> dict[str, Any]:
+        event: dict[str, Any] = orjson.loads(found.stored.json)
+        return event
 
 
-class SnapshotSerializer(serializers.Serializer):
+class SnapshotSerializer(Serializer):
     stream = serializers.CharField()
     cursor = CursorSerializer(help_text="The events after it bring what has changed since.")
     items = KeyStateSerializer(many=True)
@@ -57,100 +60,75 @@ class SnapshotSerializer(serializers.Serializer):
     )
 
 
-class State(ManagementView):
+class State(ResourceView):
     """The latest event of each key, as of one sequence."""
 
+    unknown = errors.UnknownStream
+    serializer_class = SnapshotSerializer
     queries = frozenset({"after", "limit"})
 
-    @documented(
-        Operation(
-            "Show the state of a keyed stream; its pages are one snapshot",
-            {200: SnapshotSerializer},
-            (*_NAMED, errors.InvalidField, errors.SegmentMismatch),
-            parameters=(ZONE, *PAGE),
-        )
+    @operation(
+        "Show the state of a keyed stream; its pages are one snapshot",
+        *(NotKeyed, errors.InvalidField, errors.SegmentMismatch),
+        parameters=PAGE,
     )
-    def get(self, request: Request, stream: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        page = read_page(request)
-        found = state.read_page(
-            actor=actor, stream=stream, asked=state.Asked(page.after, page.limit)
-        )
+    def get_object(self) -> Snapshot:
+        page = read_page(self.request)
+        asked = state.Asked(page.after, page.limit)
+        found = state.read_page(actor=self.actor, stream=self.kwargs["stream"], asked=asked)
         self.stands_at(found.cursor)
-        items = [_json(item) for item in found.items]
-        cursor = found.cursor._asdict()
-        return Response({"stream": stream, "cursor": cursor, "items": items, "next": found.next})
+        return found
 
 
-class OneKey(ManagementView):
+class OneKey(ResourceView):
     """The state of one key, which may hold slashes."""
 
-    @documented(
-        Operation("Show the state of a key", {200: KeyStateSerializer}, (*_NAMED, UnknownKey))
-    )
-    def get(self, request: Request, stream: str, key: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        found, place = state.find_key(actor=actor, stream=stream, key=key)
+    unknown = UnknownKey
+    conditional = True
+    lookup_field = lookup_url_kwarg = "key"
+    serializer_class = KeyStateSerializer
+
+    @property
+    def place(self) -> dict[str, Any]:
+        return {"actor": self.actor, "stream": self.kwargs["stream"], "key": self.kwargs["key"]}
+
+    @operation("Show the state of a key", errors.UnknownStream, NotKeyed)
+    def retrieve(self, request: Request, **kwargs: Any) -> Response:
+        found, place = state.find_key(**self.place)
         self.stands_at(place)
-        return _tagged(found)
+        return self.answer(found)
 
-    @documented(
-        Operation(
-            "Put the state of a key; the event in the body is appended to the stream",
-            {200: KeyStateSerializer, 201: KeyStateSerializer},
-            (*_NAMED, *_EVENT),
-            {"application/json": {"$ref": "#/components/schemas/EventIn"}},
-            (ZONE, _MATCH, _NONE_MATCH),
-        )
+    @operation(
+        "Put the state of a key; the event in the body is appended to the stream",
+        *(errors.UnknownStream, NotKeyed, *_EVENT),
+        body={"application/json": {"$ref": "#/components/schemas/EventIn"}},
+        parameters=(_MATCH, _NONE_MATCH),
+        answer={200: KeyStateSerializer, 201: KeyStateSerializer},
     )
-    def put(self, request: Request, stream: str, key: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        since = if_match(request)
-        found, new = state.put_key(
-            actor=actor,
-            stream=stream,
-            key=key,
-            event=_event(request),
-            expected=0 if only_new(request) else since,
-        )
-        return _tagged(found, 201 if new else 200)
+    def update(self, request: Request, **kwargs: Any) -> Response:
+        since, event = if_match(request), _event(request)
+        expected = 0 if only_new(request) else since
+        found, new = state.put_key(**self.place, event=event, expected=expected)
+        return self.answer(found, 201 if new else 200, KeyStateSerializer)
 
-    @documented(
-        Operation(
-            "End the state of a key; a tombstone is appended to the stream",
-            {204: None},
-            (*_NAMED, UnknownKey, Changed),
-            parameters=(ZONE, _MATCH),
-        )
+    @operation(
+        "End the state of a key; a tombstone is appended to the stream",
+        *(errors.UnknownStream, NotKeyed),
+        parameters=(_MATCH,),
     )
-    def delete(self, request: Request, stream: str, key: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        state.delete_key(actor=actor, stream=stream, key=key, expected=if_match(request))
-        return Response(status=204)
+    def perform_destroy(self) -> None:
+        state.delete_key(**self.place, expected=if_match(self.request))
+
+    def answer(self, item: KeyState, status: int = 200, serializer: Any = None) -> Response:
+        found = super().answer(item, status, serializer)
+        found["ETag"] = f'"{item.stored.sequence}"'
+        return found
 
 
 def _event(request: Request) -> EventIn:
-    """The body, read as the emit door reads it."""
+    """The body, read as the emit route reads it."""
     media_type = (request.content_type or "").partition(";")[0].strip().lower()
     events = parse(request._request.body, media_type)
     if len(events) != 1:
         raise errors.BatchTooLarge("The state of a key is one event.", events_max=1)
     return events[0]
-
-
-def _json(found: KeyState) -> dict[str, Any]:
-    stored = found.stored
-    return {
-        "key": found.key,
-        **stored.cursor._asdict(),
-        "appended_at": time_text(stored.appended_at_us),
-        "event": orjson.loads(stored.json),
-    }
-
-
-def _tagged(found: KeyState, status: int = 200) -> Response:
-    return Response(_json(found), status, headers={"ETag": f'"{found.stored.sequence}"'})

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import queries
+from eventhub.eventlog import named, queries
 from eventhub.types.definitions import Definition
 
 SQL = queries.load("types.sql", Path(__file__).parent / "sql")
@@ -22,22 +22,17 @@ class Declared(NamedTuple):
 
     definition: Definition
     declared_at_us: int
+    id: int = 0  # of the first version, where types are listed
 
 
 def versions(connection: Connection, zone_id: int, domain: str, type: str) -> list[Declared]:
     """All versions of a type, the first first; empty if there is no such type."""
-    rows = connection.execute(SQL["versions"], (zone_id, domain, type)).fetchall()
-    return [Declared(Definition(*row[:-1]), row[-1]) for row in rows]
+    return named.rows(connection, _declared, SQL["versions"], (zone_id, domain, type))
 
 
-def newest(
-    connection: Connection, zone_id: int, after: int, count: int
-) -> list[tuple[Declared, int]]:
-    """The newest version of each type, in the order of their first declaration, with what the next
-    page begins after.
-    """
-    rows = connection.execute(SQL["newest"], (zone_id, after, count)).fetchall()
-    return [(Declared(Definition(*row[:-2]), row[-2]), row[-1]) for row in rows]
+def newest(connection: Connection, zone_id: int, after: int, count: int) -> list[Declared]:
+    """The newest version of each type, in the order of their first declaration."""
+    return named.rows(connection, _declared, SQL["newest"], (zone_id, after, count))
 
 
 def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> list[str]:
@@ -54,7 +49,7 @@ def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> lis
 def subtypes(connection: Connection, zone_id: int, domain: str, type: str) -> list[Definition]:
     """All versions of the types whose parent it is, and of those below them."""
     values = {"zone_id": zone_id, "domain": domain, "type": type}
-    return [Definition(*row) for row in connection.execute(SQL["subtypes"], values).fetchall()]
+    return named.rows(connection, Definition, SQL["subtypes"], values)
 
 
 def count(connection: Connection, zone_id: int) -> int:
@@ -66,3 +61,7 @@ def count(connection: Connection, zone_id: int) -> int:
 def insert(connection: Connection, zone_id: int, definition: Definition) -> Declared:
     [(declared_at_us,)] = connection.execute(SQL["insert"], (zone_id, *definition)).fetchall()
     return Declared(definition, declared_at_us)
+
+
+def _declared(declared_at_us: int, id: int = 0, **definition: Any) -> Declared:
+    return Declared(Definition(**definition), declared_at_us, id)

@@ -19,9 +19,17 @@ class Shown(NamedTuple):
     latest: int  # version of the type
     immutable: list[str]  # dotted paths, also those of the parents
 
+    @property
+    def definition(self) -> Definition:
+        return self.declared.definition
 
-def list_types(*, zone_id: int, after: int, count: int) -> list[tuple[Declared, int]]:
-    """The newest version of each type, with what the next page begins after."""
+    @property
+    def declared_at_us(self) -> int:
+        return self.declared.declared_at_us
+
+
+def list_types(*, zone_id: int, after: int, count: int) -> list[Declared]:
+    """The newest version of each type, in the order of their first declaration."""
     return rows.newest(raw_connection(), zone_id, after, count)
 
 

@@ -6,11 +6,8 @@ import orjson
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import ObjectField, OneOfField, StrictSerializer, TextField
-from eventhub.access.serializers import ChangedSerializer
-from eventhub.event.json_codec import time_text
-from eventhub.types.rows import Declared
-from eventhub.types.selectors import Shown
+from eventhub.access.fields import MomentField, ObjectField, OneOfField, TextField
+from eventhub.access.shapes import ChangedSerializer, Serializer
 
 
 class SchemaField(ObjectField):
@@ -20,7 +17,7 @@ class SchemaField(ObjectField):
         return data
 
 
-class DeclarationSerializer(StrictSerializer):
+class DeclarationSerializer(Serializer):
     schema = SchemaField(help_text="JSON Schema (draft 2020-12) of the attributes.")
     header = SchemaField(
         required=False,
@@ -43,44 +40,34 @@ class DeclarationSerializer(StrictSerializer):
     )
 
 
-class TypeSerializer(serializers.Serializer):
-    domain = serializers.CharField()
-    type = serializers.CharField()
-    version = serializers.CharField()
-    parent = serializers.CharField(allow_null=True)
-    evolution = serializers.CharField()
-    declared_at = serializers.DateTimeField()
+class VersionField(serializers.CharField):
+    """A number as a text, as events have it."""
+
+    def to_representation(self, value: int) -> str:
+        return str(value)
+
+
+class StoredSchemaField(ObjectField):
+    """A JSON Schema, of its text."""
+
+    def to_representation(self, value: str) -> Any:
+        return orjson.loads(value)
+
+
+class TypeSerializer(Serializer):
+    domain = serializers.CharField(source="definition.domain")
+    type = serializers.CharField(source="definition.type")
+    version = VersionField(source="definition.version")
+    parent = serializers.CharField(source="definition.parent", allow_null=True)
+    evolution = serializers.CharField(source="definition.evolution")
+    declared_at = MomentField(source="declared_at_us")
 
 
 class DefinitionSerializer(TypeSerializer, ChangedSerializer):
-    latest_version = serializers.CharField()
-    schema = ObjectField()
-    header = ObjectField(allow_null=True)
+    latest_version = VersionField(source="latest")
+    schema = StoredSchemaField(source="definition.schema")
+    header = StoredSchemaField(source="definition.header", allow_null=True)
     immutable = serializers.ListField(
         child=serializers.CharField(),
         help_text="Dotted paths of properties that are readOnly, here or in a parent.",
     )
-
-
-def type_json(declared: Declared) -> dict[str, Any]:
-    """A version, without its schemas."""
-    found = declared.definition
-    return {
-        "domain": found.domain,
-        "type": found.type,
-        "version": str(found.version),
-        "parent": found.parent,
-        "evolution": found.evolution,
-        "declared_at": time_text(declared.declared_at_us),
-    }
-
-
-def definition_json(shown: Shown) -> dict[str, Any]:
-    found = shown.declared.definition
-    return {
-        **type_json(shown.declared),
-        "latest_version": str(shown.latest),
-        "schema": orjson.loads(found.schema),
-        "header": None if found.header is None else orjson.loads(found.header),
-        "immutable": shown.immutable,
-    }

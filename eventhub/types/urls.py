@@ -3,6 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
+from eventhub.access.resource import LIST, ONE, PUT
 from eventhub.types import api
 from eventhub.types.paths import decoded, encoded
 
@@ -20,7 +21,7 @@ class NameConverter(StringConverter):
 register_converter(NameConverter, "name")
 
 urlpatterns = [
-    path("", api.Types.as_view()),
-    path("/<name:domain>/<name:type>", api.OneType.as_view()),
-    path("/<name:domain>/<name:type>/<str:version>", api.OneVersion.as_view()),
+    path("", api.Types.as_view(LIST)),
+    path("/<name:domain>/<name:type>", api.OneType.as_view(PUT)),
+    path("/<name:domain>/<name:type>/<str:version>", api.OneVersion.as_view(ONE)),
 ]

@@ -1,48 +1,37 @@
-"""Doors to a stream's match index: how it stands, and that it is built now."""
+"""A stream's match index: how it stands, and that it is built now."""
 
-from rest_framework.request import Request
-from rest_framework.response import Response
+from typing import Any
 
 from eventhub import errors
-from eventhub.access.fields import StrictSerializer
-from eventhub.access.names import valid_name
-from eventhub.access.schema import Operation, documented
-from eventhub.access.view import ManagementView, actor_of, read_body
+from eventhub.access.permissions import ManagesStream
+from eventhub.access.resource import ResourceView, operation
+from eventhub.access.shapes import Serializer
 from registrations.building import selectors, services
 from registrations.building.serializers import MatchIndexSerializer
-from registrations.building.standing import standing_json
+from registrations.building.standing import Standing
 from registrations.errors import NothingToIndex
 
-_NAMED = (errors.InvalidName, errors.FieldTooLong, errors.UnknownStream, errors.NotFound)
 
-
-class NoFieldsSerializer(StrictSerializer):
+class NoFieldsSerializer(Serializer):
     """Nothing is to be said."""
 
 
-class MatchIndex(ManagementView):
+class MatchIndex(ResourceView):
     """The match index of a stream; for who may manage it."""
 
-    conditional = False
+    unknown = errors.UnknownStream
+    permission_classes = (ManagesStream,)
+    serializer_class = MatchIndexSerializer
 
-    @documented(Operation("Show a stream's match index", {200: MatchIndexSerializer}, _NAMED))
-    def get(self, request: Request, stream: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        found = selectors.find_standing(actor=actor, stream=stream)
-        return Response(standing_json(found))
+    @operation("Show a stream's match index")
+    def get_object(self) -> Standing:
+        return selectors.find_standing(actor=self.actor, stream=self.kwargs["stream"])
 
-    @documented(
-        Operation(
-            "Build a stream's match index now; a worker does it",
-            {202: MatchIndexSerializer},
-            (*_NAMED, NothingToIndex),
-            NoFieldsSerializer,
-        )
+    @operation(
+        "Build a stream's match index now; a worker does it",
+        NothingToIndex,
+        body=NoFieldsSerializer,
+        status=202,
     )
-    def post(self, request: Request, stream: str) -> Response:
-        actor = actor_of(request)
-        valid_name(stream, field="stream")
-        read_body(request, NoFieldsSerializer)
-        found = services.ask_build(actor=actor, stream=stream)
-        return Response(standing_json(found), 202)
+    def perform_create(self, body: dict[str, Any]) -> Standing:
+        return services.ask_build(actor=self.actor, stream=self.kwargs["stream"])

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import queries
+from eventhub.eventlog import named, queries
 
 SQL = queries.load("builds.sql", Path(__file__).parent / "sql")
 
@@ -97,8 +97,11 @@ def fail(connection: Connection, stream_id: int, reason: str, detail: str) -> No
 def builds(connection: Connection, ids: Sequence[int]) -> dict[int, Build]:
     """Of those streams that have one, or of which one is waited for."""
     values = {"streams": list(ids), "silent_s": limits.INDEX_BUILD_SILENT_S}
-    rows = connection.execute(SQL["builds"], values).fetchall()
-    return {id: Build(*row) for id, *row in rows}
+
+    def of(stream_id: int, **columns: Any) -> tuple[int, Build]:
+        return stream_id, Build(**columns)
+
+    return dict(named.rows(connection, of, SQL["builds"], values))
 
 
 def at_work(connection: Connection) -> list[Stream]:
@@ -114,8 +117,7 @@ def noted(connection: Connection) -> list[int]:
 
 def streams(connection: Connection, ids: Sequence[int]) -> list[Stream]:
     """Those of the ids that there are, by zone and name."""
-    rows = connection.execute(SQL["streams"], {"streams": list(ids)}).fetchall()
-    return [Stream(*row) for row in rows]
+    return named.rows(connection, Stream, SQL["streams"], {"streams": list(ids)})
 
 
 def stream_of(connection: Connection, zone: str, stream: str) -> int | None:

@@ -5,25 +5,29 @@ from typing import get_args
 from rest_framework import serializers
 
 from eventhub import limits
+from eventhub.access.fields import MomentField
+from eventhub.access.shapes import Serializer
 from registrations.building.rows import BuildState
 
 
-class IndexEpochSerializer(serializers.Serializer):
+class IndexEpochSerializer(Serializer):
     """The index that is in force."""
 
     epoch = serializers.IntegerField(help_text="From 1 on; each build is the next one.")
-    registrations = serializers.IntegerField(help_text="Versions of registrations in it.")
+    registrations = serializers.IntegerField(
+        source="ids", help_text="Versions of registrations in it."
+    )
     entries = serializers.IntegerField(
         help_text="Conjunctions; a filter with alternatives has several."
     )
     bytes = serializers.IntegerField(help_text="On the disk.")
-    built_at = serializers.DateTimeField(allow_null=True, help_text="null: just now.")
+    built_at = MomentField(allow_null=True, help_text="null: just now.")
     built_through_sequence = serializers.IntegerField(
         help_text="Of `system`: what changed at or before it is in the index."
     )
 
 
-class IndexBuildSerializer(serializers.Serializer):
+class IndexBuildSerializer(Serializer):
     """The last build, or that one is waited for."""
 
     state = serializers.ChoiceField(
@@ -31,11 +35,11 @@ class IndexBuildSerializer(serializers.Serializer):
         help_text="`waiting` for a worker; `interrupted`: its builder has gone without a word, and"
         " another one will try again.",
     )
-    requested_at = serializers.DateTimeField(
-        allow_null=True, help_text="null: nobody waits for another one."
+    requested_at = MomentField(
+        source="requested_at_us", allow_null=True, help_text="null: nobody waits for another one."
     )
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
+    started_at = MomentField(source="started_at_us", allow_null=True)
+    ended_at = MomentField(source="ended_at_us", allow_null=True)
     stage = serializers.CharField(
         help_text="What the builder did last; empty if it is not at work."
     )
@@ -49,15 +53,22 @@ class IndexBuildSerializer(serializers.Serializer):
     detail = serializers.CharField(help_text="The same in words.")
 
 
-class MatchIndexSerializer(serializers.Serializer):
-    stream = serializers.CharField()
-    matching = serializers.CharField(help_text="The strategy of the stream's policy.")
-    index = IndexEpochSerializer(allow_null=True, help_text="null: there is none that can be used.")
-    changed_since = serializers.IntegerField(
-        help_text="Versions of registrations that began or ended since; without an index, all."
-        " They are counted up to where a build is due."
+class MatchIndexSerializer(Serializer):
+    stream = serializers.CharField(source="stream.name")
+    matching = serializers.CharField(
+        source="stream.matching", help_text="The strategy of the stream's policy."
     )
-    due = serializers.BooleanField(help_text="A worker builds it by itself, soon.")
+    index = IndexEpochSerializer(
+        source="in_force", allow_null=True, help_text="null: there is none that can be used."
+    )
+    changed_since = serializers.IntegerField(
+        source="state.changed_since",
+        help_text="Versions of registrations that began or ended since; without an index, all."
+        " They are counted up to where a build is due.",
+    )
+    due = serializers.BooleanField(
+        source="state.due", help_text="A worker builds it by itself, soon."
+    )
     why = serializers.CharField(help_text="Why it is due or not, in words.")
     buildable = serializers.BooleanField(
         help_text="Whether a build may be asked for; if not, `why` says why."

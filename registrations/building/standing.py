@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from eventhub import limits
-from eventhub.event.json_codec import time_text
 from registrations.building import rows
 from registrations.building.rows import Build, Connection, Stream
 from registrations.index.place import indexed
@@ -51,6 +50,24 @@ class Standing(NamedTuple):
             return f"Nothing has changed since the index of {self.stream.name} was built."
         return self.refused
 
+    @property
+    def in_force(self) -> IndexState | None:
+        """The index, if there is one."""
+        return self.state if self.state.epoch else None
+
+    @property
+    def why(self) -> str:
+        """Why a build is due or not, in words."""
+        return self.idle or self.state.why
+
+    @property
+    def buildable(self) -> bool:
+        return not self.idle
+
+    @property
+    def builds_from(self) -> int:
+        return limits.INDEX_AUTO_MIN
+
 
 def standings(
     connection: Connection, data: Path, ids: Iterable[int], *, exact: bool = True
@@ -72,47 +89,3 @@ def wanted(connection: Connection, data: Path) -> list[int]:
 def concerned(connection: Connection, data: Path) -> list[int]:
     """The streams that have an index, are due for one, or whose build is waited for or failed."""
     return sorted({*indexed(data), *due_streams(connection, data), *rows.noted(connection)})
-
-
-def standing_json(standing: Standing) -> dict[str, Any]:
-    state, build = standing.state, standing.build
-    return {
-        "stream": standing.stream.name,
-        "matching": standing.stream.matching,
-        "index": _index_json(state) if state.epoch else None,
-        "changed_since": state.changed_since,
-        "due": state.due,
-        "why": standing.idle or state.why,
-        "buildable": not standing.idle,
-        "builds_from": limits.INDEX_AUTO_MIN,
-        "build": None if build is None else _build_json(build),
-    }
-
-
-def _index_json(state: IndexState) -> dict[str, Any]:
-    return {
-        "epoch": state.epoch,
-        "registrations": state.ids,
-        "entries": state.entries,
-        "bytes": state.bytes,
-        "built_at": _time(state.built_at),
-        "built_through_sequence": state.built_through_sequence,
-    }
-
-
-def _build_json(build: Build) -> dict[str, Any]:
-    return {
-        "state": build.state,
-        "requested_at": _time(build.requested_at_us),
-        "started_at": _time(build.started_at_us),
-        "ended_at": _time(build.ended_at_us),
-        "stage": build.stage,
-        "done": build.done,
-        "expected": build.expected,
-        "reason": build.reason,
-        "detail": build.detail,
-    }
-
-
-def _time(time_us: int | None) -> str | None:
-    return None if time_us is None else time_text(time_us)

@@ -19,22 +19,6 @@ State = Literal["untried", "ok", "failing"]
 NOT_THE_ENDPOINTS = ("unreadable", "internal")  # outcomes that say nothing of it
 
 
-class Health(NamedTuple):
-    """As it is shown; times in microseconds. `outcome` and `status` are the last attempt's."""
-
-    attempted_at_us: int | None = None
-    outcome: str | None = None
-    status: int | None = None
-    delivered_at_us: int | None = None
-    failing_since_us: int | None = None
-
-    @property
-    def state(self) -> State:
-        if self.attempted_at_us is None:
-            return "untried"
-        return "ok" if self.failing_since_us is None else "failing"
-
-
 class Tried(NamedTuple):
     """One attempt that has ended, `age_us` ago."""
 

@@ -1,23 +1,16 @@
 """Reads of endpoints, as far as the actor may see them."""
 
+from django.db.models import F, QuerySet
+
 from eventhub.access.actor import Actor
-from eventhub.access.system import raw_connection
-from registrations.endpoints import rows
-from registrations.endpoints.rows import Endpoint, Whose
-from registrations.owners import require_some_listen, scope
+from registrations.models import Endpoint
+from registrations.owners import scope
 
 
-def whose(*, actor: Actor, client: str | None = None) -> Whose:
-    """The endpoints that the actor deals with: a client's, or all of the zone."""
-    return Whose(actor.zone_id, scope(actor=actor, name=client))
-
-
-def find_endpoint(*, actor: Actor, endpoint_id: int) -> Endpoint:
-    require_some_listen(actor=actor)
-    return rows.get(raw_connection(), whose(actor=actor), endpoint_id)
-
-
-def list_endpoints(*, actor: Actor, client: str | None, after: int, count: int) -> list[Endpoint]:
-    """At most `count` endpoints by id, from the one after `after` on."""
-    require_some_listen(actor=actor)
-    return rows.search(raw_connection(), whose(actor=actor, client=client), after, count)
+def endpoints_of(*, actor: Actor) -> QuerySet[Endpoint]:
+    """The live endpoints that the actor deals with: a client's, or all of the zone."""
+    found = Endpoint.objects.live().filter(zone_id=actor.zone_id)
+    client_id = scope(actor=actor)
+    whose = {} if client_id is None else {"client_id": client_id}
+    found = found.filter(**whose).annotate(client_name=F("client__name"))
+    return found.select_related("health")

@@ -1,9 +1,11 @@
 """Makes, changes and deletes endpoints; each change is announced in its own transaction."""
 
 import functools
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 
 from eventhub import limits
@@ -15,9 +17,11 @@ from eventhub.eventlog.system import Announcement
 from registrations import rows as registration_rows
 from registrations.endpoints import rows, secrets
 from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
-from registrations.endpoints.rows import Endpoint, Format, Whose
-from registrations.errors import EndpointInUse
-from registrations.owners import Owner, require_some_listen
+from registrations.endpoints.rows import Format
+from registrations.endpoints.selectors import endpoints_of
+from registrations.errors import EndpointInUse, UnknownEndpoint
+from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
+from registrations.owners import Owner
 
 
 class EndpointTerms(NamedTuple):
@@ -30,55 +34,37 @@ class EndpointTerms(NamedTuple):
     secret: bytes | None = None
 
 
-class EndpointChange(NamedTuple):
-    """What a change replaces; None leaves it."""
-
-    url: str | None = None
-    description: str | None = None
-    ordered: bool | None = None
-    format: Format | None = None
-    enabled: bool | None = None
-
-
-class MadeEndpoint(NamedTuple):
-    """A new endpoint with the text of its secret, which nothing can show again."""
-
-    id: int
-    secret: str
-
-
 @functools.cache
 def callback_addresses() -> CallbackAddresses:
     """The rules of EVENTHUB_CALLBACK_ALLOW. Raises ValueError that names a bad entry."""
     return parse_allowed(settings.ENV.callback_allow)
 
 
-def create_endpoint(
-    *, actor: Actor, owner: Owner, terms: EndpointTerms
-) -> tuple[Endpoint, MadeEndpoint]:
-    """A new endpoint of the client."""
-    require_some_listen(actor=actor)
-    connection = raw_connection()
+def create_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoint:
+    """A new endpoint of the client, with its secret as `secret_text`."""
     with transaction.atomic():
-        if registration_rows.lock_session(connection, owner.id) is None:
+        if registration_rows.lock_session(raw_connection(), owner.id) is None:
             raise NotFound("This zone has no such client.", field="client")
         made = add_endpoint(actor=actor, owner=owner, terms=terms)
-        found = rows.get(connection, Whose(actor.zone_id, owner.id), made.id)
-        told = [created(actor.zone_id, owner.name, made.id, ordered=terms.ordered)]
+        found = endpoints_of(actor=actor).get(pk=made.pk)
+        found.secret_text = made.secret_text
+        told = [created(actor.zone_id, owner.name, made.pk, ordered=terms.ordered)]
         announce_all(zone=actor.zone, announcements=told)
-    return found, made
+    return found
 
 
-def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> MadeEndpoint:
-    """The endpoint's row, for a caller that has locked the client's session and announces it."""
-    connection = raw_connection()
-    if rows.count(connection, owner.id) >= limits.ENDPOINTS_PER_CLIENT_MAX:
+def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoint:
+    """The endpoint's row, with its secret as `secret_text`, for a caller that has locked the
+    client's session and announces it.
+    """
+    there = Endpoint.objects.live().filter(client_id=owner.id)
+    if there.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
     secret = terms.secret or secrets.new_secret()
-    sealed = secrets.seal(settings.ENV.secret_key, secret)
-    asked = terms._asdict() | {"secret": sealed}
-    row = rows.NewEndpoint(actor.zone_id, owner.id, **asked)
-    return MadeEndpoint(rows.insert(connection, row), secrets.secret_text(secret))
+    values = terms._asdict() | {"secret": secrets.seal(settings.ENV.secret_key, secret)}
+    made = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
+    made.secret_text = secrets.secret_text(secret)
+    return made
 
 
 def created(zone_id: int, client: str, endpoint_id: int, *, ordered: bool = False) -> Announcement:
@@ -87,53 +73,54 @@ def created(zone_id: int, client: str, endpoint_id: int, *, ordered: bool = Fals
 
 
 def change_endpoint(
-    *,
-    actor: Actor,
-    whose: Whose,
-    endpoint_id: int,
-    change: EndpointChange,
-    if_match: int | None = None,
+    *, actor: Actor, endpoint_id: int, given: Mapping[str, Any], if_match: int | None = None
 ) -> Endpoint:
     """Change what is given. The same again changes nothing; enabling forgets the reason. Where
     events go, and when, is for who may listen to all that the endpoint is sent.
     """
-    require_some_listen(actor=actor)
-    connection = raw_connection()
     with transaction.atomic():
-        found = rows.lock(connection, whose, endpoint_id)
+        found = _lock(actor, endpoint_id)
         require_unchanged(rows.resource_of(actor.zone_id, endpoint_id), if_match)
-        given = {name: value for name, value in change._asdict().items() if value is not None}
-        if given.get("enabled", found.settings.enabled) != found.settings.enabled:
-            given["reason"] = None if given["enabled"] else "request"
-        wanted = found.settings._replace(**given)
-        if wanted == found.settings:
+        wanted = {name: value for name, value in given.items() if getattr(found, name) != value}
+        if not wanted:
             return found
-        if wanted._replace(description="") != found.settings._replace(description=""):
+        if "enabled" in wanted:
+            wanted["reason"] = None if wanted["enabled"] else "request"
+        if wanted.keys() != {"description"}:
             _require_all_behind(actor, endpoint_id)
-        rows.change(connection, endpoint_id, wanted)
-        changed = rows.get(connection, whose, endpoint_id)
-        told = [rows.changed(actor.zone_id, found.client, endpoint_id, wanted)]
-        announce_all(zone=actor.zone, announcements=told)
+        if "url" in wanted:  # how another URL answers is not known yet
+            EndpointHealth.objects.filter(pk=endpoint_id).delete()
+        Endpoint.objects.filter(pk=endpoint_id).update(**wanted, changed_at=TransactionNow())
+        changed = endpoints_of(actor=actor).get(pk=endpoint_id)
+        told = rows.Told(changed.ordered, changed.format, changed.enabled, changed.reason)
+        announced = rows.changed(actor.zone_id, changed.client_name, endpoint_id, told)
+        announce_all(zone=actor.zone, announcements=[announced])
     return changed
 
 
-def delete_endpoint(
-    *, actor: Actor, whose: Whose, endpoint_id: int, if_match: int | None = None
-) -> None:
+def delete_endpoint(*, actor: Actor, endpoint_id: int, if_match: int | None = None) -> None:
     """End an endpoint that no registration names; else EndpointInUse."""
-    require_some_listen(actor=actor)
-    connection = raw_connection()
     with transaction.atomic():
-        found = rows.lock(connection, whose, endpoint_id)
+        found = _lock(actor, endpoint_id)
         resource = rows.resource_of(actor.zone_id, endpoint_id)
         require_unchanged(resource, if_match)
         _require_all_behind(actor, endpoint_id)
-        if rows.is_named(connection, endpoint_id):
+        if RegistrationVersion.objects.filter(CURRENT, endpoint_id=endpoint_id).exists():
             raise EndpointInUse(field="endpoint")
-        rows.delete(connection, endpoint_id)
-        attributes = {"client": found.client, "endpoint": endpoint_id}
+        ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
+        Endpoint.objects.filter(pk=endpoint_id).update(**ended, enabled=False)
+        attributes = {"client": found.client_name, "endpoint": endpoint_id}
         told = [Announcement("endpoint.deleted", attributes, resource)]
         announce_all(zone=actor.zone, announcements=told)
+
+
+def _lock(actor: Actor, endpoint_id: int) -> Endpoint:
+    """The endpoint, so that nobody else changes it; UnknownEndpoint if there is none."""
+    found = endpoints_of(actor=actor).select_for_update(of=("self",)).filter(pk=endpoint_id)
+    endpoint = found.first()
+    if endpoint is None:
+        raise UnknownEndpoint(field="endpoint")
+    return endpoint
 
 
 def _require_all_behind(actor: Actor, endpoint_id: int) -> None:

@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from registrations.endpoints import api
+from eventhub.access.resource import CHANGE_AND_DELETE, LIST_AND_CREATE
+from registrations.endpoints.api import Endpoints
 
 urlpatterns = [
-    path("", api.Endpoints.as_view()),
-    path("/<str:endpoint>", api.OneEndpoint.as_view()),
+    path("", Endpoints.as_view(LIST_AND_CREATE)),
+    path("/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
 ]

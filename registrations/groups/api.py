@@ -1,121 +1,56 @@
-"""Doors to groups of registrations: what is suspended and resumed in one act."""
+"""Groups of registrations: what is suspended and resumed in one act."""
 
-from rest_framework.request import Request
-from rest_framework.response import Response
+from typing import Any
+
+from django.db.models import QuerySet
 
 from eventhub import errors
-from eventhub.access.conditions import if_match, tagged, with_changes
-from eventhub.access.schema import CHANGE, PAGE, ZONE, Operation, documented, page_of
-from eventhub.access.view import ManagementView, actor_of, cut_page, read_body, read_page
-from eventhub.eventlog.errors import Changed
-from registrations.endpoints.api import CLIENT
+from eventhub.access.resource import ResourceView, operation
 from registrations.errors import GroupExists, GroupInUse, UnknownGroup
-from registrations.groups import selectors, services
-from registrations.groups.rows import resource_of
+from registrations.filtersets import OfClient
+from registrations.groups import services
+from registrations.groups.selectors import groups_of
 from registrations.groups.serializers import (
     GroupChangeSerializer,
     GroupSerializer,
     NewGroupSerializer,
-    group_json,
 )
+from registrations.models import RegistrationGroup
 from registrations.owners import owner
-from registrations.pages import asked_name, number_after, number_of
-
-_PAGED = (errors.InvalidField, errors.InvalidName, errors.FieldTooLong, errors.NotFound)
+from registrations.permissions import ListensSomewhere
 
 
-class Groups(ManagementView):
-    """The groups of a client, or of all clients of a zone."""
+class Groups(ResourceView):
+    """The groups of a client, or of all clients of a zone. Another client's is not found."""
 
-    queries = frozenset({"after", "limit", "client"})
+    noun = "a registration group", "registration groups"
+    kind = "registration_group"
+    unknown = UnknownGroup
+    lookup_url_kwarg = "group"
+    permission_classes = (ListensSomewhere,)
+    queryset = RegistrationGroup.objects.all()
+    serializer_class = GroupSerializer
+    filterset_class = OfClient
 
-    @documented(
-        Operation(
-            "List registration groups",
-            {200: page_of(GroupSerializer)},
-            _PAGED,
-            parameters=(ZONE, CLIENT, *PAGE),
-        )
+    def get_queryset(self) -> QuerySet[RegistrationGroup]:
+        return groups_of(actor=self.actor)
+
+    @operation(
+        "Create a registration group", GroupExists, errors.LimitReached, body=NewGroupSerializer
     )
-    def get(self, request: Request) -> Response:
-        actor = actor_of(request)
-        page = read_page(request)
-        found = selectors.list_groups(
-            actor=actor,
-            client=asked_name(request, "client"),
-            after=number_after(page),
-            count=page.limit + 1,
-        )
-        items, after = cut_page(found, page.limit, lambda group: str(group.id))
-        ids = [str(item.id) for item in items]
-        shown = with_changes(map(group_json, items), "registration_group", actor.zone_id, ids)
-        return Response({"items": shown, "next": after})
+    def perform_create(self, body: dict[str, Any]) -> RegistrationGroup:
+        client = owner(actor=self.actor, name=body.pop("client", None))
+        return services.create_group(actor=self.actor, owner=client, **body)
 
-    @documented(
-        Operation(
-            "Create a registration group",
-            {201: GroupSerializer},
-            (*_PAGED, GroupExists, errors.MissingField, errors.LimitReached),
-            NewGroupSerializer,
-        )
-    )
-    def post(self, request: Request) -> Response:
-        actor = actor_of(request)
-        body = read_body(request, NewGroupSerializer)
-        client = owner(actor=actor, name=body.pop("client", None))
-        made = services.create_group(actor=actor, owner=client, **body)
-        return tagged(group_json(made), resource_of(actor.zone_id, made.id), 201)
-
-
-class OneGroup(ManagementView):
-    """One group. Another client's is not found."""
-
-    @documented(Operation("Show a registration group", {200: GroupSerializer}, (UnknownGroup,)))
-    def get(self, request: Request, group: str) -> Response:
-        actor = actor_of(request)
-        found = selectors.find_group(actor=actor, group_id=_number(group))
-        return tagged(group_json(found), resource_of(actor.zone_id, found.id))
-
-    @documented(
-        Operation(
-            "Suspend or resume a registration group",
-            {200: GroupSerializer},
-            (UnknownGroup, Changed),
-            GroupChangeSerializer,
-            CHANGE,
-        )
-    )
-    def patch(self, request: Request, group: str) -> Response:
-        actor = actor_of(request)
-        group_id = _number(group)
-        body = read_body(request, GroupChangeSerializer)
-        found = services.change_group(
-            actor=actor,
-            whose=selectors.whose(actor=actor),
-            group_id=group_id,
+    @operation("Suspend or resume a registration group", body=GroupChangeSerializer)
+    def perform_partial_update(self, body: dict[str, Any]) -> RegistrationGroup:
+        return services.change_group(
+            actor=self.actor,
+            group_id=self.key,
             suspended=body.get("suspended"),
-            if_match=if_match(request),
+            if_match=self.if_match,
         )
-        return tagged(group_json(found), resource_of(actor.zone_id, found.id))
 
-    @documented(
-        Operation(
-            "Delete a registration group that no registration names",
-            {204: None},
-            (UnknownGroup, GroupInUse, Changed),
-            parameters=CHANGE,
-        )
-    )
-    def delete(self, request: Request, group: str) -> Response:
-        actor = actor_of(request)
-        services.delete_group(
-            actor=actor,
-            whose=selectors.whose(actor=actor),
-            group_id=_number(group),
-            if_match=if_match(request),
-        )
-        return Response(status=204)
-
-
-def _number(group: str) -> int:
-    return number_of(group, otherwise=UnknownGroup(field="group"))
+    @operation("Delete a registration group that no registration names", GroupInUse)
+    def perform_destroy(self) -> None:
+        services.delete_group(actor=self.actor, group_id=self.key, if_match=self.if_match)

@@ -1,44 +1,30 @@
 """The shapes of the groups' bodies and answers."""
 
-from typing import Any
-
 from rest_framework import serializers
 
-from eventhub.access.fields import FlagField, NameField, StrictSerializer
-from eventhub.access.serializers import ChangedSerializer
-from eventhub.event.json_codec import time_text
-from registrations.groups.rows import Group
+from eventhub.access.fields import FlagField, NameField
+from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, Serializer
+from registrations.models import RegistrationGroup
 
 _SUSPENDED = "Nothing matches its registrations while it is true."
 
 
-class NewGroupSerializer(StrictSerializer):
+class GroupChangeSerializer(Serializer):
+    suspended = FlagField(required=False, help_text=_SUSPENDED)
+
+
+class NewGroupSerializer(GroupChangeSerializer):
     name = NameField(help_text="Unique among the client's groups.")
-    suspended = FlagField(required=False, default=False, help_text=_SUSPENDED)
     client = NameField(
         required=False, help_text="Whose it is; a key's own client if it is not given."
     )
 
 
-class GroupChangeSerializer(StrictSerializer):
-    suspended = FlagField(required=False, help_text=_SUSPENDED)
-
-
-class GroupSerializer(ChangedSerializer):
-    id = serializers.IntegerField()
-    client = serializers.CharField()
-    name = serializers.CharField()
+class GroupSerializer(ChangedSerializer, AnswerSerializer):
+    client = serializers.CharField(source="client_name")
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     registrations = serializers.IntegerField(help_text="How many are in it.")
-    created_at = serializers.DateTimeField()
 
-
-def group_json(group: Group) -> dict[str, Any]:
-    return {
-        "id": group.id,
-        "client": group.client,
-        "name": group.name,
-        "suspended": group.suspended,
-        "registrations": group.registrations,
-        "created_at": time_text(group.created_at_us),
-    }
+    class Meta:
+        model = RegistrationGroup
+        fields = ("id", "client", "name", "suspended", "registrations", "created_at", "changed")

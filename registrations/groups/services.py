@@ -2,6 +2,7 @@
 transaction, and has a barrier if it says what is matched.
 """
 
+from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 
 from eventhub import limits
@@ -11,48 +12,45 @@ from eventhub.access.system import append_announced, prepare, raw_connection
 from eventhub.errors import LimitReached, NotFound
 from eventhub.eventlog.system import Announcement
 from registrations import rows as registration_rows
-from registrations.endpoints.rows import Whose
-from registrations.errors import GroupExists, GroupInUse
+from registrations.errors import GroupExists, GroupInUse, UnknownGroup
 from registrations.groups import rows
-from registrations.groups.rows import Behind, Group
-from registrations.owners import Owner, require_some_listen
+from registrations.groups.rows import Behind
+from registrations.groups.selectors import groups_of
+from registrations.models import RegistrationGroup
+from registrations.owners import Owner
 
 
-def create_group(*, actor: Actor, owner: Owner, name: str, suspended: bool = False) -> Group:
+def create_group(
+    *, actor: Actor, owner: Owner, name: str, suspended: bool = False
+) -> RegistrationGroup:
     """A new group of the client, in which is nothing yet."""
-    require_some_listen(actor=actor)
     connection = raw_connection()
     with transaction.atomic():
         if registration_rows.lock_session(connection, owner.id) is None:
             raise NotFound("This zone has no such client.", field="client")
-        if rows.count(connection, owner.id) >= limits.GROUPS_PER_CLIENT_MAX:
+        there = RegistrationGroup.objects.live().filter(client_id=owner.id)
+        if there.count() >= limits.GROUPS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.GROUPS_PER_CLIENT_MAX)
-        group_id = rows.insert(connection, actor.zone_id, owner.id, name)
-        if group_id is None:
+        if there.filter(name=name).exists():
             raise GroupExists(field="name")
+        made = there.create(zone_id=actor.zone_id, client_id=owner.id, name=name)
         barrier = registration_rows.new_barrier(connection) if suspended else None
         if barrier is not None:
-            rows.suspend(connection, group_id, barrier)
-        made = rows.get(connection, Whose(actor.zone_id, owner.id), group_id)
+            rows.suspend(connection, made.pk, barrier)
+        made = groups_of(actor=actor).get(pk=made.pk)
         _announce(actor, "registration_group.created", made, [], barrier)
     return made
 
 
 def change_group(
-    *,
-    actor: Actor,
-    whose: Whose,
-    group_id: int,
-    suspended: bool | None,
-    if_match: int | None = None,
-) -> Group:
+    *, actor: Actor, group_id: int, suspended: bool | None, if_match: int | None = None
+) -> RegistrationGroup:
     """Suspend or resume all of a group at one place of every stream, by one row (RDY-07). The same
     again changes nothing.
     """
-    require_some_listen(actor=actor)
     connection = raw_connection()
     with transaction.atomic():
-        found = rows.lock(connection, whose, group_id)
+        found = _lock(actor, group_id)
         behind = rows.streams_ever(connection, group_id)
         _require_all(actor, behind)
         require_unchanged(rows.resource_of(actor.zone_id, group_id), if_match)
@@ -61,37 +59,45 @@ def change_group(
         barrier = registration_rows.new_barrier(connection)
         change = rows.suspend if suspended else rows.resume
         change(connection, group_id, barrier)
-        changed = found._replace(suspended=bool(suspended))
-        _announce(actor, "registration_group.changed", changed, behind, barrier)
-    return changed
+        found.suspended = bool(suspended)
+        _announce(actor, "registration_group.changed", found, behind, barrier)
+    return found
 
 
-def delete_group(*, actor: Actor, whose: Whose, group_id: int, if_match: int | None = None) -> None:
+def delete_group(*, actor: Actor, group_id: int, if_match: int | None = None) -> None:
     """End a group that no registration names; else GroupInUse."""
-    require_some_listen(actor=actor)
-    connection = raw_connection()
     with transaction.atomic():
-        found = rows.lock(connection, whose, group_id)
+        found = _lock(actor, group_id)
         require_unchanged(rows.resource_of(actor.zone_id, group_id), if_match)
         if found.registrations:
             raise GroupInUse(field="group")
-        rows.delete(connection, group_id)
+        RegistrationGroup.objects.filter(pk=group_id).update(deleted_at=TransactionNow())
         _announce(actor, "registration_group.deleted", found, [], None)
 
 
+def _lock(actor: Actor, group_id: int) -> RegistrationGroup:
+    """The group, so that nobody else changes it or joins it; UnknownGroup if there is none. It is
+    read by a statement of its own, after the lock.
+    """
+    found = groups_of(actor=actor).filter(pk=group_id)
+    if not found.select_for_update(of=("self",)).values_list("pk"):
+        raise UnknownGroup(field="group")
+    return found.get()
+
+
 def _announce(
-    actor: Actor, type: str, group: Group, behind: list[Behind], barrier: int | None
+    actor: Actor, type: str, group: RegistrationGroup, behind: list[Behind], barrier: int | None
 ) -> None:
     """Raise the barrier, if there is one, and tell; last in the transaction."""
     attributes = {
-        "client": group.client,
-        "group": group.id,
+        "client": group.client_name,
+        "group": group.pk,
         "name": group.name,
         "suspended": group.suspended,
         "barrier": barrier,
         "streams": [stream.name for stream in behind if stream.current],
     }
-    told = Announcement(type, attributes, rows.resource_of(actor.zone_id, group.id))
+    told = Announcement(type, attributes, rows.resource_of(actor.zone_id, group.pk))
     prepared = prepare(zone=actor.zone, announcements=[told])
     if barrier is not None:
         streams = [stream.id for stream in behind]

@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from registrations.groups import api
+from eventhub.access.resource import CHANGE_AND_DELETE, LIST_AND_CREATE
+from registrations.groups.api import Groups
 
 urlpatterns = [
-    path("", api.Groups.as_view()),
-    path("/<str:group>", api.OneGroup.as_view()),
+    path("", Groups.as_view(LIST_AND_CREATE)),
+    path("/<str:group>", Groups.as_view(CHANGE_AND_DELETE)),
 ]

@@ -151,9 +151,9 @@ SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FRO
 -- name: list_registrations
 -- Those all of whose streams the actor may listen to: by patterns (null: all), and to `system`. `few`, if it is not null, has
 -- all these streams: their registrations are found without a look at the others.
-SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_id, e.url, v.number,
-       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier, r.key, v.suspended, v.group_id, g.name,
-       v.report::text, same.id
+SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
+       v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
+       v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
   JOIN sessions s ON s.id = r.session_id
@@ -168,7 +168,7 @@ SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_i
   ) AS same ON true
  WHERE r.zone_id = %(zone_id)s AND r.deleted_at IS NULL AND r.id > %(after)s
    AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
-   AND (%(endpoint_id)s::bigint IS NULL OR v.endpoint_id = %(endpoint_id)s)
+   AND (%(endpoint)s::bigint IS NULL OR v.endpoint_id = %(endpoint)s)
    AND (%(group)s::text IS NULL OR g.name = %(group)s)
    AND (%(suspended)s::boolean IS NULL OR v.suspended = %(suspended)s)
    AND (%(key)s::text IS NULL OR r.key = %(key)s)
@@ -182,9 +182,9 @@ SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_i
  LIMIT %(count)s
 
 -- name: show_registrations
-SELECT r.id, c.name, s.name, v.streams, v.language, v.filter::text, v.endpoint_id, e.url, v.number,
-       (extract(epoch FROM r.created_at) * 1000000)::bigint, v.from_barrier, r.key, v.suspended, v.group_id, g.name,
-       v.report::text, same.id
+SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
+       v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
+       v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
   JOIN sessions s ON s.id = r.session_id

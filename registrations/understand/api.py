@@ -1,4 +1,6 @@
-"""Doors that explain: what a draft says, and why a filter or a registration holds for an event."""
+"""What explains: what a draft says, and why a filter or a registration holds for an event."""
+
+from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
@@ -6,15 +8,14 @@ from rest_framework.response import Response
 
 from eventhub import errors, metrics
 from eventhub.access.names import valid_name
-from eventhub.access.schema import ZONE, Operation, documented
-from eventhub.access.view import ManagementView, actor_of
+from eventhub.access.resource import ResourceView, operation
+from eventhub.access.view import number_of
 from registrations.errors import (
     FilterSyntax,
     FilterTooLarge,
     UnknownLanguage,
     UnknownRegistration,
 )
-from registrations.pages import number_of
 from registrations.understand import selectors
 from registrations.understand.serializers import (
     CheckRequestSerializer,
@@ -25,85 +26,69 @@ from registrations.understand.serializers import (
 )
 
 _EVENT = (
-    *(errors.InvalidName, errors.UnknownStream, errors.UnknownEvent, errors.Gone),
-    *(errors.LogHole, errors.FieldTooLong, errors.MissingField, errors.UnknownChannel),
+    *(errors.UnknownStream, errors.UnknownEvent, errors.Gone, errors.LogHole),
+    *(errors.InvalidField, errors.MissingField, errors.UnknownChannel),
 )
 
 
-class Check(ManagementView):
+class Check(ResourceView):
     """A filter, while somebody writes it."""
 
-    conditional = False
+    serializer_class = CheckSerializer
 
-    @documented(
-        Operation(
-            "Check a filter; nothing is registered",
-            {200: CheckSerializer},
-            (),
-            CheckRequestSerializer,
-        )
-    )
-    def post(self, request: Request) -> Response:
-        actor = actor_of(request)
+    @operation("Check a filter; nothing is registered", body=CheckRequestSerializer, status=200)
+    def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.UNDERSTAND_S.labels(what="check").time():
-            return Response(selectors.check(actor=actor, body=request.data))
+            return self.answer(selectors.check(actor=self.actor, body=request.data))
 
 
-class Explain(ManagementView):
+class Explain(ResourceView):
     """A filter on one event."""
 
-    conditional = False
+    serializer_class = ExplanationSerializer
 
-    @documented(
-        Operation(
-            "Explain a filter on an event",
-            {200: ExplanationSerializer},
-            (
-                *_EVENT,
-                *(errors.InvalidMask, errors.BodyNotFilterable, errors.EventTooLarge),
-                *(UnknownLanguage, FilterSyntax, FilterTooLarge),
-            ),
-            ExplainRequestSerializer,
-        )
+    @operation(
+        "Explain a filter on an event",
+        *(*_EVENT, errors.InvalidMask, errors.BodyNotFilterable, errors.EventTooLarge),
+        *(UnknownLanguage, FilterSyntax, FilterTooLarge),
+        body=ExplainRequestSerializer,
+        status=200,
     )
-    def post(self, request: Request) -> Response:
-        actor = actor_of(request)
+    def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.UNDERSTAND_S.labels(what="explain").time():
-            found = selectors.explain_draft(actor=actor, body=request.data)
+            found = selectors.explain_draft(actor=self.actor, body=request.data)
         if found.place is not None:
             self.stands_at(found.place)
-        return Response(found.json)
+        return self.answer(found.json)
 
 
-class ExplainRegistration(ManagementView):
+class ExplainRegistration(ResourceView):
     """A registration on one stored event."""
 
+    unknown = UnknownRegistration
+    lookup_url_kwarg = "registration"
+    serializer_class = RegistrationExplanationSerializer
     queries = frozenset({"stream", "sequence"})
 
-    @documented(
-        Operation(
-            "Explain a registration on an event",
-            {200: RegistrationExplanationSerializer},
-            (*_EVENT, errors.InvalidField, UnknownRegistration),
-            parameters=(
-                ZONE,
-                OpenApiParameter("stream", str, required=True, description="One that it names."),
-                OpenApiParameter("sequence", int, required=True, description="Of the event."),
-            ),
-        )
+    @operation(
+        "Explain a registration on an event",
+        *_EVENT,
+        parameters=(
+            OpenApiParameter("stream", str, required=True, description="One that it names."),
+            OpenApiParameter("sequence", int, required=True, description="Of the event."),
+        ),
     )
-    def get(self, request: Request, registration: str) -> Response:
-        actor = actor_of(request)
-        ticket = number_of(registration, otherwise=UnknownRegistration(field="registration"))
+    def get_object(self) -> dict[str, Any]:
+        ticket, asked = self.key, self.request.query_params
         for name in ("stream", "sequence"):
-            if name not in request.query_params:
+            if name not in asked:
                 raise errors.MissingField(field=name)
-        stream = valid_name(request.query_params["stream"], field="stream")
+        stream = valid_name(asked["stream"], field="stream")
         unknown = errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
-        sequence = number_of(request.query_params["sequence"], otherwise=unknown)
+        sequence = number_of(asked["sequence"], otherwise=unknown)
         with metrics.UNDERSTAND_S.labels(what="explain").time():
             found = selectors.explain_registration(
-                actor=actor, id=ticket, stream=stream, sequence=sequence
+                actor=self.actor, id=ticket, stream=stream, sequence=sequence
             )
         self.stands_at(found.place)
-        return Response(found.json)
+        return found.json

@@ -75,18 +75,21 @@ class Explanation(NamedTuple):
 
 
 def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What registering would say. A mistake is part of the answer, but UnknownField for what is no
-    part of a filter.
+    """What registering would say. A mistake is part of the answer. What is no part of a filter is
+    refused: UnknownField, and InvalidField or InvalidName for a `client` or `streams` that are no
+    names.
     """
     require_known(body, _CHECKED)
+    client = name_of(body.get("client"), "client")
+    names = _stream_names(body.get("streams"))
     try:
         draft = parse_draft(body)
     except EventHubError as error:
         return {**mistaken(body, error), "equal_to": None}
     found = {**checked(draft), "equal_to": None}
     try:
-        client_id = _client_id(actor, body.get("client"))
-        ids = None if body.get("streams") is None else _stream_ids(actor, body["streams"])
+        client_id = _client_id(actor, client)
+        ids = None if names is None else _stream_ids(actor, names)
     except EventHubError as error:
         return {**found, "mistake": error.problem()}
     if client_id is not None and ids is not None:
@@ -163,15 +166,16 @@ def _explained(
     return Explanation(body, seen.place)
 
 
-def _client_id(actor: Actor, name: Any) -> int | None:
+def _client_id(actor: Actor, name: str | None) -> int | None:
     """Whose it would be; None for an operator who does not say."""
     if name is None and actor.principal is None:
         return None
-    return owner(actor=actor, name=name_of(name, "client")).id
+    return owner(actor=actor, name=name).id
 
 
-def _stream_ids(actor: Actor, streams: Any) -> list[int]:
-    """As a registration names them; Forbidden before UnknownStream."""
+def _stream_names(streams: Any) -> list[str] | None:
+    if streams is None:
+        return None
     if not isinstance(streams, list) or not all(isinstance(name, str) for name in streams):
         raise InvalidField("`streams` is a list of names, at least one.", field="streams")
     if not 0 < len(streams) <= limits.STREAMS_PER_REGISTRATION_MAX:
@@ -179,8 +183,13 @@ def _stream_ids(actor: Actor, streams: Any) -> list[int]:
             f"A registration names 1 to {limits.STREAMS_PER_REGISTRATION_MAX} streams.",
             field="streams",
         )
+    return [valid_name(name, field=f"streams.{at}") for at, name in enumerate(streams)]
+
+
+def _stream_ids(actor: Actor, streams: list[str]) -> list[int]:
+    """As a registration names them; Forbidden before UnknownStream."""
     for at, name in enumerate(streams):
-        actor.require_listen(valid_name(name, field=f"streams.{at}"), field=f"streams.{at}")
+        actor.require_listen(name, field=f"streams.{at}")
     ids = rows.streams_by_name(raw_connection(), actor.zone_id, streams)
     for at, name in enumerate(streams):
         if name not in ids:

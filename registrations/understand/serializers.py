@@ -4,12 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from eventhub.access.fields import NameField, ObjectField
+from eventhub.access.fields import MomentField, NameField, ObjectField
+from eventhub.access.shapes import Serializer
 from registrations.lang.languages import LANGUAGES
 from registrations.serializers import CostSerializer, FilterField
 
 
-class DraftSerializer(serializers.Serializer):
+class DraftSerializer(Serializer):
     """A filter as a registration has it."""
 
     domain = serializers.CharField(required=False, allow_null=True)
@@ -29,7 +30,7 @@ class CheckRequestSerializer(DraftSerializer):
     )
 
 
-class CheckSerializer(serializers.Serializer):
+class CheckSerializer(Serializer):
     language = serializers.CharField(allow_null=True)
     predicate = serializers.CharField(allow_null=True, help_text="Null if there is a mistake.")
     variable = serializers.CharField(
@@ -57,7 +58,7 @@ class ExplainRequestSerializer(DraftSerializer):
     channels = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class SeenSerializer(serializers.Serializer):
+class SeenSerializer(Serializer):
     path = serializers.CharField()
     kind = serializers.ChoiceField(
         choices=["missing", "null", "boolean", "integer", "number", "text", "list", "object"]
@@ -66,7 +67,7 @@ class SeenSerializer(serializers.Serializer):
     more = serializers.IntegerField(help_text="So many are left out.")
 
 
-class PartSerializer(serializers.Serializer):
+class PartSerializer(Serializer):
     """A part of a filter; its own parts are of the same shape."""
 
     op = serializers.CharField(help_text="`and`, `or`, `not`, `=`, `prefix`, `type`, ...")
@@ -80,7 +81,7 @@ class PartSerializer(serializers.Serializer):
     parts = serializers.ListField(child=ObjectField())
 
 
-class CircumstanceSerializer(serializers.Serializer):
+class CircumstanceSerializer(Serializer):
     name = serializers.ChoiceField(
         choices=[
             *("channels", "from", "until", "suspended", "group", "zone", "destinations"),
@@ -91,14 +92,14 @@ class CircumstanceSerializer(serializers.Serializer):
     why = serializers.CharField()
 
 
-class StoredPlaceSerializer(serializers.Serializer):
+class StoredPlaceSerializer(Serializer):
     stream = serializers.CharField()
     segment = serializers.UUIDField()
     sequence = serializers.IntegerField()
-    appended_at = serializers.DateTimeField()
+    appended_at = MomentField()
 
 
-class ExplanationSerializer(serializers.Serializer):
+class ExplanationSerializer(Serializer):
     matches = serializers.BooleanField(help_text="The filter holds, and all circumstances.")
     held = serializers.BooleanField(help_text="What the filter says.")
     language = serializers.ChoiceField(choices=list(LANGUAGES))
@@ -108,7 +109,7 @@ class ExplanationSerializer(serializers.Serializer):
     event = StoredPlaceSerializer(allow_null=True, help_text="Null if it is not stored.")
 
 
-class ExplainedVersionSerializer(serializers.Serializer):
+class ExplainedVersionSerializer(Serializer):
     id = serializers.IntegerField()
     client = serializers.CharField()
     version = serializers.IntegerField(help_text="That held for the event, else the current one.")

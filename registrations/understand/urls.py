@@ -5,6 +5,6 @@ from django.urls import path
 from registrations.understand import api
 
 urlpatterns = [
-    path("/check", api.Check.as_view()),
-    path("/explain", api.Explain.as_view()),
+    path("/check", api.Check.as_view({"post": "create"})),
+    path("/explain", api.Explain.as_view({"post": "create"})),
 ]

@@ -226,5 +226,6 @@ def _django_routes(patterns: Any, prefix: str) -> Iterator[str]:
             yield from _django_routes(pattern.url_patterns, path)
             continue
         view = getattr(pattern.callback, "cls", None)
-        methods = ["get"] if view is None else [m for m in _METHODS if hasattr(view, m)]
-        yield from (f"{method.upper()} {path}" for method in methods)
+        actions = getattr(pattern.callback, "actions", None)
+        methods = ["get"] if view is None else actions or [m for m in _METHODS if hasattr(view, m)]
+        yield from (f"{method.upper()} {path}" for method in methods if method in _METHODS)

@@ -56,7 +56,7 @@ def dry_run(zone: LiveZone, **wanted: Any) -> dict[str, Any]:
 def back_test(zone: LiveZone, **params: Any) -> dict[str, Any]:
     wanted = {"zone": zone.name, "stream": "orders", **params}
     zone.hub.manage("sparkjob", "backtest", "--params", json.dumps(wanted))
-    [run] = zone.hub.operate("GET", "/v1/jobs/backtest/runs?limit=1").json["runs"]
+    [run] = zone.hub.operate("GET", "/v1/jobs/backtest/runs?limit=1").json["items"]
     shown = zone.hub.operate("GET", f"/v1/jobs/backtest/runs/{run['id']}").json
     assert shown["state"] == "completed"
     names = {file["name"].partition("/")[0] for file in shown["files"]}

@@ -37,7 +37,7 @@ CASES = (
     bad("no such job", f"POST {RUNS}", f"{JOBS}/other/runs", "404 unknown_job", "job", body={}),
     *(bad(f"query {query}", f"GET {RUNS}", f"{JOBS}/audit/runs?{query}", outcome,
           query.split("=")[0])
-      for query, outcome in (("limit=0", "400 invalid_field"), ("before=x", "400 invalid_field"),
+      for query, outcome in (("limit=0", "400 invalid_field"), ("after=x", "400 invalid_field"),
                              ("state=failed", "400 unknown_field"))),
     bad("params a list", f"POST {RUNS}", f"{JOBS}/audit/runs", "400 invalid_field", "params",
         body={"params": []}),

@@ -61,7 +61,8 @@ def path_of(route: str) -> str:
 
 
 def caller(route: str) -> str:
-    return "operator" if route.endswith("/v1/zones") or "/v1/jobs" in route else "admin"
+    operators = route.endswith(("/v1/zones", "PUT /v1/storage")) or "/v1/jobs" in route
+    return "operator" if operators else "admin"
 
 
 def of_every_route() -> Iterator[Bad]:

@@ -149,11 +149,11 @@ def test_runs_come_in_pages_the_newest_first_and_so_many_may_wait(
     ids = [ask(zone).json["id"] for _ in range(limits.JOB_RUNS_WAITING_MAX)]
     ask(zone).refused(409, "too_many_runs")
     found: list[int] = []
-    before = ""
-    while before is not None:
-        page = hub.operate("GET", f"{RUNS}?limit=7{before and f'&before={before}'}").json
-        found += [run["id"] for run in page["runs"]]
-        before = page["next"]
+    after = ""
+    while after is not None:
+        page = hub.operate("GET", f"{RUNS}?limit=7{after and f'&after={after}'}").json
+        found += [run["id"] for run in page["items"]]
+        after = page["next"]
     assert found == sorted(ids, reverse=True)
 
 
@@ -209,7 +209,7 @@ def test_a_run_by_the_command_leaves_what_the_api_shows(hub: LiveHub, zone: Live
     assert status == 0, said
     assert "Looked. (" in said
     assert "backtest: starting Spark" in said
-    [run] = hub.operate("GET", RUNS).json["runs"]
+    [run] = hub.operate("GET", RUNS).json["items"]
     assert (run["state"], run["verdict"], run["requested_by"]) == ("completed", "ok", "command")
     assert run["params"]["shown_max"] == 5
     path = f"{RUNS}/{run['id']}"
@@ -271,6 +271,6 @@ def test_commands_of_the_documentation_run_as_they_stand(hub: LiveHub, zone: Liv
         assert (status, "there is no bin/java" in error) == (int(runs), runs), (words, said)
     assert of_unknown[0] == 1
     assert of_unknown[1].startswith("CommandError: The job has no such run")
-    runs = hub.operate("GET", "/v1/jobs/audit/runs").json["runs"]
+    runs = hub.operate("GET", "/v1/jobs/audit/runs").json["items"]
     assert runs[-1]["params"] == {"zone": zone.name, "streams": ["null", "2026"]}
     assert any(run["params"].get("streams") == ["orders", "payments"] for run in runs)

@@ -39,7 +39,7 @@ def plan(zone: LiveZone, *streams: str) -> int:
     policies = {stream: {"retain_events": 1} for stream in streams}
     zone.hub.manage("retention", "plan", "--zone", zone.name,
                     "--params", json.dumps({"policies": policies}))  # fmt: skip
-    [run] = zone.hub.operate("GET", "/v1/jobs/retention/runs?limit=1").json["runs"]
+    [run] = zone.hub.operate("GET", "/v1/jobs/retention/runs?limit=1").json["items"]
     assert (run["state"], run["params"]["zone"]) == ("completed", zone.name)
     return int(run["id"])
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.test import Client
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from eventhub import openapi
 from eventhub.doors.table import DOORS
@@ -19,6 +20,7 @@ def test_every_route_and_door_is_in_one_valid_document() -> None:
     assert (response.status_code, response["Content-Type"]) == (200, "application/json")
     document = response.json()
     validate_schema(document)
+    assert [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
     paths = set(document["paths"])
     assert {re.sub(r"<(?:str|path|key|name):(\w+)>", r"{\1}", route) for route in routes()} <= paths
     for door in DOORS:

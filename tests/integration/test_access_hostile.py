@@ -12,7 +12,8 @@ from django.db import connection
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from eventhub import limits
-from eventhub.streams.api import OneStream
+from eventhub.access.resource import PUT
+from eventhub.streams.api import Streams
 from tests.integration.access_world import EVERYTHING, Door, door, key, public_id, refused
 
 pytestmark = pytest.mark.django_db
@@ -255,7 +256,7 @@ def test_a_body_without_its_length_counts(manager: Door) -> None:
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }
     request = ASGIRequest(scope, io.BytesIO(b'{"segment_events_max": 7}'))
-    response = OneStream.as_view()(request, stream="chunked")
+    response = Streams.as_view(PUT)(request, stream="chunked")
     assert response.data["segment_events_max"] == 7
 
 

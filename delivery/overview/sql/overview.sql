@@ -1,6 +1,6 @@
 -- name: streams
 -- The zone's streams by name, and the hub's `system` among them, with how far each is matched for callbacks.
-SELECT s.name, h.sequence, f.sequence
+SELECT s.name, h.sequence AS last, f.sequence AS matched
   FROM streams s
   JOIN heads h ON h.stream_id = s.id
   LEFT JOIN forwarding f ON f.stream_id = s.id
@@ -16,8 +16,8 @@ SELECT coalesce(sum(h.sequence), 0)::bigint
 
 -- name: endpoints
 -- Failing: enabled, and no attempt was delivered since one failed.
-SELECT count(*) FILTER (WHERE c.enabled), count(*) FILTER (WHERE NOT c.enabled),
-       count(*) FILTER (WHERE c.enabled AND h.failing_since IS NOT NULL), count(*)
+SELECT count(*) FILTER (WHERE c.enabled) AS enabled, count(*) FILTER (WHERE NOT c.enabled) AS disabled,
+       count(*) FILTER (WHERE c.enabled AND h.failing_since IS NOT NULL) AS failing, count(*) AS total
   FROM (SELECT id, enabled FROM endpoints WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS c
   LEFT JOIN endpoint_health h ON h.endpoint_id = c.id
 
@@ -43,5 +43,5 @@ SELECT count(*)
          WHERE e.zone_id = %(zone)s AND d.state = 'dead' LIMIT %(count_max)s) AS counted
 
 -- name: processes
-SELECT (SELECT count(*) FROM forwarders WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s),
-       (SELECT count(*) FROM callback_workers WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s)
+SELECT (SELECT count(*) FROM forwarders WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS forwarders,
+       (SELECT count(*) FROM callback_workers WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS workers

@@ -258,8 +258,8 @@ UPDATE log_state SET quota_bytes = %s
 
 -- name: storage
 -- What a zone's streams (null: all of the hub) hold, the largest first; stored bytes, without indexes.
-SELECT s.name, z.stream_id, COALESCE(z.bytes, 0)::bigint, z.live, z.archived, z.dropped,
-       COALESCE(z.first, h.sequence + 1), h.sequence
+SELECT s.name, z.stream_id AS id, COALESCE(z.bytes, 0)::bigint AS bytes, z.live, z.archived, z.dropped,
+       COALESCE(z.first, h.sequence + 1) AS first, h.sequence AS last
   FROM (SELECT g.stream_id, sum(COALESCE(g.bytes, h.bytes)) FILTER (WHERE g.tier = 'live') AS bytes,
                count(*) FILTER (WHERE g.tier = 'live') AS live, count(*) FILTER (WHERE g.tier = 'archived') AS archived,
                count(*) FILTER (WHERE g.tier = 'dropped') AS dropped,

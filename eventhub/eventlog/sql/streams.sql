@@ -34,38 +34,18 @@ UPDATE streams
        matching = %s, unquenched_at = CASE WHEN quench THEN unquenched_at ELSE now() END, quench = %s
  WHERE id = %s
 
--- name: find_stream
--- Of a zone, or the hub-wide `system`. The position of a transient stream is null here.
+-- name: streams
+-- Of a zone, and the hub-wide `system`: a page by name, or the one of a name. The position of a transient stream is null here.
 SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_bytes_max, s.segment_age_s_max, s.keyed, s.restate,
        s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared, s.matching, s.quench,
-       (extract(epoch FROM s.created_at) * 1000000)::bigint, s.boot_segment::text, s.boot_sequence,
-       h.segment::text, h.first, h.sequence,
-       COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
+       (extract(epoch FROM s.created_at) * 1000000)::bigint AS created_at_us, s.boot_segment::text, s.boot_sequence,
+       h.segment::text, h.first AS segment_first, h.sequence,
+       COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first) AS first
   FROM streams s LEFT JOIN heads h ON h.stream_id = s.id
- WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name = %s
-
--- name: list_streams
--- A page by name.
-SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_bytes_max, s.segment_age_s_max, s.keyed, s.restate,
-       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared, s.matching, s.quench,
-       (extract(epoch FROM s.created_at) * 1000000)::bigint, s.boot_segment::text, s.boot_sequence,
-       h.segment::text, h.first, h.sequence,
-       COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first)
-  FROM streams s LEFT JOIN heads h ON h.stream_id = s.id
- WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name > %s
+ WHERE (s.zone_id = %(zone_id)s OR s.zone_id IS NULL)
+   AND (%(name)s::text IS NULL OR s.name = %(name)s) AND s.name > %(after)s
  ORDER BY s.name
- LIMIT %s
-
--- name: list_segments
--- A page in the order of the stream, after the segment with that first sequence and id. What the open one holds, its head says.
-SELECT s.id, s.uuid::text, s.first, COALESCE(s.last, h.sequence), s.last IS NULL, s.tier,
-       COALESCE(s.bytes, h.bytes), (extract(epoch FROM s.opened_at) * 1000000)::bigint,
-       (extract(epoch FROM s.sealed_at) * 1000000)::bigint, s.archive_path IS NOT NULL,
-       (extract(epoch FROM s.removed_at) * 1000000)::bigint, s.removal_reason
-  FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND h.stream_id = s.stream_id
- WHERE s.stream_id = %s AND (s.first, s.id) > (%s, %s)
- ORDER BY s.first, s.id
- LIMIT %s
+ LIMIT %(count)s
 
 -- name: policies
 SELECT id, durability, segment_events_max, segment_bytes_max, segment_age_s_max, keyed, restate,
@@ -82,12 +62,6 @@ SELECT stream_id, removal_reason, count(*) FROM segments
 SELECT count(*), COALESCE(sum(g.bytes), 0)::bigint
   FROM segments g JOIN streams s ON s.id = g.stream_id
  WHERE g.archive_path IS NOT NULL AND s.zone_id = %s
-
--- name: current_segment
-SELECT s.id, s.uuid::text, h.first, h.sequence, true, s.tier, h.bytes,
-       (extract(epoch FROM s.opened_at) * 1000000)::bigint, NULL, false, NULL, NULL
-  FROM heads h JOIN segments s ON s.id = h.segment_id
- WHERE h.stream_id = %s
 
 -- name: segment_of_event
 -- The last segment that begins at or before the sequence; an empty one may share its first with the next.

@@ -1,14 +1,13 @@
-"""The door to carrying out a retention plan."""
+"""A retention plan carried out."""
 
-from typing import get_args
+from typing import Any, get_args
 
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from eventhub import limits
-from eventhub.access.schema import Operation, documented
-from eventhub.access.view import ManagementView, actor_of, read_body
+from eventhub.access.permissions import IsOperator
+from eventhub.access.resource import ResourceView, operation
+from eventhub.access.shapes import Serializer
 from eventhub.env import read_env
 from eventhub.jobs import selectors
 from eventhub.jobs.errors import NoPlan, UnknownRun
@@ -17,10 +16,9 @@ from eventhub.jobs.retention import services
 from eventhub.jobs.retention.acting import Done
 from eventhub.jobs.retention.services import Course
 from eventhub.jobs.serializers import NothingSerializer
-from registrations.pages import number_of
 
 
-class OutcomeSerializer(serializers.Serializer):
+class OutcomeSerializer(Serializer):
     """What came of one act of the plan."""
 
     zone = serializers.CharField(help_text="Empty for the hub's own stream.")
@@ -38,7 +36,7 @@ class OutcomeSerializer(serializers.Serializer):
     )
 
 
-class AppliedSerializer(serializers.Serializer):
+class AppliedSerializer(Serializer):
     run = serializers.IntegerField()
     done = serializers.IntegerField()
     refused = serializers.IntegerField()
@@ -53,28 +51,25 @@ class AppliedSerializer(serializers.Serializer):
     )
 
 
-class Apply(ManagementView):
+class Apply(ResourceView):
     """A plan carried out."""
 
-    conditional = False
+    unknown = UnknownRun
+    lookup_url_kwarg = "run"
+    permission_classes = (IsOperator,)
+    serializer_class = AppliedSerializer
 
-    @documented(
-        Operation(
-            "Carry out a retention plan; what is kept by now is refused, the rest is done",
-            {200: AppliedSerializer},
-            (UnknownRun, NoPlan),
-            NothingSerializer,
-        )
+    @operation(
+        "Carry out a retention plan; what is kept by now is refused, the rest is done",
+        NoPlan,
+        body=NothingSerializer,
+        status=200,
     )
-    def post(self, request: Request, run: str) -> Response:
-        actor = actor_of(request)
-        actor.require_operator()
-        read_body(request, NothingSerializer)
-        number = number_of(run, otherwise=UnknownRun(field="run"))
+    def perform_create(self, body: dict[str, Any]) -> dict[str, Any]:
         applied = services.apply(
             env=read_env(),
-            run=selectors.find_run(actor=actor, job=RETENTION.name, run=number),
-            by=request.user.get_username(),
+            run=selectors.find_run(job=RETENTION.name, run=self.key),
+            by=self.request.user.get_username(),
             course=Course(seconds=limits.PLAN_APPLY_S_MAX),
         )
-        return Response(applied.json())
+        return applied.json()

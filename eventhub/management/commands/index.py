@@ -21,10 +21,10 @@ from eventhub.up.beside import NoDatabaseUrl, require_database
 from registrations.building import rows
 from registrations.building.progress import Watch
 from registrations.building.run import Order, build
+from registrations.building.serializers import MatchIndexSerializer
 from registrations.building.standing import (
     Standing,
     concerned,
-    standing_json,
     standings,
     wanted,
 )
@@ -196,7 +196,9 @@ class Command(ExamplesCommand):
         with blocking(where.env.database_direct_url, name="index builder") as connection:
             found = _chosen(connection, where._replace(all=True))
         if options["json"]:
-            shown = [{"zone": one.stream.zone, **standing_json(one)} for one in found]
+            shown = [
+                {"zone": one.stream.zone, **MatchIndexSerializer.represent(one)} for one in found
+            ]
             self._say(json.dumps(shown, indent=1))
             return
         for line in _table(found):

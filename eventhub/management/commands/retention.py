@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from eventhub.access.system import raw_connection
+from eventhub.access.view import number_of
 from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.jobs.errors import UnknownRun
@@ -18,7 +19,6 @@ from eventhub.jobs.retention.services import Course
 from eventhub.jobs.rows import COMMAND, Run, find
 from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
-from registrations.pages import number_of
 
 _EXAMPLES = """examples:
   manage.py retention plan                                     the whole hub, by its policies

@@ -1,12 +1,12 @@
 -- name: versions
 SELECT domain, type, version, parent, evolution, schema, header,
-       (extract(epoch FROM declared_at) * 1000000)::bigint
+       (extract(epoch FROM declared_at) * 1000000)::bigint AS declared_at_us
   FROM event_types WHERE zone_id = %s AND domain = %s AND type = %s ORDER BY version
 
 -- name: newest
 -- Of each type, in the order in which the types were first declared.
 SELECT n.domain, n.type, n.version, n.parent, n.evolution, n.schema, n.header,
-       (extract(epoch FROM n.declared_at) * 1000000)::bigint, f.id
+       (extract(epoch FROM n.declared_at) * 1000000)::bigint AS declared_at_us, f.id
   FROM event_types f
  CROSS JOIN LATERAL (
        SELECT * FROM event_types v

@@ -31,12 +31,12 @@ export function oneRun(job: string, run: number) {
 export function useRuns(job: JobName) {
   return useInfiniteQuery({
     queryKey: ["runs", job, "pages"],
-    queryFn: async ({ pageParam: before }) => {
-      const query = { limit: PAGE, before };
-      const { runs, next } = await done(api.GET("/v1/jobs/{job}/runs", { params: { path: { job }, query } }));
-      return { items: measured(runs), next };
+    queryFn: async ({ pageParam: after }) => {
+      const query = { limit: PAGE, after };
+      const { items, next } = await done(api.GET("/v1/jobs/{job}/runs", { params: { path: { job }, query } }));
+      return { items: measured(items), next };
     },
-    initialPageParam: undefined as number | undefined,
+    initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
     refetchInterval: ({ state: { data } }) => {
       if (data?.pages.length !== 1) return false;

@@ -17,6 +17,7 @@ _USUAL_HEADERS = {  # of every answer; recorded where they are others, or missin
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
+    "vary": "Authorization, Cookie",
     "x-frame-options": "DENY",
 }
 _SENT_CHARS_MAX = 100

@@ -1,0 +1,22 @@
+"""Filters of the lists of deliveries and listens."""
+
+from delivery.serializers import ENDED, STATES
+from eventhub.access.filters import FilterSet, NameFilter, NumberFilter, WordFilter
+
+ENDS = ", ".join(ENDED)
+
+
+class DeliveryFilters(FilterSet):
+    endpoint = NumberFilter(
+        help_text="Of this endpoint. Without it, name an event, or a `state` that is an end"
+        f" without delivery ({ENDS}) for those of all endpoints: then a page may be short, or"
+        " empty, with a `next`."
+    )
+    client = NameFilter(help_text="Of all endpoints of this client, without `endpoint`.")
+    stream = NameFilter(help_text="Of this stream.")
+    sequence = NumberFilter(help_text="With `stream`: of this event.")
+    state = WordFilter(STATES, help_text="In this state.")
+
+
+class ListenFilters(FilterSet):
+    stream = NameFilter(help_text="To this stream.")

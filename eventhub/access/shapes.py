@@ -1,0 +1,178 @@
+"""Serializers of the management API: strict about what is sent, and fast in showing a page.
+
+What a serializer shows is planned once for its class: of each field how its value is read from an
+item (an attribute of a model or a row, or a name of a dict), and what becomes of it. DRF makes all
+fields anew for every serializer, which takes longer than a page of 50 items.
+"""
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from drf_spectacular.plumbing import get_lib_doc_excludes
+from rest_framework import serializers
+
+from eventhub.access.fields import FlagField, MomentField, OneOfField, TextField, WholeField
+from eventhub.access.parsers import shown
+from eventhub.access.strict_json import NOT_NULL
+
+_AS_THEY_ARE = (
+    serializers.CharField,
+    serializers.IntegerField,
+    serializers.BooleanField,
+    serializers.ChoiceField,
+    serializers.DictField,
+    serializers.JSONField,
+)
+
+
+CHANGED = "changed"  # conditions.py adds it
+
+
+class Shown(NamedTuple):
+    """How a field is shown."""
+
+    name: str
+    source: str
+    read: Callable[[Any], Any]
+    convert: Callable[[Any], Any] | None  # None: the value is shown as it is
+    required: bool
+
+
+class Represents:
+    """Shows items by the plan of its class. What need not be there is left out where it is None."""
+
+    shown_once = False  # holds a secret that nothing shows again
+    _plan: ClassVar[tuple[Shown, ...] | None] = None
+
+    @classmethod
+    def plan(cls) -> tuple[Shown, ...]:
+        if "_plan" not in cls.__dict__:
+            fields = cls().fields.items()  # type: ignore[attr-defined]
+            cls._plan = tuple(_shown(*each) for each in fields if each[0] != CHANGED)
+        return cls._plan or ()
+
+    @classmethod
+    def represent(cls, item: Any) -> dict[str, Any]:
+        """An item as the JSON of an answer."""
+        given = isinstance(item, Mapping)
+        found: dict[str, Any] = {}
+        for name, source, read, convert, required in cls.plan():
+            if not given or source == "*":
+                value = read(item)
+            else:
+                value = item[source] if required else item.get(source)
+            if value is not None or required:
+                found[name] = value if convert is None or value is None else convert(value)
+        return found
+
+    def to_representation(self, instance: Any) -> Any:
+        return self.represent(instance)
+
+
+class Serializer(Represents, serializers.Serializer):
+    """Refuses names that it does not know."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """What is computed is always there, and null is refused in the same words everywhere."""
+        fields: dict[str, Any] = super().get_fields()
+        for field in fields.values():
+            field.required = field.required or field.read_only
+            field.error_messages["null"] = NOT_NULL
+        return fields
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            for name in data:
+                if name not in self.fields:
+                    raise serializers.ValidationError({shown(name): "Unknown."}, "unknown_field")
+        return super().to_internal_value(data)
+
+
+class ModelSerializer(Serializer, serializers.ModelSerializer):
+    """Fields by the model: their kind, whether they must be given, and what they mean, by the
+    column's comment. Whether a value is taken by another row is asked by services, under a lock.
+    """
+
+    serializer_choice_field = OneOfField
+    serializer_field_mapping: ClassVar[dict[type, type]] = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.BigAutoField: WholeField,
+        models.BigIntegerField: WholeField,
+        models.BooleanField: FlagField,
+        models.CharField: TextField,
+        models.DateTimeField: MomentField,
+        models.IntegerField: WholeField,
+        models.SmallIntegerField: WholeField,
+        models.TextField: TextField,
+        models.JSONField: serializers.JSONField,
+        ArrayField: serializers.ListField,
+    }
+
+    def build_standard_field(
+        self, field_name: str, model_field: models.Field
+    ) -> tuple[type, dict[str, Any]]:
+        kind, options = super().build_standard_field(field_name, model_field)
+        for name in ("validators", "model_field", "style", "min_value", "max_value", "read_only"):
+            options.pop(name, None)
+        if issubclass(kind, WholeField):
+            options.pop("max_length", None)
+        if isinstance(model_field.db_default, str | int):
+            options["default"] = model_field.db_default
+        else:
+            options["required"] = not (model_field.has_default() or model_field.null)
+        if model_field.db_comment:
+            options.setdefault("help_text", _sentence(model_field.db_comment))
+        return kind, options
+
+    def get_validators(self) -> list[Any]:
+        return []
+
+
+class ChangedSerializer(serializers.Serializer):
+    """What can be changed under a condition."""
+
+    changed = serializers.IntegerField(
+        help_text="The sequence of `system` that told its last change; its ETag, for `If-Match`."
+    )
+
+
+class AnswerSerializer(ModelSerializer):
+    """What is shown is shown whole."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().get_fields()
+        for field in fields.values():
+            field.required, field.default = True, serializers.empty
+        return fields
+
+
+def _shown(name: str, field: serializers.Field) -> Shown:
+    source = field.source
+    read = (lambda item: item) if source == "*" else attrgetter(source)
+    return Shown(name, source, read, _converter(field), field.required)
+
+
+def _converter(field: serializers.Field) -> Callable[[Any], Any] | None:
+    if isinstance(field, Represents):
+        return type(field).represent
+    if isinstance(field, serializers.ListSerializer | serializers.ListField):
+        one = _converter(field.child)
+        return list if one is None else lambda values: [*map(one, values)]
+    if type(field).to_representation in [kind.to_representation for kind in _AS_THEY_ARE]:
+        return None
+    found: Callable[[Any], Any] = field.to_representation
+    return found
+
+
+def _sentence(comment: str) -> str:
+    end = "" if comment.endswith(".") else "."
+    return f"{comment[0].upper()}{comment[1:]}{end}"
+
+
+def undocumented() -> list[type]:
+    """Classes whose docstrings describe no schema: DRF's, and those here."""
+    found: list[type] = get_lib_doc_excludes()
+    return [*found, Represents, Serializer, ModelSerializer, AnswerSerializer]
