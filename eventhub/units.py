@@ -130,6 +130,12 @@ class Unit(Work):
     units: Units | None = None  # of this process, when it is a worker of deliveries
     _again_s = float("-inf")  # when the unit that failed is tried again
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Without a slot: the drain does one unit at a time, and has the next begun before the task
+        of the last one is over.
+        """
+        return self.run(*args, **kwargs)
+
     def retry(self, *args: Any, **options: Any) -> Any:
         """Raises Retry; Ignore if one is waited for; what the unit raised, if it was run without a
         broker, whose caller looks again.

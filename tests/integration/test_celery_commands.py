@@ -30,7 +30,7 @@ from tests.integration.callbacks_world import (
     until,
 )
 from tests.integration.test_callbacks_tokens import END_WHO_WAITS
-from tests.integration.test_callbacks_worker import Broker, ready
+from tests.integration.test_callbacks_worker import Broker, delivered, ready
 
 CELERY = (sys.executable, "-m", "celery", "-A", "eventhub")
 NAME = "w1@here"
@@ -162,17 +162,23 @@ async def test_a_unit_that_lost_the_database_is_tried_again(
         await until(partial(ready, log), 40)
         async with receiver() as sink:
             endpoint = world.endpoint(sink.url)
-            sent = world.events(3)
-            with psycopg.connect(world.url) as holder:
-                holder.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-                world.owe(sent, endpoint)
-                await until(lambda: world.sql(END_WHO_WAITS) == [(True,)], 20)
-            await until(lambda: world.states(endpoint) == ["delivered"] * 3, 20)
-        assert sorted(sink.sequences()) == sent.sequences
-        await until(lambda: counted(metrics, "units_total", by=by) >= 2)
-        other = "worker" if by == "broker" else "broker"
-        assert counted(metrics, "units_total", by=other) == 0
-        assert counted(metrics, "unit_retries_total") == (1 if by == "broker" else 0)
+            for number in range(1, 6):  # of a busy machine a message may come too late
+                sent = world.events(3)
+                with psycopg.connect(world.url) as holder:
+                    holder.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+                    world.owe(sent, endpoint)
+                    await until(lambda: world.sql(END_WHO_WAITS) == [(True,)], 20)
+                await until(partial(delivered, world, endpoint, 3 * number), 20)
+                if by == "worker" or counted(metrics, "unit_retries_total"):
+                    break
+        assert len(sink.posted) == len(set(sink.ids()))
+        if by == "broker":
+            assert counted(metrics, "unit_retries_total") == 1
+            assert counted(metrics, "units_total", by="broker") >= 2
+        else:
+            assert counted(metrics, "unit_retries_total") == 0
+            assert counted(metrics, "units_total", by="worker") >= 2
+            assert counted(metrics, "units_total", by="broker") == 0
 
 
 def counted(folder: Path, name: str, **labels: str) -> float:
