@@ -10,6 +10,7 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.types.definitions import Definition
 
 SQL = queries.load("types.sql", Path(__file__).parent / "sql")
@@ -24,10 +25,17 @@ class Declared(NamedTuple):
     declared_at_us: int
 
 
+class _Newest(NamedTuple):
+    """The newest version of a type, and what the next page of types begins after."""
+
+    declared: Declared
+    after: int
+
+
 def versions(connection: Connection, zone_id: int, domain: str, type: str) -> list[Declared]:
     """All versions of a type, the first first; empty if there is no such type."""
-    rows = connection.execute(SQL["versions"], (zone_id, domain, type)).fetchall()
-    return [Declared(Definition(*row[:-1]), row[-1]) for row in rows]
+    values = (zone_id, domain, type)
+    return cursor_of(connection, Declared).execute(SQL["versions"], values).fetchall()
 
 
 def newest(
@@ -36,8 +44,8 @@ def newest(
     """The newest version of each type, in the order of their first declaration, with what the next
     page begins after.
     """
-    rows = connection.execute(SQL["newest"], (zone_id, after, count)).fetchall()
-    return [(Declared(Definition(*row[:-2]), row[-2]), row[-1]) for row in rows]
+    values = (zone_id, after, count)
+    return [*cursor_of(connection, _Newest).execute(SQL["newest"], values).fetchall()]
 
 
 def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> list[str]:
@@ -48,21 +56,22 @@ def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> lis
         "type": type,
         "depth_max": limits.TYPE_PARENTS_MAX + 1,
     }
-    return [row[0] for row in connection.execute(SQL["parents"], values).fetchall()]
+    return scalars(connection).execute(SQL["parents"], values).fetchall()
 
 
 def subtypes(connection: Connection, zone_id: int, domain: str, type: str) -> list[Definition]:
     """All versions of the types whose parent it is, and of those below them."""
     values = {"zone_id": zone_id, "domain": domain, "type": type}
-    return [Definition(*row) for row in connection.execute(SQL["subtypes"], values).fetchall()]
+    return cursor_of(connection, Definition).execute(SQL["subtypes"], values).fetchall()
 
 
 def count(connection: Connection, zone_id: int) -> int:
     """All versions of all types."""
-    [(found,)] = connection.execute(SQL["count"], (zone_id,)).fetchall()
+    [found] = scalars(connection).execute(SQL["count"], (zone_id,)).fetchall()
     return int(found)
 
 
 def insert(connection: Connection, zone_id: int, definition: Definition) -> Declared:
-    [(declared_at_us,)] = connection.execute(SQL["insert"], (zone_id, *definition)).fetchall()
+    values = {"zone_id": zone_id, **definition._asdict()}
+    [declared_at_us] = scalars(connection).execute(SQL["insert"], values).fetchall()
     return Declared(definition, declared_at_us)

@@ -64,7 +64,7 @@ UPDATE job_runs
        stages_done = %(stages_done)s, stages = %(stages)s, tasks_done = %(tasks_done)s, tasks = %(tasks)s,
        engine = %(engine)s
  WHERE id = %(id)s AND state = 'running'
-RETURNING cancel_requested_at IS NOT NULL
+RETURNING cancel_requested_at IS NOT NULL AS is_cancelled
 
 -- name: publish
 -- From here on nobody cancels the run. Nothing is returned if it was cancelled before, or is not the caller's any more.
@@ -107,16 +107,18 @@ RETURNING job, id
 
 -- name: kept
 -- The runs of a job, and whether their results are kept.
-SELECT id, state = 'completed' AND NOT result_gone FROM job_runs WHERE job = %(job)s
+SELECT id, state = 'completed' AND NOT result_gone AS has_result FROM job_runs WHERE job = %(job)s
 
 -- name: runs
 -- A run whose lease has run out (`gone`) is shown as what it will be noted as.
-SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END, requested_by,
-       (extract(epoch FROM requested_at) * 1000000)::bigint, (extract(epoch FROM started_at) * 1000000)::bigint,
-       (extract(epoch FROM ended_at) * 1000000)::bigint, attempt, repeats, (extract(epoch FROM not_before) * 1000000)::bigint,
-       CASE WHEN gone THEN '' WHEN state = 'running' AND cancel_requested_at IS NOT NULL THEN 'being cancelled' ELSE phase END,
+SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END AS state, requested_by,
+       (extract(epoch FROM requested_at) * 1000000)::bigint AS requested_at_us,
+       (extract(epoch FROM started_at) * 1000000)::bigint AS started_at_us,
+       (extract(epoch FROM ended_at) * 1000000)::bigint AS ended_at_us, attempt, repeats,
+       (extract(epoch FROM not_before) * 1000000)::bigint AS not_before_us,
+       CASE WHEN gone THEN '' WHEN state = 'running' AND cancel_requested_at IS NOT NULL THEN 'being cancelled' ELSE phase END AS phase,
        rows_done, stages_done, stages, tasks_done, tasks, params::text, engine, verdict, summary, figures::text,
-       CASE WHEN gone THEN %(gone_reason)s ELSE reason END, CASE WHEN gone THEN %(gone_detail)s ELSE detail END,
+       CASE WHEN gone THEN %(gone_reason)s ELSE reason END AS reason, CASE WHEN gone THEN %(gone_detail)s ELSE detail END AS detail,
        result_bytes, result_gone
   FROM job_runs, LATERAL (SELECT state = 'running' AND lease_expires_at <= now() AS gone) AS lease
  WHERE (%(id)s::bigint IS NULL OR id = %(id)s) AND (%(job)s::text IS NULL OR job = %(job)s)
