@@ -51,10 +51,11 @@ ON CONFLICT (stream_id) DO UPDATE
 
 -- name: builds
 -- A last word from the future, by more than one may be silent, was said before the clock was set back: it is not believed.
-SELECT stream_id, (extract(epoch FROM requested_at) * 1000000)::bigint, (extract(epoch FROM started_at) * 1000000)::bigint,
-       (extract(epoch FROM ended_at) * 1000000)::bigint, stage, done, expected, reason, detail,
-       started_at IS NOT NULL AND ended_at IS NULL,
-       COALESCE(heartbeat_at BETWEEN now() - silent AND now() + silent, false)
+SELECT stream_id, (extract(epoch FROM requested_at) * 1000000)::bigint AS requested_at_us,
+       (extract(epoch FROM started_at) * 1000000)::bigint AS started_at_us,
+       (extract(epoch FROM ended_at) * 1000000)::bigint AS ended_at_us, stage, done, expected, reason, detail,
+       started_at IS NOT NULL AND ended_at IS NULL AS open,
+       COALESCE(heartbeat_at BETWEEN now() - silent AND now() + silent, false) AS heard
   FROM index_builds, make_interval(secs => %(silent_s)s) AS silent WHERE stream_id = ANY (%(streams)s::bigint[])
 
 -- name: at_work
@@ -65,7 +66,7 @@ SELECT stream_id FROM index_builds, make_interval(secs => %(silent_s)s) AS silen
 
 -- name: streams
 -- The zone is null for the hub-wide stream.
-SELECT s.id, z.name, s.name, s.matching, s.durability
+SELECT s.id, z.name AS zone, s.name, s.matching, s.durability
   FROM streams s LEFT JOIN zones z ON z.id = s.zone_id
  WHERE s.id = ANY (%(streams)s::bigint[])
  ORDER BY z.name NULLS FIRST, s.name
