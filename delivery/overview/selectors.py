@@ -83,7 +83,7 @@ def overview(*, zone_id: int) -> Overview:
     [registrations] = scalars(connection).execute(SQL["registrations"], values)
     streams = cursor_of(connection, StreamState).execute(SQL["streams"], values).fetchall()
     owed = cursor_of(connection, _Owed)
-    pending, due = _in_time(lambda: owed.execute(SQL["pending"], values).fetchone()) or _Owed()
+    counted = _in_time(lambda: owed.execute(SQL["pending"], values).fetchone())
     lost = scalars(connection)
     dead = _in_time(lambda: lost.execute(SQL["dead"], values).fetchone())
     return Overview(
@@ -91,7 +91,7 @@ def overview(*, zone_id: int) -> Overview:
         VERSION,
         streams,
         events,
-        Backlog(pending, due, dead),
+        Backlog(*(counted or _Owed()), dead),
         endpoints,
         registrations,
         processes,
