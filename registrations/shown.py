@@ -35,8 +35,9 @@ class Shown:
         self.reading = self.read.reading()
         given = self.read.source if self.read.language == PAIRS else {}
         attributes = given.get("attributes") or {}
-        names = given.get("domain"), given.get("type"), given.get("application")
-        self.pairs = Pairs(*names, attributes)
+        self.pairs = Pairs(
+            given.get("domain"), given.get("type"), given.get("application"), attributes
+        )
 
     @property
     def id(self) -> int:
