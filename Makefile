@@ -30,7 +30,7 @@ COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-li
 
 MYPY_PATHS := eventhub/up eventhub/demo eventhub/event eventhub/eventlog eventhub/doors \
 	eventhub/client eventhub/errors.py eventhub/fair.py eventhub/soon.py eventhub/broker.py eventhub/limits.py eventhub/child.py eventhub/guarded.py eventhub/guardian.py eventhub/clock.py \
-	eventhub/env.py eventhub/config.py eventhub/setting.py eventhub/logs.py eventhub/schema.py eventhub/preflight.py eventhub/celery.py eventhub/consumer.py eventhub/beat.py eventhub/schedule.py eventhub/hub.py eventhub/jobs registrations delivery sparkjobs
+	eventhub/env.py eventhub/config.py eventhub/setting.py eventhub/logs.py eventhub/schema.py eventhub/preflight.py eventhub/celery.py eventhub/worker.py eventhub/units.py eventhub/work.py eventhub/consumer.py eventhub/beat.py eventhub/schedule.py eventhub/hub.py eventhub/jobs registrations delivery sparkjobs
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16

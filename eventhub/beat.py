@@ -15,6 +15,7 @@ from delivery.health.heartbeat import Heart
 from eventhub import limits
 from eventhub.env import read_env
 from eventhub.logs import get_logger
+from eventhub.schedule import RESTING
 
 log = get_logger(__name__)
 # A time of the day that was reached before the clock was set back is not reached again; further
@@ -28,6 +29,11 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     """
 
     _heard_s = float("-inf")
+    _log: int | None = None  # changes with whatever is appended; None: not known
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._sent: dict[str, tuple[float, int | None]] = {}  # by entry: when, and what the log was
+        super().__init__(*args, **kwargs)
 
     @cached_property
     def _heart(self) -> Heart:
@@ -47,8 +53,22 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     def _be_heard(self) -> None:
         now_s = time.monotonic()
         if now_s - self._heard_s >= limits.HEALTH_BEAT_INTERVAL_S:
-            self._heart.beat("beat")
+            self._log = self._heart.beat("beat")
             self._heard_s = now_s
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        """Send it, but what only has work when something was appended rests while nothing was."""
+        if entry.name not in RESTING or self._has_news(entry.name):
+            super().apply_entry(entry, producer=producer)
+
+    def _has_news(self, name: str) -> bool:
+        now_s = time.monotonic()
+        sent_s, log_then = self._sent.get(name, (float("-inf"), None))
+        known = self._log is not None and self._log == log_then
+        if known and now_s - sent_s < limits.TIMETABLE_REST_S:
+            return False
+        self._sent[name] = now_s, self._log
+        return True
 
 
 def _is_ahead(entry: ScheduleEntry) -> bool:

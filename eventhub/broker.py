@@ -1,16 +1,36 @@
-"""Where Celery's messages go, and a task that is sent from a process that is no worker. Plain."""
+"""Where Celery's messages go: the queues, which task is in which, and a task that is sent from a
+process that is no worker. Plain.
+"""
 
 from functools import cache
 from typing import Any
 
 from eventhub import limits
+from eventhub.soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 
-QUEUE = "eventhub"
+DELIVER = "delivery.deliver"
+UPKEEP = "upkeep"  # of tasks without a queue of their own
+
+# How many tasks of each queue a worker does at a time. A queue takes no thread of another: however
+# long a job of Spark, an archive or a build lasts, deliveries have theirs.
+SLOTS = {"deliveries": 1, "archive": 1, "indexes": 1, "jobs": 1, UPKEEP: 2}
+QUEUES = {DELIVER: "deliveries", ARCHIVE: "archive", BUILD_INDEXES: "indexes", RUN_JOBS: "jobs"}
+
+
+def queue_of(task: str) -> str:
+    return QUEUES.get(task, UPKEEP)
+
+
+def threads(queues: "set[str] | dict[str, int]") -> int:
+    """How many threads a worker of those queues needs: their slots, and one for a task that finds
+    none free.
+    """
+    return sum(SLOTS.get(queue, 0) for queue in queues) + 1
 
 
 def broker_url(redis_url: str) -> str:
     """Celery's form of REDIS_URL. Without Redis the broker is the process itself: nobody sends, and
-    the drain looks every second.
+    a worker runs deliveries alone.
     """
     if not redis_url:
         return "memory://"
@@ -20,7 +40,9 @@ def broker_url(redis_url: str) -> str:
 
 def send_task(task: str, redis_url: str) -> None:
     """Have some worker begin a periodic task. Raises what Redis' client raises."""
-    _producer(redis_url).send_task(task, ignore_result=True, expires=limits.SOON_S_MAX, retry=False)
+    _producer(redis_url).send_task(
+        task, queue=queue_of(task), ignore_result=True, expires=limits.SOON_S_MAX, retry=False
+    )
 
 
 @cache
@@ -32,7 +54,7 @@ def _producer(redis_url: str) -> Any:
 
     app = Celery("eventhub", broker=broker_url(redis_url), set_as_current=False)
     app.conf.update(
-        task_default_queue=QUEUE,
+        task_default_queue=UPKEEP,
         broker_transport_options={"socket_connect_timeout": limits.CONNECT_TIMEOUT_S},
     )
     return app

@@ -1,54 +1,37 @@
-"""The Celery application: workers that drain callbacks, and the timetable. Composition root.
+"""The Celery application: its settings and tasks. Composition root.
 
-`python -m celery -A eventhub.celery worker -P threads -c 4` runs a worker. Its drain is a bootstep
-of the worker itself, not of the consumer: it runs whether or not there is a broker. Redis carries
-hints only, and with everything in it gone nothing is lost.
+`celery -A eventhub worker` runs a worker of all queues, `celery -A eventhub beat` the timetable.
+Redis carries messages only, and with everything in it gone nothing is lost.
 """
 
 import asyncio
 import logging
-import os
-import signal
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from celery import Celery, bootsteps, signals
-from celery.concurrency.thread import TaskPool as ThreadPool
-from kombu import Connection, Exchange, Queue
-from kombu.common import Broadcast
+from celery import Celery, signals
+from kombu import Queue
 
 from delivery.callbacks import claims
-from delivery.callbacks.drain import Terms
-from delivery.callbacks.thread import DrainThread
-from delivery.callbacks.wake import Waker
 from delivery.forward.retiring import retiring
 from delivery.health.heartbeat import Heart
 from eventhub import limits, logs
-from eventhub.broker import QUEUE, broker_url
+from eventhub.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, threads
 from eventhub.clock import SystemClock
-from eventhub.env import Env, read_env, refuse, require_env
+from eventhub.env import read_env, refuse, require_env
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.archive.job import ArchiveJob
-from eventhub.eventlog.archive.reader import archive_of
 from eventhub.jobs.job import RunJob, ask_by_timetable
-from eventhub.preflight import require_flight
 from eventhub.schedule import TIMETABLE
-from eventhub.soon import BUILD_INDEXES, RUN_JOBS
+from eventhub.soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.units import Unit
+from eventhub.work import Work, shown
+from eventhub.worker import attach
 from registrations.building.job import IndexJob
-from registrations.endpoints.addresses import parse_allowed
-from registrations.endpoints.rows import disable
 from registrations.purge import VersionPurge
 
-WAKE = "delivery.wake"
-# archiving, the building of match indexes and the runs of jobs hold one each for long; one more is
-# left for what is short
-WORKER_THREADS = 4
-_WAKE_EXCHANGE = Exchange("eventhub.wake", type="fanout", durable=False)
-
-
-app = Celery("eventhub", broker=broker_url(require_env().redis_url))
+app = Celery("eventhub", broker=broker_url(require_env().redis_url), task_cls=Work)
 app.conf.update(
     accept_content=["json"],
     task_serializer="json",
@@ -60,35 +43,26 @@ app.conf.update(
         "socket_connect_timeout": limits.CONNECT_TIMEOUT_S,
         "polling_interval": limits.BROKER_POLL_S,
     },
-    task_default_queue=QUEUE,
-    # a fanout is not stored: with no worker there, hints do not pile up in Redis
-    task_queues=(Queue(QUEUE), Broadcast("eventhub.wake", exchange=_WAKE_EXCHANGE)),
+    task_default_queue=UPKEEP,
+    task_queues=[Queue(name) for name in SLOTS],
+    task_routes={task: {"queue": queue} for task, queue in QUEUES.items()},
+    worker_direct=True,  # a queue for each worker, of the units of its own drain
+    worker_pool="threads",
+    worker_concurrency=threads(SLOTS),
     worker_prefetch_multiplier=1,
-    worker_concurrency=WORKER_THREADS,
     worker_consumer="eventhub.consumer:SteadyConsumer",
     worker_redirect_stdouts=False,
     beat_schedule=TIMETABLE,
     beat_max_loop_interval=limits.HEALTH_BEAT_INTERVAL_S,
     beat_scheduler="eventhub.beat:SteadyScheduler",
 )
-_drains: list[DrainThread] = []  # the one of this process, when it is a worker
 _archiving = ArchiveJob()
 _indexing = IndexJob(SystemClock())
 _purging = VersionPurge(SystemClock())
 _running = RunJob()
-
-
-class DrainStep(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Starts the drain before the consumer looks for its broker, and stops it with the worker."""
-
-    def create(self, worker: Any) -> DrainThread:
-        _require_threads(worker.pool_cls)
-        drain = DrainThread(_terms(require_flight()), on_failure=_end_worker)
-        _drains[:] = [drain]
-        return drain
-
-
-app.steps["worker"].add(DrainStep)
+shown.update(
+    {ARCHIVE: _archiving.at_work, BUILD_INDEXES: _indexing.at_work, RUN_JOBS: _running.at_work}
+)
 
 
 @signals.setup_logging.connect  # type: ignore[untyped-decorator]
@@ -98,14 +72,32 @@ def _configure_logs(**_: Any) -> None:
     logs.configure(env.log_format, env.log_level)
     quiet = ("celery.worker.strategy", "celery.worker.request", "celery.app.trace", "celery.beat")
     for name in quiet:
-        logging.getLogger(name).setLevel("WARNING")  # a line for each hint is 20 a second
+        logging.getLogger(name).setLevel("WARNING")  # a line for each unit is 20 a second
 
 
-@app.task(name=WAKE, ignore_result=True)  # type: ignore[untyped-decorator]
-def wake() -> None:
-    """There may be new deliveries."""
-    for drain in _drains:
-        drain.wake()
+@app.task(  # type: ignore[untyped-decorator]
+    name=DELIVER,
+    base=Unit,
+    bind=True,
+    autoretry_for=(Exception,),
+    throws=(DatabaseUnavailable,),
+    max_retries=None,
+    retry_backoff=True,
+    retry_backoff_max=limits.CALLBACK_UNIT_RETRY_S_MAX,
+    retry_jitter=False,
+)
+def deliver(self: Unit) -> int:
+    """Claim due deliveries, post them side by side, and write the results; how many were claimed.
+
+    One unit of it ends when nothing is left that this worker has room for, or after some seconds;
+    slow requests go on without it. When a delivery is tried again says PostgreSQL; when a unit is
+    that met an absent database, this task's policy.
+    """
+    by = "worker" if self.request.is_eager else "broker"
+    return self.units.run(by) if self.units else 0
+
+
+attach(app)
 
 
 @cache
@@ -113,27 +105,27 @@ def _heart() -> Heart:
     return Heart(read_env().database_url)
 
 
-@app.task(name="delivery.retire", ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name="delivery.retire", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def retire() -> None:
     """Archive and drop the partitions of deliveries, attempts and listens whose time is over."""
     env = read_env()
     asyncio.run(retiring(env.database_direct_url, env.archive_url))
 
 
-@app.task(name="delivery.forget_lanes", ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name="delivery.forget_lanes", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def forget_lanes() -> None:
     """Delete the rows of ordered lanes that nobody has used for long."""
     asyncio.run(claims.forget_lanes(read_env().database_url))
 
 
-@app.task(name="registrations.purge_versions", ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name="registrations.purge_versions", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def purge_versions() -> None:
     """Delete ended versions of registrations that nothing can ask for any more."""
     env = read_env()
     _purging.run(env.database_direct_url, Path(env.data))
 
 
-@app.task(name="eventlog.archive", ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name=ARCHIVE)  # type: ignore[untyped-decorator]
 def archive() -> None:
     """Archive the sealed segments that are due."""
     env = read_env()
@@ -141,7 +133,7 @@ def archive() -> None:
     _archiving.run(env.database_direct_url, env.archive_url)
 
 
-@app.task(name=BUILD_INDEXES, ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name=BUILD_INDEXES)  # type: ignore[untyped-decorator]
 def build_indexes() -> None:
     """Build the match indexes that are asked for or due."""
     env = read_env()
@@ -149,7 +141,7 @@ def build_indexes() -> None:
     _indexing.run(env.database_direct_url, Path(env.data))
 
 
-@app.task(name=RUN_JOBS, ignore_result=True)  # type: ignore[untyped-decorator]
+@app.task(name=RUN_JOBS, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def run_jobs() -> None:
     """Do the runs of jobs that wait."""
     _running.run(read_env().database_direct_url)
@@ -157,7 +149,7 @@ def run_jobs() -> None:
 
 @app.task(  # type: ignore[untyped-decorator]
     name="jobs.ask",
-    ignore_result=True,
+    waits=True,
     autoretry_for=(DatabaseUnavailable,),
     max_retries=limits.JOB_ASK_RETRIES_MAX,
     default_retry_delay=limits.JOB_ASK_PAUSE_S,
@@ -165,77 +157,29 @@ def run_jobs() -> None:
 def ask_job(job: str) -> None:
     """Ask for a run of a job, as the timetable does; again later while the database is away."""
     ask_by_timetable(read_env().database_direct_url, job)
+    run_jobs.apply_async()
+
+
+@signals.beat_init.connect  # type: ignore[untyped-decorator]
+def _require_redis(**_: Any) -> None:
+    if not read_env().redis_url:
+        refuse(
+            "The timetable (celery beat) sends its tasks through Redis, and REDIS_URL is not set. "
+            "Set it as the workers have it; `manage.py up` starts a Redis of its own."
+        )
+
+
+@signals.worker_ready.connect  # type: ignore[untyped-decorator]
+def _look_for_jobs(sender: Any, **_: Any) -> None:
+    """Runs whose runner ended with the worker before have lost their leases by then."""
+    if sender.app.amqp.queues.consume_from.get(QUEUES[RUN_JOBS]) and read_env().redis_url:
+        run_jobs.apply_async(countdown=limits.JOB_LEASE_S + 1.0)
 
 
 @signals.worker_shutting_down.connect  # type: ignore[untyped-decorator]
-def _stop_jobs(**_: Any) -> None:
+def _stop_work(**_: Any) -> None:
     _archiving.stop()
     _indexing.stop()
     _running.stop()
-
-
-class WakeSender:
-    """Sends the task `delivery.wake` to all workers, on a connection of its own that is quick to
-    give up. Raises what Redis' client raises; `Waker` calls it.
-    """
-
-    def __init__(self) -> None:
-        self._connection: Connection | None = None
-        self._producer: Any = None
-
-    def __call__(self) -> None:
-        try:
-            if self._connection is None:
-                self._open()
-            app.send_task(
-                WAKE,
-                producer=self._producer,
-                exchange=_WAKE_EXCHANGE.name,
-                declare=[_WAKE_EXCHANGE],
-                routing_key="",
-                ignore_result=True,
-                expires=1,
-                retry=False,
-            )
-        except BaseException:
-            self._forget()
-            raise
-
-    def _open(self) -> None:
-        timeout_s = limits.CALLBACK_WAKE_TIMEOUT_S
-        self._connection = app.connection(
-            app.conf.broker_url,
-            transport_options={"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s},
-        )
-        self._producer = app.amqp.Producer(self._connection, auto_declare=False)
-
-    def _forget(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                connection.release()
-
-
-def open_waker() -> Waker:
-    """What a forwarder says `wake()` to when it wrote deliveries."""
-    return Waker(WakeSender())
-
-
-def _terms(env: Env) -> Terms:
-    archive = archive_of(env.archive_url)
-    addresses = parse_allowed(env.callback_allow)
-    return Terms(env.database_url, env.secret_key, addresses, disable, archive)
-
-
-def _require_threads(pool: type) -> None:
-    """Any other pool forks or patches the process in which the drain and long tasks run."""
-    if pool is not ThreadPool:
-        refuse(
-            f"A worker of the hub runs its tasks in threads, not in {pool.__module__}. Write:\n"
-            f"  python -m celery -A eventhub.celery worker -P threads -c {WORKER_THREADS}"
-        )
-
-
-def _end_worker() -> None:
-    """Without its drain a worker is of no use; whoever looks after it starts another."""
-    os.kill(os.getpid(), signal.SIGTERM)
+    if Unit.units is not None:
+        Unit.units.drain.leave()

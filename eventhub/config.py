@@ -75,7 +75,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         RedisUrl,
         Setting(
             "REDIS_URL",
-            "`redis://…` or `unix:///path`; checked by `/readyz`, not needed by emit and listen",
+            "`redis://…` or `unix:///path`; checked by `/readyz`, not needed by emit, listen and"
+            " callbacks",
             "redis://…, rediss://… or unix:///path",
             unset="`up`: the embedded server",
             hides="login",

@@ -126,6 +126,12 @@ CALLBACK_FAILED_PROBES = Counter(
 CALLBACK_FREED = Counter(
     "eventhub_callback_freed", "Claims of workers that fell silent, freed for the others."
 )
+CALLBACK_UNITS = Counter(
+    "eventhub_callback_units", "Units of delivery work, by what began them.", ["by"]
+)
+CALLBACK_UNIT_RETRIES = Counter(
+    "eventhub_callback_unit_retries", "Units of delivery work that failed and are tried again."
+)
 CALLBACK_SLOTS = Gauge(
     "eventhub_callback_slots", "Callbacks under way in all workers.", multiprocess_mode="livesum"
 )

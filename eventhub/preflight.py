@@ -25,6 +25,9 @@ UNSIGNED = (
     "of endpoints. Set the same long random text for every process of this hub "
     "(`openssl rand -base64 48`); `manage.py up` makes one and keeps it in its data folder."
 )
+# Without REDIS_URL, as docs/operations.md has it.
+WORKS = "emit, listen, registrations, callbacks, retention of streams"
+REFUSED = "transient streams, jobs, builds of match indexes, the timetable with archive and upkeep"
 
 
 def require_flight(*, secret: bool = True) -> Env:
@@ -40,6 +43,8 @@ def require_flight(*, secret: bool = True) -> Env:
     if secret and not env.secret_key:
         refuse(UNSIGNED)
     require_fit(env)
+    if not env.redis_url:
+        log.warning("without_redis", works=WORKS, refused=REFUSED)
     move_file_into_environment()  # for the archiver, builders and jobs
     if not _look(env.database_url):
         threading.Thread(target=_look_until_seen, args=(env.database_url,), daemon=True).start()

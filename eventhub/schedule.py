@@ -8,13 +8,16 @@ from datetime import timedelta
 from celery.schedules import crontab
 
 from eventhub.jobs.kinds import KINDS
-from eventhub.soon import BUILD_INDEXES, RUN_JOBS
+from eventhub.soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 
 HOUR_S = 3600
 ARCHIVE_INTERVAL_S = 60
 # what somebody asks for begins at once (soon.py); these find what is due, and what was not heard
 INDEXES_INTERVAL_S = 60
 JOBS_INTERVAL_S = 30
+# entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: then no segment
+# was sealed, no registration changed, and no job was asked for (beat.py)
+RESTING = frozenset({"archive", "build-indexes", "run-jobs"})
 
 TIMETABLE = {
     # partitions of old deliveries, attempts and listens are archived and dropped
@@ -37,7 +40,7 @@ TIMETABLE = {
     },
     # sealed segments of streams with the policy `archive` go to the archive
     "archive": {
-        "task": "eventlog.archive",
+        "task": ARCHIVE,
         "schedule": timedelta(seconds=ARCHIVE_INTERVAL_S),
         "options": {"expires": ARCHIVE_INTERVAL_S},
     },

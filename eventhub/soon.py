@@ -7,11 +7,20 @@ failure: the timetable starts the task as well.
 import threading
 from collections.abc import Callable
 
+from eventhub.env import read_env
+from eventhub.errors import Unavailable
 from eventhub.logs import Seldom, get_logger
 
 seldom = Seldom(get_logger(__name__))
+ARCHIVE = "eventlog.archive"
 BUILD_INDEXES = "registrations.build_indexes"
 RUN_JOBS = "jobs.run"
+
+
+class RedisOff(Unavailable):
+    """A worker does this, and is told through Redis; this hub has none (REDIS_URL is not set)."""
+
+    code = "redis_off"
 
 
 class Soon:
@@ -46,3 +55,9 @@ class Soon:
 
 
 soon = Soon()
+
+
+def require_workers() -> None:
+    """Raises RedisOff where no worker could be told of what is asked for."""
+    if not read_env().redis_url:
+        raise RedisOff

@@ -1,5 +1,6 @@
 """Shows that this worker lives, frees what workers held that do not, and what lies further ahead
-than it can after the database's clock stepped back. Sql module; delivery/sql/drains.sql.
+than it can after the database's clock stepped back; hears of new deliveries on the same
+connection. Sql module; delivery/sql/drains.sql.
 
 A claim's token begins with its worker's id. Nobody frees anything unless it was seen itself for the
 whole time in which the other fell silent, by a clock that did not step: after an absence of the
@@ -8,7 +9,6 @@ because others may. One that was stopped and goes on finds its claims gone: resu
 under the token.
 """
 
-import asyncio
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -20,11 +20,12 @@ from delivery.callbacks.claims import retry_pauses
 from eventhub import limits, metrics
 from eventhub.clock import Clock
 from eventhub.eventlog import queries
-from eventhub.eventlog.database import Connection, answered_within
+from eventhub.eventlog.database import Connection, answered_within, heard
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 SQL = queries.load("drains.sql", Path(__file__).parent.parent / "sql")
+CHANNEL = "eventhub_deliveries"  # of notices that there are new deliveries
 _LOW = (1 << 64) - 1
 _NONE = UUID(int=0)  # no claim has it
 _MEND_SHARE = 30  # what many endpoints take is a small part of the time
@@ -32,8 +33,8 @@ _STEP_S = 1.0  # what the database's clock may differ between two beats from our
 
 
 class Alive:
-    """The life of one drain. `seen` is called when it lives (again); `holds` says whether it has
-    claims in hand.
+    """The life of one drain. `seen` is called when it lives (again) and when there may be new
+    deliveries; `holds` says whether it has claims in hand.
     """
 
     def __init__(self, clock: Clock, seen: Callable[[], None], holds: Callable[[], bool]) -> None:
@@ -72,8 +73,13 @@ class Alive:
             self._claiming = None
 
     async def run(self, connection: Connection) -> None:
-        """Until cancelled; raises what psycopg raises when the database is away."""
+        """Until cancelled; raises what psycopg raises when the database is away. Between two beats
+        it listens for notices of new deliveries.
+        """
         await connection.execute(SQL["hasty"])
+        connection.add_notify_handler(lambda _: self._seen())
+        await connection.execute(f"LISTEN {CHANNEL}")
+        self._seen()  # notices before it are lost
         while True:
             with answered_within(connection, limits.CALLBACK_SILENT_S):
                 silent = await self._beat(connection)
@@ -82,7 +88,14 @@ class Alive:
             if self._clock.monotonic_s() >= self._mend_at_s:
                 await self._mend(connection)
             holds = self._holds()
-            await asyncio.sleep(limits.CALLBACK_BEAT_S if holds else limits.CALLBACK_IDLE_BEAT_S)
+            pause_s = limits.CALLBACK_BEAT_S if holds else limits.CALLBACK_IDLE_BEAT_S
+            await self._listen(connection, pause_s)
+
+    async def _listen(self, connection: Connection, seconds: float) -> None:
+        until_s = self._clock.monotonic_s() + seconds
+        while (left_s := until_s - self._clock.monotonic_s()) > 0:
+            if await heard(connection, left_s):
+                self._seen()
 
     async def leave(self, connection: Connection) -> None:
         """It holds nothing any more."""

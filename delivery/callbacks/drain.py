@@ -1,31 +1,29 @@
-"""Drains what is due: claims as slots get free, posts, and leaves the results to the outbox.
+"""Drains what is due, in units of work: each claims as slots get free, has it posted, and ends when
+nothing is left that it could claim.
 
-One event loop; PostgreSQL says what is due, and hints only make the look sooner. Any number of
-drains work beside each other. Sql module.
+One event loop; PostgreSQL says what is due. Between units the drain waits for a notice of new
+deliveries, for their time, or for a look in case a notice was lost, and then has the next unit
+begun. Any number of drains work beside each other. Sql module.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from itertools import islice
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
 
 from delivery.callbacks import claims
 from delivery.callbacks.alive import Alive
-from delivery.callbacks.backoffs import return_probes, take_probes
-from delivery.callbacks.claims import Claimed, Endpoint, Found, Lane
+from delivery.callbacks.claiming import Claiming
 from delivery.callbacks.client import Client
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.health import Health
 from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, Outbox
-from delivery.callbacks.results import Result
-from delivery.callbacks.retry import Decision, decide
+from delivery.callbacks.posting import Parts, Posting
 from delivery.callbacks.slots import Slots
-from delivery.callbacks.turns import Turns
-from delivery.callbacks.work import Work
 from eventhub import limits, metrics
 from eventhub.clock import SystemClock
 from eventhub.errors import DatabaseUnavailable
@@ -37,13 +35,16 @@ from registrations.endpoints.addresses import CallbackAddresses
 log = get_logger(__name__)
 seldom = Seldom(log)
 OnConnection = Callable[[Connection], Awaitable[None]]
-_START = Lane(0, 0, -1)
+_LOST = (psycopg.Error, *AWAY)
 
 
 class Terms(NamedTuple):
-    """What a drain needs to know. `disable` ends an endpoint that answered 410."""
+    """What a drain needs to know. `direct_url` is the database's own where the other is a pooler's;
+    `disable` ends an endpoint that answered 410.
+    """
 
     database_url: str
+    direct_url: str
     secret_key: str
     addresses: CallbackAddresses
     disable: Disable
@@ -51,60 +52,106 @@ class Terms(NamedTuple):
 
 
 class Drain:
-    """One worker's drain. `run` it in one event loop; `wake` from there too."""
+    """One worker's drain. `run` it in one event loop, and await `unit` there for each unit of work.
 
-    def __init__(self, terms: Terms) -> None:
+    `begin` is called in the loop when a unit should begin; it returns at once, and sees to it that
+    somebody awaits `unit`.
+    """
+
+    def __init__(self, terms: Terms, begin: Callable[[], None]) -> None:
         self._terms = terms
+        self._begin = begin
         self._clock = SystemClock()
-        self._slots = Slots(self._clock)
-        self._random = Random()  # noqa: S311 - spreads retries, keeps no secret
         self._guard = Guard(terms.addresses)
         self._client = Client(self._guard)
-        self._stir = asyncio.Event()  # look again: a hint, a free slot, a lane that was left
+        self._stir = asyncio.Event()  # something has changed ...
+        self._look = True  # ... that may have made something due
         self._more = False  # the last look left something behind
-        self._pending_s = self._clock.monotonic_s()  # when a look last found something pending
-        self._lanes_go_on = False  # a lane is left that holds more than was claimed of it
+        self._goes_on = False  # the last unit reached its bound with more to do
         self._stopping = False
-        self._health = Health()
-        self._alive = Alive(self._clock, self.wake, lambda: bool(self._posting))
-        self._outbox = Outbox(terms.disable, self._health, self._lanes_left, self.wake)
-        self._loader = Loader(terms.secret_key, self._clock, terms.archive)
-        self._posting: set[asyncio.Task[None]] = set()
-        self._expiring: set[int] = set()  # endpoints whose last probe found its event expired
-        self._endpoints_after = 0
-        self._lanes_after = _START
-        self._parallel = Turns(self._random)
-        self._ordered = Turns(self._random)
+        self._over = asyncio.Event()  # no unit is at work
+        self._over.set()
+        self._begun = asyncio.Event()  # the unit that was asked for
+        self._failures = 0  # of units, in a row
+        self._using = asyncio.Lock()
+        self._connection: Connection | None = None  # of looks and units
+        self._claims = False  # the unit's last turn claimed something ...
+        self._claimed_s = 0.0  # ... and when one did
+        health = Health()
+        slots = Slots(self._clock)
+        alive = Alive(self._clock, self.wake, lambda: bool(self._posting.requests))
+        outbox = Outbox(terms.disable, health, self._written, self.wake)
+        parts = Parts(self._clock, Random(), slots, health, alive, outbox)  # noqa: S311 - spreads retries
+        self._slots, self._alive, self._outbox = slots, alive, outbox
+        self._posting = Posting(parts, self._client, self._freed, self._stir.set)
+        loader = Loader(terms.secret_key, self._clock, terms.archive)
+        self._claiming = Claiming(parts, loader, self._posting)
 
     def wake(self) -> None:
         """Look now."""
+        self._look = True
         self._stir.set()
+
+    @property
+    def under_way(self) -> dict[str, int]:
+        """For people: slots that are held, and requests and ordered lanes."""
+        return {"slots": self._slots.held, "requests": len(self._posting.requests)}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Drain until `stop` is set; then wait a little for answers, and give back the rest."""
-        claiming = asyncio.create_task(self._connected("drain", self._claim))
+        looking = asyncio.create_task(self._look_out())
         writing = asyncio.create_task(self._connected("results", self._outbox.run))
-        living = asyncio.create_task(self._connected("alive", self._alive.run))
+        living = asyncio.create_task(
+            self._connected("alive", self._alive.run, self._terms.direct_url)
+        )
         await stop.wait()
-        self._stopping = True
+        self._stopping = self._posting.stopping = True
         self._stir.set()
-        await asyncio.wait([claiming], timeout=limits.CALLBACK_STOP_S_MAX / 4)
-        await self._finish(claiming, writing, living)
+        await asyncio.wait([looking], timeout=limits.CALLBACK_STOP_S_MAX / 4)
+        await self._finish(looking, writing, living)
+        self._disconnect()  # ends a unit that waits for the database
         self._client.close()
         self._guard.close()
 
+    async def unit(self) -> int:
+        """Claim and post until nothing is left that this worker has room for, or a bound is
+        reached; returns the number of deliveries claimed. Requests that are slow go on afterwards.
+        At once 0 while another unit is at work. Raises DatabaseUnavailable.
+        """
+        if not self._over.is_set() or self._stopping:
+            self.wake()
+            return 0
+        self._over.clear()
+        self._begun.set()
+        before = self._claiming.count
+        try:
+            async with self._using:
+                await self._work()
+            self._failures = 0
+        except (DatabaseUnavailable, *_LOST) as error:
+            self._failed(error)
+            raise DatabaseUnavailable() from error
+        except Exception as error:
+            log.exception("callbacks_failed", part="unit")
+            self._failed(error)
+            raise
+        finally:
+            self._over.set()
+            self._stir.set()  # the time to the next look begins anew
+        return self._claiming.count - before
+
     async def _finish(self, *tasks: asyncio.Task[None]) -> None:
         """Answers that come in time are written, requests that are left are given back."""
-        if self._posting:
-            await asyncio.wait(self._posting, timeout=limits.CALLBACK_STOP_S_MAX / 2)
-        left = [*self._posting, *tasks]
+        if self._posting.requests:
+            await asyncio.wait(self._posting.requests, timeout=limits.CALLBACK_STOP_S_MAX / 2)
+        left = [*self._posting.requests, *tasks]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         try:
             async with asyncio.timeout(limits.CALLBACK_STOP_S_MAX / 4):
                 await self._with_connection("last results", self._end)
-        except (DatabaseUnavailable, psycopg.Error, *AWAY) as error:
+        except (DatabaseUnavailable, *_LOST) as error:
             log.warning("callback_results_lost", reason=type(error).__name__)
 
     async def _end(self, connection: Connection) -> None:
@@ -112,7 +159,7 @@ class Drain:
         await self._alive.free_lost(connection)
         await self._alive.leave(connection)
 
-    async def _connected(self, name: str, work: OnConnection) -> None:
+    async def _connected(self, name: str, work: OnConnection, url: str = "") -> None:
         """Do the work on a connection, and on another one when that breaks; nothing ends it but the
         stop.
         """
@@ -120,8 +167,8 @@ class Drain:
         while not self._stopping:
             began_s = self._clock.monotonic_s()
             try:
-                await self._with_connection(name, work)
-            except (DatabaseUnavailable, psycopg.Error, *AWAY) as error:
+                await self._with_connection(name, work, url)
+            except (DatabaseUnavailable, *_LOST) as error:
                 seldom.warning("callbacks_wait_for_database", reason=type(error).__name__)
             except Exception:
                 log.exception("callbacks_failed", part=name)
@@ -130,264 +177,135 @@ class Drain:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, limits.RECONNECT_PAUSE_S_MAX)
 
-    async def _with_connection(self, name: str, work: OnConnection) -> None:
-        connection = await claims.open_connection(self._terms.database_url, name)
+    async def _with_connection(self, name: str, work: OnConnection, url: str = "") -> None:
+        connection = await claims.open_connection(url or self._terms.database_url, name)
         try:
             await work(connection)
         finally:
             connection.pgconn.finish()  # at once, also when the server does not answer
 
-    async def _claim(self, connection: Connection) -> None:
-        await self._alive.free_lost(connection)
-        while not self._stopping:
-            self._stir.clear()
-            self._more = True
-            if self._alive.now and self._slots.free > 0 and not self._outbox.full:
-                with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                    self._more = await self._turn(connection)
-            metrics.CALLBACK_SLOTS.set(self._slots.held)
-            await self._pause()
+    async def _connect(self) -> Connection:
+        if self._connection is None:
+            self._connection = await claims.open_connection(self._terms.database_url, "drain")
+            await self._alive.free_lost(self._connection)
+        return self._connection
 
-    async def _pause(self) -> None:
-        """Until something stirs, and for a second at most; for a moment if a look was cut short."""
-        cut = self._endpoints_after > 0 or self._lanes_after > _START
-        most_s = limits.CALLBACK_SCAN_NEXT_S if cut else self._interval_s()
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.pgconn.finish()  # at once, also when the server does not answer
+
+    def _failed(self, error: Exception) -> None:
+        self._failures += 1
+        self._more = False  # slots that get free are no reason to look
+        self._disconnect()
+        seldom.warning("callbacks_wait_for_database", reason=type(error).__name__)
+
+    async def _look_out(self) -> None:
+        """Have units begun, until stopped."""
+        while not self._stopping:
+            await self._over.wait()
+            if not self._goes_on and not await self._paused(self._interval_s()):
+                continue
+            if self._over.is_set() and (self._goes_on or await self._is_due()):
+                self._goes_on = False
+                self._begun.clear()
+                self._begin()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(2 * limits.CALLBACK_UNIT_BEGINS_S):
+                        await self._begun.wait()
+
+    async def _is_due(self) -> bool:
+        self._look = False
+        if not self._has_room():
+            return False
+        try:
+            async with self._using:
+                connection = await self._connect()
+                with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                    found = await self._claiming.finds(connection)
+        except (DatabaseUnavailable, *_LOST):
+            self._disconnect()
+            return True  # the unit will fail as well, and is tried again as its policy says
+        self._failures = 0
+        return found
+
+    def _interval_s(self) -> float:
+        """How long to wait for a notice before the next look. After a failure whoever had the unit
+        run tries again; this is for when that does not come.
+        """
+        if self._failures:
+            pause_s = 2.0 ** min(self._failures, 10)
+            return min(limits.CALLBACK_UNIT_RETRY_S_MAX, pause_s) + limits.CALLBACK_UNIT_BEGINS_S
+        if self._claiming.cut:
+            return limits.CALLBACK_SCAN_NEXT_S
+        idle_s = self._clock.monotonic_s() - self._claiming.pending_s
+        is_idle = not self._posting.requests and idle_s > limits.CALLBACK_REST_AFTER_S
+        return limits.CALLBACK_REST_INTERVAL_S if is_idle else limits.CALLBACK_SCAN_INTERVAL_S
+
+    async def _paused(self, most_s: float) -> bool:
+        """Wait until something stirs; true if it is time to look."""
         try:
             async with asyncio.timeout(most_s):
                 await self._stir.wait()
         except TimeoutError:
-            return
-        if self._more:
-            await asyncio.sleep(limits.CALLBACK_GATHER_S)
+            return True
+        self._stir.clear()
+        return self._look
 
-    def _interval_s(self) -> float:
-        """Where nothing is pending only a lost word of new deliveries is waited for."""
-        idle_s = self._clock.monotonic_s() - self._pending_s
-        is_idle = not self._posting and idle_s > limits.CALLBACK_REST_AFTER_S
-        return limits.CALLBACK_REST_INTERVAL_S if is_idle else limits.CALLBACK_SCAN_INTERVAL_S
+    async def _work(self) -> None:
+        connection = await self._connect()
+        self._claimed_s = self._clock.monotonic_s()
+        until_s = self._claimed_s + limits.CALLBACK_UNIT_S_MAX
+        most = self._claiming.count + limits.CALLBACK_UNIT_DELIVERIES_MAX
+        look = True
+        while not self._stopping:
+            if look:
+                await self._turn(connection)
+                if self._claiming.count >= most or self._clock.monotonic_s() >= until_s:
+                    self._goes_on = self._more
+                    return
+            if self._is_done():
+                return
+            next_s = limits.CALLBACK_SCAN_INTERVAL_S
+            look = await self._paused(limits.CALLBACK_SCAN_NEXT_S if self._claiming.cut else next_s)
+            if look and self._more:
+                await asyncio.sleep(limits.CALLBACK_GATHER_S)
+
+    async def _turn(self, connection: Connection) -> None:
+        """Claim once."""
+        before = self._claiming.count
+        self._look, self._more = False, True
+        if self._has_room():
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                self._more = await self._claiming.claim(connection)
+        self._claims = self._claiming.count > before
+        if self._claims:
+            self._claimed_s = self._clock.monotonic_s()
+        metrics.CALLBACK_SLOTS.set(self._slots.held)
+
+    def _is_done(self) -> bool:
+        """Everything that could be claimed is posted and its results are written, or what is left
+        is slow.
+        """
+        if self._claiming.cut or (self._claims and self._more):
+            return False
+        if not self._posting.requests and self._outbox.empty:
+            return True
+        return self._clock.monotonic_s() - self._claimed_s > limits.CALLBACK_SLOW_S
+
+    def _has_room(self) -> bool:
+        return self._alive.now and self._slots.free > 0 and not self._outbox.full
 
     def _freed(self) -> None:
         if self._more:
-            self._stir.set()
+            self.wake()
 
-    def _lanes_left(self) -> None:
-        if self._lanes_go_on:
-            self._lanes_go_on = False
-            self._stir.set()
-        self._freed()
-
-    async def _turn(self, connection: Connection) -> bool:
-        """Claim once and start posting; true if more may be due."""
-        parallel = await self._claim_parallel(connection)
-        ordered = await self._claim_ordered(connection)
-        return parallel or ordered
-
-    async def _claim_parallel(self, connection: Connection) -> bool:
-        found = await claims.scan_parallel(connection, self._endpoints_after)
-        due = self._parallel.due(self._endpoints_after, found)
-        self._endpoints_after = found.last or 0
-        await self._took(connection, found)
-        wanted = self._slots.grant(self._parallel.order(due.values()))
-        self._parallel.grant(due, wanted)
-        wanted = self._health.bounded(wanted)
-        probes = await self._probes(connection, wanted)
-        wanted.update(dict.fromkeys(probes & self._expiring, limits.CALLBACK_LANE_DELIVERIES_MAX))
-        if not wanted:
-            return bool(due) or found.last is not None
-        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
-        token = self._alive.token()
-        claimed = await claims.claim_parallel(connection, wanted, token=token, probes=probes)
-        claimed = await self._probing(connection, claimed, probes)
-        probing: dict[int, list[Work]] = {each: [] for each in probes}
-        for work in await self._loaded(connection, claimed, due, until_s):
-            endpoint_id = work.claimed.endpoint_id
-            if endpoint_id in probing:
-                probing[endpoint_id].append(work)
-                continue
-            self._slots.hold(endpoint_id)
-            self._start(self._deliver(work))
-        for endpoint_id, works in probing.items():
-            if works:
-                self._slots.hold(endpoint_id)
-                self._start(self._probe(works))
-        self._alive.took()
-        return (
-            len(claimed) >= sum(wanted.values())
-            or wanted.keys() != due.keys()
-            or found.last is not None
-        )
-
-    async def _claim_ordered(self, connection: Connection) -> bool:
-        found = await claims.scan_ordered(connection, self._lanes_after)
-        due = self._ordered.due(self._lanes_after, found)
-        self._lanes_after = found.last or _START
-        await self._took(connection, found)
-        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
-        room = self._slots.grant(self._ordered.order(endpoints.values()))
-        self._ordered.grant(due, room)
-        room = self._health.bounded(room)
-        probes = await self._probes(connection, room)
-        lanes = []
-        for lane in due:
-            if room.get(lane.endpoint_id, 0) > 0:
-                room[lane.endpoint_id] -= 1
-                lanes.append(lane)
-        if not lanes:
-            return bool(due) or found.last is not None
-        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
-        token = self._alive.token()
-        taken = await claims.claim_ordered(connection, lanes, token=token, probes=probes)
-        firsts = await self._probing(connection, [lane[0] for lane in taken], probes)
-        flat = [each for first, lane in zip(firsts, taken, strict=True)
-                for each in (first, *lane[1:])]  # fmt: skip
-        works = iter(await self._loaded(connection, flat, endpoints, until_s))
-        for lane_claims in taken:
-            self._slots.hold(lane_claims[0].endpoint_id)
-            self._start(self._deliver_lane(list(islice(works, len(lane_claims)))))
-        self._alive.took()
-        return len(lanes) < len(due) or found.last is not None
-
-    async def _took(self, connection: Connection, found: Found) -> None:
-        """What a scan says of endpoints, beside what is due."""
-        if found.failing:
-            self._pending_s = self._clock.monotonic_s()
-        self._health.saw(found.failing)
-        for endpoint_id in found.deleted:
-            count = await claims.cancel(connection, endpoint_id)
-            metrics.CALLBACK_CANCELLED.inc(count)
-
-    async def _probes(self, connection: Connection, wanted: dict[int, int]) -> frozenset[int]:
-        """The endpoints that back off of which this worker makes the one request; those of which
-        others do are taken out of `wanted`.
-        """
-        backing_off = [each for each in wanted if self._health.backs_off(each)]
-        if not backing_off:
-            return frozenset()
-        probes = await take_probes(connection, backing_off)
-        for each in backing_off:
-            if each not in probes:
-                del wanted[each]
-        return probes
-
-    async def _probing(
-        self, connection: Connection, claimed: list[Claimed], probes: frozenset[int]
-    ) -> list[Claimed]:
-        """The same with the probes marked; those of which nothing was claimed are for others."""
-        if not probes:
-            return claimed
-        unused = probes - {each.endpoint_id for each in claimed}
-        if unused:
-            await return_probes(connection, unused)
-        return [
-            each._replace(probe=True, spares=self._health.spares(each.endpoint_id))
-            if each.endpoint_id in probes
-            else each
-            for each in claimed
-        ]
-
-    async def _loaded(
-        self,
-        connection: Connection,
-        claimed: Sequence[Claimed],
-        endpoints: dict[int, Endpoint],
-        until_s: float,
-    ) -> list[Work]:
-        """What was claimed, ready to be posted. If this fails, the claims are lost."""
-        loaded = await self._loader.load(connection, claimed, endpoints)
-        targets = {each: self._loader.target(endpoints[each])
-                   for each in {claim.endpoint_id for claim in claimed}}  # fmt: skip
-        return [
-            Work(each, targets[each.endpoint_id], body, segment, until_s)
-            for each, (body, segment) in zip(claimed, loaded, strict=True)
-        ]
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._posting.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._posting.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("callback_failed", exc_info=task.exception())
-
-    async def _deliver(self, work: Work) -> None:
-        try:
-            await self._try(work)
-        finally:
-            self._slots.release(work.claimed.endpoint_id)
+    def _written(self, lanes: bool) -> None:
+        """Results are written, and lanes were left if `lanes`."""
+        if lanes and self._posting.lanes_go_on:
+            self._posting.lanes_go_on = False
+            self.wake()
+        if lanes:
             self._freed()
-
-    async def _probe(self, works: list[Work]) -> None:
-        """Post the first that has not expired to an endpoint that backs off, and no other. Where
-        one has, the next probe claims more: there may be a hundred thousand.
-        """
-        endpoint_id, left = works[0].claimed.endpoint_id, list(works)
-        try:
-            while left:
-                decision = await self._try(left.pop(0))
-                if decision is None or decision.state != "expired":
-                    self._expiring.discard(endpoint_id)
-                    return
-            if len(self._expiring) < limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX:
-                self._expiring.add(endpoint_id)
-            self._outbox.return_probe(endpoint_id)
-        finally:
-            for work in left:
-                self._outbox.give_back(work.claimed._replace(probe=False))
-            self._slots.release(endpoint_id)
-            self._freed()
-
-    async def _deliver_lane(self, works: list[Work]) -> None:
-        """One after the other, until one is to be tried again: the lane is closed until then."""
-        first, left = works[0].claimed, list(works)
-        probe = first.probe  # until something is posted
-        try:
-            while left and not self._stopping:
-                work = left.pop(0)
-                if probe:
-                    own = work.claimed._replace(probe=True, spares=first.spares)
-                    work = work._replace(claimed=own)
-                decision = await self._try(work)
-                if decision is None or decision.state == "pending":
-                    probe = False
-                    break
-                probe = probe and decision.state == "expired"
-            self._lanes_go_on |= not left and len(works) >= limits.CALLBACK_LANE_DELIVERIES_MAX
-        finally:
-            for each in left:
-                self._outbox.give_back(each.claimed)
-            if probe:
-                self._outbox.return_probe(first.endpoint_id)
-            self._outbox.leave(first.lane, first.token)
-            self._slots.release(first.endpoint_id)
-
-    async def _try(self, work: Work) -> Decision | None:
-        """Post once and hand the result to the outbox; None if there was no time for it. What has
-        expired is not posted.
-        """
-        claimed = work.claimed
-        late = work.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
-        if late or not self._alive.now:
-            self._outbox.give_back(claimed)
-            return None
-        if work.body is not None and 0 < work.body.expires_at_us <= self._clock.now_us():
-            decision = Decision("expired")
-            self._outbox.add(Result(claimed, decision, None))
-            return decision
-        request = self._slots.began(claimed.endpoint_id)
-        outcome = "internal"
-        try:
-            tried, attempt = await work.posted(self._client)
-            outcome = tried.outcome
-        except asyncio.CancelledError:
-            self._outbox.give_back(claimed)
-            raise
-        finally:
-            self._slots.ended(claimed.endpoint_id, request, outcome)
-        self._health.ended(claimed.endpoint_id, outcome)
-        number = claimed.attempts - claimed.spared + 1
-        how = {"probe": claimed.probe, "spares": claimed.spares}
-        decision = decide(tried, number, self._random, **how)
-        self._outbox.add(Result(claimed, decision, attempt))
-        return decision
+        self._stir.set()  # the unit may be over

@@ -41,18 +41,24 @@ class _Batch(NamedTuple):
 
 
 class Outbox:
-    """Collects and writes. `left` is called when lanes were left, so that they are claimed again,
-    and `again` when there is more to claim: an endpoint answers again, or may be probed at once.
+    """Collects and writes. `written` is called when something was, with true if lanes were left, so
+    that they are claimed again; `again` when there is more to claim: an endpoint answers again, or
+    may be probed at once.
 
     One loop uses it; `run` writes, everything else only collects.
     """
 
     def __init__(
-        self, disable: Disable, health: Health, left: Callable[[], None], again: Callable[[], None]
+        self,
+        disable: Disable,
+        health: Health,
+        written: Callable[[bool], None],
+        again: Callable[[], None],
     ) -> None:
         self._disable = disable
         self._health = health
-        self._left = left
+        self._written = written
+        self._writing = False
         self._again = again
         self._batch = _Batch([], [], [], [])
         self._some = asyncio.Event()
@@ -61,6 +67,11 @@ class Outbox:
     @property
     def full(self) -> bool:
         return len(self._batch.results) >= limits.CALLBACK_UNWRITTEN_MAX
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be written, and nothing is being written."""
+        return self._batch.empty and not self._writing
 
     def add(self, result: Result) -> None:
         results = self._batch.results
@@ -107,11 +118,14 @@ class Outbox:
         self._some.clear()
         self._many.clear()
         batch, self._batch = self._batch, _Batch([], [], [], [])
+        lanes, self._writing = bool(batch.lanes), True
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                 await self._write(connection, batch)
         finally:
+            self._writing = False
             self._put_back(batch)
+        self._written(lanes)
 
     async def _write(self, connection: Connection, batch: _Batch) -> None:
         """Takes out of the batch what is written."""
@@ -133,7 +147,6 @@ class Outbox:
         if batch.lanes:
             await claims.leave_lanes(connection, batch.lanes)
             batch.lanes.clear()
-            self._left()
 
     def _put_back(self, batch: _Batch) -> None:
         if batch.empty:

@@ -16,12 +16,17 @@ log = get_logger(__name__)
 
 
 class DrainThread:
-    """Start it once, wake it from any thread, stop it once. `on_failure` is called if it ends by
+    """Start it once, run units of its work from any thread, stop it once.
+
+    `begin` is called in the loop when a unit should begin; `on_failure` if the drain ends by
     itself, which it never should.
     """
 
-    def __init__(self, terms: Terms, on_failure: Callable[[], None]) -> None:
+    def __init__(
+        self, terms: Terms, begin: Callable[[], None], on_failure: Callable[[], None]
+    ) -> None:
         self._terms = terms
+        self._begin = begin
         self._on_failure = on_failure
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drain: Drain | None = None
@@ -30,7 +35,7 @@ class DrainThread:
         self._thread = threading.Thread(target=self._main, name="callbacks", daemon=True)
 
     def start(self) -> None:
-        """Returns when it can be woken and stopped; the database may be away. The process takes all
+        """Returns when units can be run; the database may be away. The process takes all
         descriptors it may have: requests that hang hold one each, and connections are kept.
         """
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -38,21 +43,31 @@ class DrainThread:
         self._thread.start()
         self._ready.wait()
 
-    def wake(self) -> None:
-        """Look for due deliveries now."""
-        if self._drain is not None:
-            self._call(self._drain.wake)
+    def unit(self) -> int:
+        """Run a unit of delivery work; returns the number of deliveries claimed. Raises
+        DatabaseUnavailable.
+        """
+        loop, drain = self._loop, self._drain
+        if loop is None or drain is None:
+            return 0
+        return asyncio.run_coroutine_threadsafe(drain.unit(), loop).result()
+
+    @property
+    def under_way(self) -> dict[str, int]:
+        """For people: what is being delivered."""
+        drain = self._drain
+        return {} if drain is None else drain.under_way
+
+    def leave(self) -> None:
+        """Have it finish, or give back, what is under way; returns at once."""
+        with suppress(RuntimeError):  # the loop is closed: it has ended
+            if self._loop is not None and self._stop is not None:
+                self._loop.call_soon_threadsafe(self._stop.set)
 
     def stop(self) -> None:
-        """Finish or give back what is under way, within a bound."""
-        if self._stop is not None:
-            self._call(self._stop.set)
+        """`leave`, and return when it has ended, within a bound."""
+        self.leave()
         self._thread.join(limits.CALLBACK_STOP_S_MAX + 0.5)
-
-    def _call(self, what: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: it has ended
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(what)
 
     def _main(self) -> None:
         try:
@@ -67,6 +82,9 @@ class DrainThread:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._drain = Drain(self._terms)
+        self._drain = Drain(self._terms, self._begin)
         self._ready.set()
-        await self._drain.run(self._stop)
+        try:
+            await self._drain.run(self._stop)
+        finally:
+            self._drain = None

@@ -16,6 +16,7 @@ from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.leases import Leases, add_streams, known_streams
+from delivery.forward.notices import Notices
 from delivery.forward.partitions import make_partitions
 from delivery.forward.plan import Piece
 from delivery.forward.stream import Parts
@@ -50,12 +51,8 @@ class Where(NamedTuple):
     mark_url: str = ""  # where the log's mark is kept
 
 
-async def forward(where: Where, *, woken: Callable[[], None], stop: asyncio.Event) -> None:
-    """Forward until `stop` is set; then every lease is free at once.
-
-    `woken` is called after deliveries were written; it must return at once and raise nothing. A
-    hint only: whoever drains looks by itself as well.
-    """
+async def forward(where: Where, *, stop: asyncio.Event) -> None:
+    """Forward until `stop` is set; then every lease is free at once."""
     async with (
         Log.open(
             database_url=where.database_url,
@@ -66,7 +63,7 @@ async def forward(where: Where, *, woken: Callable[[], None], stop: asyncio.Even
         writing_pool(where.database_url) as pool,
     ):
         url = where.direct_url or where.database_url
-        forwarder = Forwarder(hub_log, url, where.data, woken)
+        forwarder = Forwarder(hub_log, url, where.data)
         clock = SystemClock()
         parts = Parts(hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote)
         await forwarder.run(parts, stop)
@@ -75,12 +72,12 @@ async def forward(where: Where, *, woken: Callable[[], None], stop: asyncio.Even
 class Forwarder:
     """The tasks of one process beside its streams."""
 
-    def __init__(self, hub_log: Log, url: str, data: Path, woken: Callable[[], None]) -> None:
+    def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
         self._zones = Zones(Book(hub_log), Groups(hub_log))
         self.interests = Interests(hub_log, self._feed, self._zones, data, self._look_now)
         self._url = url
-        self._woken = woken
+        self._notices = Notices()
         self._look = asyncio.Event()
         self._fanned = asyncio.Event()
 
@@ -93,6 +90,7 @@ class Forwarder:
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,
+            "notices": partial(self._notices.run, parts.pool),
             "forward": partial(self._forward, parts, holder),
         }
         tasks = [asyncio.create_task(endless(name, work)) for name, work in beside.items()]
@@ -112,7 +110,7 @@ class Forwarder:
             self._fanned.set()
         else:
             metrics.DELIVERIES.inc(len(piece.rows))
-            self._woken()
+            self._notices.wrote()
 
     def _look_now(self) -> None:
         self._look.set()
@@ -192,7 +190,7 @@ class Forwarder:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             if written:
                 metrics.DELIVERIES.inc(written)
-                self._woken()
+                self._notices.wrote()
                 continue
             idle = not parts.leases.share.streams
             pause_s = limits.FORWARD_STREAMS_LOOK_S if idle else limits.FANOUT_LOOK_INTERVAL_S

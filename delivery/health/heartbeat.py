@@ -27,8 +27,10 @@ class Heart:
         self._beating = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
 
-    def beat(self, part: Part) -> None:
-        """Write one heartbeat."""
+    def beat(self, part: Part) -> int | None:
+        """Write one heartbeat; returns a number that is another one once something was appended to
+        the log, None if the database is away.
+        """
         with self._beating:
             try:
                 if self._connection is None:
@@ -40,9 +42,11 @@ class Heart:
                         tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
                         options=f"-c statement_timeout={limits.HEALTH_LOOK_MS_MAX}",
                     )
-                self._connection.execute(SQL["heard"], {"part": part})
+                row = self._connection.execute(SQL["heard"], {"part": part}).fetchone()
+                return int(row[0]) if row and row[0] is not None else None
             except psycopg.Error as error:
                 seldom.info("heartbeat_postponed", part=part, reason=type(error).__name__)
                 connection, self._connection = self._connection, None
                 if connection is not None:
                     connection.close()
+                return None

@@ -148,8 +148,8 @@ async def _redis(client: "redis.Redis") -> Component:
             await client.ping()
     except (redis.RedisError, OSError, TimeoutError):
         reason = (
-            "Redis does not answer: emit and listen go on, but for transient streams; callbacks"
-            " start later, and the timetable starts nothing."
+            "Redis does not answer: emit, listen and callbacks go on, but for transient streams;"
+            " the timetable, jobs and builds of match indexes wait."
         )
         return Component("redis", "degraded", reason)
     return Component("redis", "ok")

@@ -13,6 +13,7 @@ from eventhub import limits
 from eventhub.access.system import raw_connection
 from eventhub.clock import SystemClock
 from eventhub.eventlog import named, queries
+from eventhub.version import VERSION
 
 T = TypeVar("T")
 SQL = queries.load("overview.sql", Path(__file__).parent / "sql")
@@ -54,6 +55,7 @@ class Overview(NamedTuple):
     """A zone as it stands. Counts end at `limits.OVERVIEW_COUNT_MAX`."""
 
     at: int
+    version: str  # of the release that answers
     streams: list[StreamState]
     events: int  # last sequences of the zone's own streams, summed
     backlog: Backlog
@@ -73,6 +75,7 @@ def overview(*, zone_id: int) -> Overview:
     [dead] = _in_time("dead", zone_id) or [None]
     return Overview(
         at_us,
+        VERSION,
         _named("streams", StreamState, zone_id),
         events,
         Backlog(pending, due, dead),

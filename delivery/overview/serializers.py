@@ -67,6 +67,7 @@ class HealthSerializer(Serializer):
 
 class OverviewSerializer(Serializer):
     at = MomentField(help_text="When it was read; rates come from two readings.")
+    version = serializers.CharField(help_text="The release that answers.")
     streams = StreamStateSerializer(
         many=True, help_text=f"The first {limits.OVERVIEW_STREAMS_MAX} by name."
     )

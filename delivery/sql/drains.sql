@@ -16,6 +16,10 @@ SELECT extract(epoch FROM (SELECT last_seen_at FROM seen))::float8,
        ARRAY(SELECT id FROM callback_workers
               WHERE id <> %(id)s AND is_over(last_seen_at + make_interval(secs => %(silent_s)s), %(silent_s)s))
 
+-- name: notify
+-- There are new deliveries; never inside of the transaction that writes them, whose commit it would serialise.
+SELECT pg_notify('eventhub_deliveries', '')
+
 -- name: leave
 -- That they have gone; when the last of them was seen stays known.
 WITH gone AS (

@@ -87,6 +87,24 @@ async def notified(connection: Connection) -> AsyncIterator[str]:
         pgconn.consume_input()
 
 
+async def heard(connection: Connection, seconds: float) -> bool:
+    """Wait for a NOTIFY, for some seconds at most; true if one came. What comes with the answer to
+    a statement is given to the connection's handlers instead. Raises OperationalError when the
+    connection breaks.
+    """
+    pgconn = connection.pgconn
+    try:
+        async with asyncio.timeout(seconds):
+            await _readable(pgconn.socket)
+    except TimeoutError:
+        return False
+    pgconn.consume_input()
+    came = False
+    while pgconn.notifies() is not None:
+        came = True
+    return came
+
+
 async def _readable(socket_fd: int) -> None:
     """Wait for a socket. It is not watched while it is read, because libpq closes one that broke,
     and its number may be another socket's at once.

@@ -33,6 +33,7 @@ from eventhub.jobs.serializers import (
     RunSerializer,
     RunShownSerializer,
 )
+from eventhub.soon import RedisOff
 from registrations.errors import FilterSyntax, FilterTooLarge
 
 _MEDIA = {
@@ -90,7 +91,7 @@ class Runs(ResourceView):
 
     @operation(
         "Ask for a run of a job; a worker does it",
-        *(UnknownJob, TooManyRuns, errors.UnknownStream, FilterSyntax, FilterTooLarge),
+        *(UnknownJob, TooManyRuns, RedisOff, errors.UnknownStream, FilterSyntax, FilterTooLarge),
         body=AskSerializer,
         status=202,
     )

@@ -2,6 +2,8 @@
 memory nor turns from what else the worker does. Sql module.
 """
 
+from typing import Any
+
 from eventhub import metrics
 from eventhub.child import Child
 from eventhub.errors import DatabaseUnavailable
@@ -21,6 +23,12 @@ class RunJob:
 
     def __init__(self) -> None:
         self._child = Child()
+        self._run: Run | None = None  # under way
+
+    def at_work(self) -> dict[str, Any]:
+        """For people: the run that is under way."""
+        run = self._run
+        return {} if run is None else {"run": run.id, "job": run.job}
 
     def run(self, database_url: str) -> None:
         """Returns at once if a run is under way here, and soon after `stop`."""
@@ -48,10 +56,13 @@ class RunJob:
 
     def _perform(self, database_url: str, run: int) -> None:
         """A process that dies without a word leaves a lease, which runs out."""
+        with blocking(database_url, name="jobs") as connection:
+            self._run = rows.find(connection, run)
         with self._child.started("eventhub.jobs", str(run)) as process:
             process.communicate()
         if process.returncode and not self._child.is_stopped:
             log.warning("job_died", run=run, status=process.returncode)
+        self._run = None
         with blocking(database_url, name="jobs") as connection:
             found = rows.find(connection, run)
         if found is not None and found.over:

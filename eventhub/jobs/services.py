@@ -12,13 +12,14 @@ from eventhub.jobs.params import checked
 from eventhub.jobs.rows import Asked, Run
 from eventhub.jobs.selectors import find_run
 from eventhub.jobs.stopping import CANCELLED
-from eventhub.soon import RUN_JOBS, soon
+from eventhub.soon import RUN_JOBS, require_workers, soon
 
 
 def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
-    """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, and what the
-    parameters are refused with.
+    """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, RedisOff, and
+    what the parameters are refused with.
     """
+    require_workers()
     asked = Asked(job, checked(job, params), requested_by)
     connection = raw_connection()
     with transaction.atomic():

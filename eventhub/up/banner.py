@@ -12,7 +12,8 @@ READY = """
 EventHub is ready at {url}
   console         {url}/console/
   API reference   {url}/docs/api
-  data            {data}"""
+  data            {data}
+  Redis           {redis}, for tasks and transient streams; emit, listen and callbacks do without"""
 
 BEFORE = """
 Before other commands of manage.py:{exports}"""
@@ -47,6 +48,7 @@ def text(url: str, folder: Folder, given: Mapping[str, str], *, demo: bool) -> s
         url_word=quote(url),
         ws=url.replace("http", "ws", 1),
         data=folder.root,
+        redis="its own" if "REDIS_URL" in given else "of REDIS_URL",
         exports="".join(f"\n  export {one}" for one in exports),
         credentials=folder.credentials,
         credentials_word=quote(str(folder.credentials)),

@@ -27,7 +27,7 @@ from eventhub.up.redisserver import Redis
 from eventhub.up.supervisor import HubFailed, Part, Patience, Supervisor
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
-CELERY = ("-m", "celery", "-q", "-A", "eventhub.celery")
+CELERY = ("-m", "celery", "-q", "-A", "eventhub")
 READY_PROBE_TIMEOUT_S = 2.0  # of a busy machine; the supervisor waits meanwhile
 
 
@@ -282,10 +282,7 @@ def _own_parts(
 
 
 def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
-    """Workers that drain callbacks, and the timetable. Each worker drains in a thread of its own,
-    beside the few that Celery's tasks need: three hold one each for long, archiving, the building
-    of match indexes and the runs of jobs, and one more is left for what is short.
-    """
+    """Workers, each of all queues with slots for every queue (eventhub/broker.py), and beat."""
     for number in range(1, options.workers + 1):
         name = f"worker-{number}"
         argv = (sys.executable, *celery_worker(f"{name}@%h"))
@@ -301,7 +298,7 @@ def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iter
 def celery_worker(name: str) -> tuple[str, ...]:
     """The arguments of Python that run a worker of that name (`worker-1@%h`)."""
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    return (*CELERY, "worker", "-P", "threads", "-c", "4", "-n", name, *quiet)
+    return (*CELERY, "worker", "-n", name, *quiet)
 
 
 def _demo(

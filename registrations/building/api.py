@@ -6,6 +6,7 @@ from eventhub import errors
 from eventhub.access.permissions import ManagesStream
 from eventhub.access.resource import ResourceView, operation
 from eventhub.access.shapes import Serializer
+from eventhub.soon import RedisOff
 from registrations.building import selectors, services
 from registrations.building.serializers import MatchIndexSerializer
 from registrations.building.standing import Standing
@@ -30,6 +31,7 @@ class MatchIndex(ResourceView):
     @operation(
         "Build a stream's match index now; a worker does it",
         NothingToIndex,
+        RedisOff,
         body=NoFieldsSerializer,
         status=202,
     )

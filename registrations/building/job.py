@@ -5,7 +5,7 @@ neither memory nor turns from what else the worker does, and can be ended at any
 import json
 import signal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eventhub import limits, metrics
 from eventhub.child import Child
@@ -48,6 +48,12 @@ class IndexJob:
         self._clock = clock
         self._child = Child()
         self._looked_s = float("-inf")  # for what is due, in a folder that cannot be written
+        self._stream: rows.Stream | None = None  # whose index is being built
+
+    def at_work(self) -> dict[str, Any]:
+        """For people: the stream whose index is being built."""
+        stream = self._stream
+        return {} if stream is None else {"zone": stream.zone, "stream": stream.name}
 
     def run(self, database_url: str, data: Path) -> None:
         """Returns at once if a run is under way, and soon after `stop`."""
@@ -107,7 +113,10 @@ class IndexJob:
 
     def _build(self, database_url: str, stream_id: int) -> bool:
         """False if another builder is at work, or this one was told to end."""
+        with blocking(database_url, name="index builder") as connection:
+            self._stream = next(iter(rows.streams(connection, [stream_id])), None)
         told, status = self._ended(stream_id)
+        self._stream = None
         if self._child.is_stopped and not told:
             return False
         report = Report(**json.loads(told)) if told else _died(database_url, stream_id, status)

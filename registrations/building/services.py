@@ -2,7 +2,7 @@
 
 from eventhub.access.actor import Actor
 from eventhub.access.system import raw_connection
-from eventhub.soon import BUILD_INDEXES, soon
+from eventhub.soon import BUILD_INDEXES, require_workers, soon
 from registrations.building import rows
 from registrations.building.selectors import find_standing
 from registrations.building.standing import Standing
@@ -11,8 +11,9 @@ from registrations.errors import NothingToIndex
 
 def ask_build(*, actor: Actor, stream: str) -> Standing:
     """A worker is to build the stream's index as soon as it can; who asks again before it has begun
-    changes nothing. Raises NothingToIndex.
+    changes nothing. Raises NothingToIndex, RedisOff.
     """
+    require_workers()
     found, connection = find_standing(actor=actor, stream=stream), raw_connection()
     if found.idle:
         raise NothingToIndex(found.idle, stream=stream)

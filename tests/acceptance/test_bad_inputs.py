@@ -83,6 +83,7 @@ NOT_TRIED = {
     "result_gone",  # likewise
     "no_plan",  # of a run that left none: see test_retention_apply.py
     "too_many_runs",
+    "redis_off",  # see test_without_redis.py
     "interest_exists",  # see test_interest_of_a_name_that_is_taken
 }
 

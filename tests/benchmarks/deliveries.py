@@ -44,6 +44,12 @@ def make_endpoints(connection: Connection, secret_key: str, urls: Sequence[str])
 def enable(connection: Connection, endpoints: Sequence[int], *, on: bool = True) -> None:
     query = "UPDATE endpoints SET enabled = %s WHERE id = ANY(%s)"
     connection.execute(query, (on, list(endpoints)))
+    notify(connection)
+
+
+def notify(connection: Connection) -> None:
+    """Tell workers that there is something new, as a forwarder does."""
+    connection.execute("SELECT pg_notify('eventhub_deliveries', '')")
 
 
 def append(connection: Connection, stream_id: int, count: int) -> list[int]:

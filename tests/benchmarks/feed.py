@@ -1,5 +1,5 @@
 """`python -m tests.benchmarks.feed JSON`: events and their deliveries at a steady pace, as
-forwarders write them, and the word to the workers with each. Runs in a process of its own.
+forwarders write them, and the notice to the workers with each. Runs in a process of its own.
 """
 
 import json
@@ -8,7 +8,6 @@ import sys
 import time
 from typing import NamedTuple
 
-from eventhub.celery import open_waker
 from tests.benchmarks import deliveries
 
 
@@ -23,17 +22,15 @@ class Feed(NamedTuple):
 
 def main() -> None:
     feed = Feed(*json.loads(sys.argv[1]))
-    waker = open_waker()
     with deliveries.connect(os.environ["DATABASE_URL"]) as connection:
         next_s = time.monotonic()
         until_s = next_s + feed.seconds
         while next_s < until_s:
             sequences = deliveries.append(connection, feed.stream_id, 1)
             deliveries.owe(connection, feed.stream_id, sequences, feed.endpoints)
-            waker.wake()
+            deliveries.notify(connection)
             next_s += feed.interval_s
             time.sleep(max(0.0, next_s - time.monotonic()))
-    waker.close()
 
 
 if __name__ == "__main__":

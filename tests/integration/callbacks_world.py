@@ -121,6 +121,7 @@ class CallbacksWorld:
             sent.sequences,
             endpoint_id,
         )
+        self.sql("SELECT pg_notify('eventhub_deliveries', '')")
 
     def states(self, endpoint_id: int) -> list[str]:
         rows = self.sql(
@@ -265,7 +266,9 @@ async def draining(
     world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
 ) -> AsyncIterator[Drain]:
     """A drain in this test's own loop."""
-    drain = Drain(Terms(world.url, SECRET_KEY, parse_allowed(allow), disable))
+    terms = Terms(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
+    units: set[asyncio.Task[int]] = set()
+    drain = Drain(terms, begin=lambda: units.add(asyncio.create_task(drain.unit())))
     stop = asyncio.Event()
     running = asyncio.create_task(drain.run(stop))
     try:
@@ -273,6 +276,7 @@ async def draining(
     finally:
         stop.set()
         await running
+        await asyncio.gather(*units, return_exceptions=True)
 
 
 async def until(holds: Callable[[], bool], seconds: float = 40.0) -> None:

@@ -52,6 +52,12 @@ def ask(world: World, stream_id: int) -> None:
         rows.ask(connection, stream_id)
 
 
+def named(world: World, stream_id: int) -> dict[str, str | None]:
+    with blocking(world.url, name="test") as connection:
+        [stream] = rows.streams(connection, [stream_id])
+    return {"zone": stream.zone, "stream": stream.name}
+
+
 def noted(world: World, stream_id: int) -> rows.Build:
     with blocking(world.url, name="test") as connection:
         return rows.builds(connection, [stream_id])[stream_id]
@@ -215,7 +221,9 @@ def test_a_builder_that_is_killed_leaves_what_was_there_and_is_tried_again_later
     for number, reason in ((signal.SIGKILL, "process"), (signal.SIGALRM, "too_long")):
         ask(world, stream_id)
         before = outcomes(reason)
-        with building(world, data, stream_id, IndexJob(SystemClock())) as pid:
+        job = IndexJob(SystemClock())
+        with building(world, data, stream_id, job) as pid:
+            assert job.at_work() == named(world, stream_id)
             niceness = os.getpriority(os.PRIO_PROCESS, pid)
             assert niceness == limits.INDEX_BUILD_NICENESS, "it would take who matches his cores"
             os.kill(pid, number)

@@ -1,6 +1,7 @@
 """What processes log while the database is away: a line now and then, not one for each attempt.
 
-The story: ten lines a second and worker, for as long as the database was away.
+The story: ten lines a second and worker, for as long as the database was away. With Redis there,
+tasks come and fail as well.
 """
 
 import os
@@ -9,22 +10,33 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from eventhub import limits
-from eventhub.up.hub import HOME, celery_worker
+from eventhub.broker import send_task
+from eventhub.soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.up.hub import CELERY, HOME, celery_worker
+from tests.integration.test_callbacks_worker import Broker
 
 AWAY_S = 3.0
 
 
-def test_an_absent_database_is_logged_now_and_then(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_redis", [False, True])
+def test_an_absent_database_is_logged_now_and_then(tmp_path: Path, has_redis: bool) -> None:
+    redis_server = Broker(tmp_path)
+    redis_server.start()
     env = {
         **os.environ,
         "DATABASE_URL": f"postgresql://nobody@/nothing?host={tmp_path}",
         "DATABASE_DIRECT_URL": "",
-        "REDIS_URL": "",
+        "REDIS_URL": redis_server.url if has_redis else "",
         "EVENTHUB_DATA": str(tmp_path),
         "EVENTHUB_SECRET_KEY": "key",
     }
     commands = {"worker": celery_worker("w@%h"), "forward": ("manage.py", "forward")}
+    if has_redis:
+        beat = ("-s", str(tmp_path / "beat"), "--pidfile", "")
+        commands["beat"] = (*CELERY, "beat", *beat)
     logs = {name: tmp_path / f"{name}.log" for name in commands}
     processes = []
     try:
@@ -39,6 +51,9 @@ def test_an_absent_database_is_logged_now_and_then(tmp_path: Path) -> None:
             assert time.monotonic() < until_s
             time.sleep(0.05)
         begins = {name: len(log.read_text().splitlines()) for name, log in logs.items()}
+        for _ in range(10 if has_redis else 0):
+            for task in (ARCHIVE, BUILD_INDEXES, RUN_JOBS, "delivery.deliver"):
+                send_task(task, redis_server.url)
         time.sleep(AWAY_S)  # what is counted is what comes in a time
         for name, log in logs.items():
             lines = log.read_text().splitlines()[begins[name] :]
@@ -48,3 +63,4 @@ def test_an_absent_database_is_logged_now_and_then(tmp_path: Path) -> None:
             process.terminate()
         for process in processes:
             process.wait(15)
+        redis_server.kill()

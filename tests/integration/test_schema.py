@@ -21,7 +21,7 @@ from tests.integration.up_process import Hub
 from tests.unit.up.test_commands import manage
 
 OTHER = "were made by another version of the hub (delivery.0001_initial)"
-CELERY = ("-m", "celery", "-q", "-A", "eventhub.celery", "worker")
+CELERY = ("-m", "celery", "-q", "-A", "eventhub", "worker")
 MIGRATION = '''
 """The tables."""
 SQL = Path(__file__).parent.parent / "sql"
@@ -210,11 +210,13 @@ def test_digest_is_of_the_statements_not_of_their_layout(
     assert (found[0] == found[1]) is same
 
 
-def test_worker_in_another_pool_than_threads_is_refused() -> None:
+@pytest.mark.parametrize("words", ["-P prefork", "--pool=prefork", "-P solo", "-c 2"])
+def test_worker_in_another_pool_or_with_too_few_threads_is_refused(words: str) -> None:
     """It ran in a pool of processes, in silence, with a drain that was forked with them."""
-    done = celery()
+    done = celery(*words.split())
     assert done.returncode == os.EX_CONFIG
-    assert "celery -A eventhub.celery worker -P threads -c 4" in done.stderr
+    assert "Leave out -" in done.stderr
+    assert "celery -A eventhub worker" in done.stderr
 
 
 def celery(*words: str, **given: str) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ from celery import Celery
 from celery.beat import event_t
 from celery.schedules import crontab
 
+from eventhub import limits
 from eventhub.beat import SteadyScheduler
 from eventhub.celery import app as hub_app
 
@@ -72,6 +73,26 @@ def test_what_ran_at_its_time_of_the_day_does_not_run_again(app: Celery, tmp_pat
     ran_at = nightly.last_run_at
     beat.tick()
     assert nightly.last_run_at == ran_at
+    beat.close()
+
+
+def test_what_only_the_log_brings_rests_while_nothing_is_appended(
+    app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most for TIMETABLE_REST_S; while the database is away it is sent as the timetable says."""
+    sent = []
+    app.conf.beat_schedule = {name: {"task": name, "schedule": timedelta(minutes=1)}
+                              for name in ("archive", "retire")}  # fmt: skip
+    beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
+    monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
+    for log, rest_s, wanted in ((None, 300.0, 3), (7, 300.0, 1), (8, 300.0, 1), (8, 0.0, 3)):
+        monkeypatch.setattr(limits, "TIMETABLE_REST_S", rest_s)
+        monkeypatch.setattr(beat, "_log", log)
+        sent.clear()
+        for _ in range(3):
+            for entry in beat.schedule.values():
+                beat.apply_entry(entry)
+        assert (sent.count("archive"), sent.count("retire")) == (wanted, 3)
     beat.close()
 
 

@@ -352,12 +352,16 @@ def test_process_with_a_bad_file_ends_with_a_line_for_each_mistake(
 
 def test_process_that_serves_hands_the_file_on_to_what_it_starts(tmp_path: Path) -> None:
     file = tmp_path / "eventhub.toml"
-    file.write_text(f'database_url = "postgresql://e@/e?host={tmp_path}"\nsecret_key = "s"\n')
+    file.write_text(
+        f'database_url = "postgresql://e@/e?host={tmp_path}"\nsecret_key = "s"\n'
+        f'redis_url = "unix://{tmp_path}/r.sock"\n'
+    )
     script = (
         "import os; from eventhub.preflight import require_flight; require_flight();"
         " print(os.environ['EVENTHUB_SECRET_KEY'], 'EVENTHUB_SETTINGS_FILE' in os.environ)"
     )
-    env = {name: text for name, text in os.environ.items() if name != "DATABASE_URL"}
+    own = ("DATABASE_URL", "REDIS_URL")
+    env = {name: text for name, text in os.environ.items() if name not in own}
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**env, "EVENTHUB_SETTINGS_FILE": str(file)},

@@ -7,8 +7,10 @@ SELECT set_config('statement_timeout', %(statement_ms)s, true), set_config('enab
        set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
 
 -- name: heard
--- The heartbeat of the timetable, or of a periodic task that a worker has begun.
+-- The heartbeat of the timetable, or of a periodic task that a worker has begun. What is returned is another number once
+-- something was appended, or a segment sealed.
 INSERT INTO heartbeats (part) VALUES (%(part)s) ON CONFLICT (part) DO UPDATE SET last_seen_at = clock_timestamp()
+RETURNING (SELECT sum(sequence + segment_id)::bigint FROM heads)
 
 -- name: facts
 -- What was seen in the future was seen before the clock stepped back.

@@ -3,7 +3,7 @@ turns from what else the worker does. Sql module.
 """
 
 import json
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from eventhub import metrics
 from eventhub.child import Child
@@ -34,6 +34,12 @@ class ArchiveJob:
 
     def __init__(self) -> None:
         self._child = Child()
+        self._last: Report | None = None  # of the run that is under way
+
+    def at_work(self) -> dict[str, Any]:
+        """For people: the segment that was archived last."""
+        last = self._last
+        return {} if last is None else {"last_segment": last.segment, "events": last.events}
 
     def run(self, database_url: str, archive_url: str) -> None:
         """Archive what is due, and keep the metrics. Returns at once if a run is under way."""
@@ -55,22 +61,22 @@ class ArchiveJob:
 
     def _archive(self) -> None:
         with self._child.started("eventhub.eventlog.archive") as process:
-            if process.stdout is not None:
-                _count(process.stdout)
+            for line in process.stdout or ():
+                fields: dict[str, Any] = json.loads(line)
+                self._last = Report(**fields)
+                _count(self._last)
+        self._last = None
         if process.returncode and not self._child.is_stopped:
             metrics.ARCHIVE_FAILURES.labels(reason="process").inc()
             log.warning("archiver_failed", status=process.returncode)
 
 
-def _count(lines: IO[str]) -> None:
-    for line in lines:
-        fields: dict[str, Any] = json.loads(line)
-        report = Report(**fields)
-        if report.reason:
-            metrics.ARCHIVE_FAILURES.labels(reason=report.reason).inc()
-        else:
-            metrics.ARCHIVED_EVENTS.inc(report.events)
-            metrics.ARCHIVED_BYTES.inc(report.bytes)
+def _count(report: Report) -> None:
+    if report.reason:
+        metrics.ARCHIVE_FAILURES.labels(reason=report.reason).inc()
+    else:
+        metrics.ARCHIVED_EVENTS.inc(report.events)
+        metrics.ARCHIVED_BYTES.inc(report.bytes)
 
 
 def _measure(connection: ledger.Connection, archive_url: str) -> Status:

@@ -9,7 +9,6 @@ import uvloop
 from django.core.management.base import BaseCommand
 
 from delivery.forward.process import Where, forward
-from eventhub.celery import open_waker
 from eventhub.env import Env
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.preflight import require_flight
@@ -33,11 +32,6 @@ async def _until_told(env: Env) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    waker = open_waker()
-    try:
-        archive = archive_of(env.archive_url)
-        urls = (env.database_url, env.database_direct_url)
-        where = Where(*urls, archive, Path(env.data), env.mark_url)
-        await forward(where, woken=waker.wake, stop=stop)
-    finally:
-        waker.close()
+    archive = archive_of(env.archive_url)
+    urls = (env.database_url, env.database_direct_url)
+    await forward(Where(*urls, archive, Path(env.data), env.mark_url), stop=stop)

@@ -14,6 +14,7 @@ import { FirstSteps } from "./FirstSteps";
 import { Figures } from "./Figures";
 import { Health } from "./Health";
 import { readingsOf } from "./readings";
+import { Release } from "./Release";
 import { StreamTable } from "./StreamTable";
 
 export function OverviewPage() {
@@ -47,6 +48,7 @@ export function OverviewPage() {
             <StreamTable zone={zone} readings={data} />
             <Boot zone={zone} />
             {data.now.streams.length < 2 && <FirstSteps />}
+            <Release version={data.now.version} />
           </>
         )}
       </Stack>

@@ -49,7 +49,7 @@ BAD: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("deliveries", "unknown", "in time", {"overdue": False}),
     ("archiver", "degraded", "archive_unavailable",
      {"unarchivable": 2, "unarchivable_code": "archive_unavailable"}),
-    ("archiver", "degraded", "not started", {"archiver_us": ago_us(600)}),
+    ("archiver", "degraded", "not started", {"archiver_us": ago_us(limits.HEALTH_TASK_S_MAX + 60)}),
     ("archiver", "degraded", "1,000 s", {"unarchived_us": ago_us(1_000)}),
     ("indexer", "degraded", "too_long", {"unbuilt": 1, "unbuilt_code": "too_long"}),
     ("indexer", "degraded", "no worker", {"indexer_us": None}),

@@ -1,0 +1,14 @@
+import { Anchor, Text } from "@mantine/core";
+
+/** Which release answers, and where superusers see the tables behind the console. */
+export function Release({ version }: { version: string }) {
+  return (
+    <Text size="sm" c="dimmed">
+      EventHub {version} ·{" "}
+      <Anchor href="/admin/" inherit>
+        Back office
+      </Anchor>{" "}
+      (all tables, for superusers)
+    </Text>
+  );
+}
