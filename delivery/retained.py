@@ -5,6 +5,7 @@ A pending delivery keeps no segment: before its event goes, it gets the event's 
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import delivery
 from delivery.forward.retiring import retire_deliveries_group
@@ -12,17 +13,26 @@ from delivery.forward.shelf import Shelf
 from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 SQL = queries.load("retained.sql", Path(next(iter(delivery.__path__))) / "sql")
 
 
+class _Needed(NamedTuple):
+    """The lowest sequence of a stream that is needed."""
+
+    stream_id: int
+    sequence: int
+
+
 async def needs(connection: Connection) -> dict[int, int]:
     """The lowest sequence of each stream that is not matched for callbacks yet, or whose deliveries
     are not all written.
     """
-    return dict(await (await connection.execute(SQL["needed"])).fetchall())
+    rows = await (await cursor_of(connection, _Needed).execute(SQL["needed"])).fetchall()
+    return {row.stream_id: row.sequence for row in rows}
 
 
 async def release(connection: Connection, group: int) -> bool:
@@ -40,9 +50,9 @@ async def shed(shelf: Shelf | None, connection: Connection, pressed: bool) -> bo
 
     True if a partition went. It takes turns with the timetable's retirement.
     """
-    rows = await (await connection.execute(SQL["outlived"])).fetchall()
-    crowded = len(rows) > limits.RETAINED_GROUPS_MAX
-    for place, (group,) in enumerate(rows):
+    groups = await (await scalars(connection).execute(SQL["outlived"])).fetchall()
+    crowded = len(groups) > limits.RETAINED_GROUPS_MAX
+    for place, group in enumerate(groups):
         first = place == 0 and (pressed or crowded)
         if first or await _is_empty(connection, group):
             return await _retire(connection, group, shelf, pressed)
@@ -50,13 +60,11 @@ async def shed(shelf: Shelf | None, connection: Connection, pressed: bool) -> bo
 
 
 async def _is_empty(connection: Connection, group: int) -> bool:
-    row = await (await connection.execute(SQL["is_empty"], (group,))).fetchone()
-    return bool(row and row[0])
+    return bool(await (await scalars(connection).execute(SQL["is_empty"], (group,))).fetchone())
 
 
 async def _retire(connection: Connection, group: int, shelf: Shelf | None, pressed: bool) -> bool:
-    row = await (await connection.execute(SQL["lock_retirement"])).fetchone()
-    if row is None or not row[0]:
+    if not await (await scalars(connection).execute(SQL["lock_retirement"])).fetchone():
         return False
     try:
         return await retire_deliveries_group(connection, group, shelf, pressed=pressed)

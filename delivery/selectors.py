@@ -17,9 +17,10 @@ from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
-from eventhub.eventlog import named, queries, streams
+from eventhub.eventlog import queries, streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.models import Segment
+from eventhub.eventlog.rows import cursor_of
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
 from registrations.owners import heard, require_some_listen, scope
@@ -113,7 +114,7 @@ def list_ended(*, actor: Actor, asked: Ended) -> Cut:
         "looks_max": limits.DELIVERIES_LOOKS_MAX,
         "count": asked.rows_max + 1,
     }
-    found = named.rows(raw_connection(), EndedRow, SQL["of_zone"], values)
+    found = cursor_of(raw_connection(), EndedRow).execute(SQL["of_zone"], values).fetchall()
     page = found[: asked.rows_max]
     more = len(found) > len(page) or (bool(page) and page[-1].last)
     return Cut([row for row in page if row.shown], name_of(page[-1]) if more else None)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, named, scalars
 from registrations.compiled import COMPILED
 from registrations.index.facts import Facts, Moment
 from registrations.match.matching import AUTO
@@ -98,6 +99,25 @@ class LiveRegistration(NamedTuple):
     streams: tuple[int, ...]  # ascending
 
 
+class _Ended(NamedTuple):
+    """A version that ended, and where."""
+
+    id: int
+    until: int
+
+
+class _Client(NamedTuple):
+    id: int
+    name: str
+
+
+class _OfGroup(NamedTuple):
+    """When a group is suspended."""
+
+    group_id: int
+    suspension: Suspension
+
+
 async def versions_of_stream(connection: Connection, stream_id: int, after: int) -> list[Written]:
     """All versions with an endpoint that can hold for an event after that sequence."""
     return await _read(connection, Wanted(stream_id, after=after))
@@ -123,23 +143,23 @@ async def versions_since(connection: Connection, facts: Facts) -> list[Written]:
 async def ended_since(connection: Connection, facts: Facts) -> dict[int, int]:
     """The versions that ended since an epoch's snapshot, or that may have, and where."""
     values = {"stream_id": facts.stream, "xmin": str(facts.xmin)}
-    cursor = await connection.execute(SQL["ended_since"], values)
+    cursor = await cursor_of(connection, _Ended).execute(SQL["ended_since"], values)
     found: dict[int, int] = {}
     while piece := await cursor.fetchmany(_ROWS_PER_FETCH):
-        found.update(piece)
+        found.update({row.id: row.until for row in piece})
         await asyncio.sleep(0)
     return found
 
 
 async def moment_of(connection: Connection, stream_id: int) -> Moment | None:
     """The stream in the snapshot of this transaction; None if there is none of the number."""
-    row = await (await connection.execute(SQL["moment"], (stream_id,))).fetchone()
-    return None if row is None else Moment(*row)
+    query = cursor_of(connection, Moment)
+    return await (await query.execute(SQL["moment"], (stream_id,))).fetchone()
 
 
 async def client_names(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    cursor = await connection.execute(SQL["client_names"], (list(ids),))
-    return {id: intern(name) for id, name in await cursor.fetchall()}
+    cursor = await cursor_of(connection, _Client).execute(SQL["client_names"], (list(ids),))
+    return {row.id: intern(row.name) for row in await cursor.fetchall()}
 
 
 async def versions_of_registrations(
@@ -170,18 +190,17 @@ async def suspensions_of(
     if not asked:
         return {}
     values = {"groups": list(asked), "stream_id": stream_id, "after": after}
-    cursor = await connection.execute(SQL["suspensions"], values)
+    cursor = await cursor_of(connection, _OfGroup).execute(SQL["suspensions"], values)
     found: dict[int, list[Suspension]] = {group: [] for group in asked}
-    for group, since, until in await cursor.fetchall():
-        found[group].append(Suspension(since, until))
+    for row in await cursor.fetchall():
+        found[row.group_id].append(row.suspension)
     return {group: tuple(suspensions) for group, suspensions in found.items()}
 
 
 async def strategy_of(connection: Connection, stream_id: int) -> str:
     """By which strategy the stream's events are matched."""
-    cursor = await connection.execute(SQL["strategy"], (stream_id,))
-    row = await cursor.fetchone()
-    return str(row[0]) if row else AUTO
+    found = await scalars(connection).execute(SQL["strategy"], (stream_id,))
+    return await found.fetchone() or AUTO
 
 
 async def streams_with_callbacks(
@@ -191,14 +210,15 @@ async def streams_with_callbacks(
     those that may have got one since `oldest_transaction` gave it.
     """
     values = {"known": list(known), "xmin": xmin}
-    cursor = await connection.execute(SQL["streams_with_callbacks"], values)
-    return [CallbackStream(*row) for row in await cursor.fetchall()]
+    found = await cursor_of(connection, CallbackStream).execute(
+        SQL["streams_with_callbacks"], values
+    )
+    return await found.fetchall()
 
 
 async def oldest_transaction(connection: Connection) -> str:
     """The oldest that may still change something now."""
-    row = await (await connection.execute(SQL["xmin"])).fetchone()
-    return str(row[0]) if row else "0"
+    return await (await scalars(connection).execute(SQL["xmin"])).fetchone() or "0"
 
 
 async def live_registrations(
@@ -206,8 +226,8 @@ async def live_registrations(
 ) -> list[LiveRegistration]:
     """Those of the ids that are live registrations of the client, ascending."""
     values = {"client_id": client_id, "registrations": list(ids)}
-    cursor = await connection.execute(SQL["live_registrations"], values)
-    return [LiveRegistration(id, tuple(streams)) for id, streams in await cursor.fetchall()]
+    found = await cursor_of(connection, LiveRegistration).execute(SQL["live_registrations"], values)
+    return [row._replace(streams=tuple(row.streams)) for row in await found.fetchall()]
 
 
 def _compile(
@@ -231,9 +251,12 @@ def _compile(
 
 async def _read(connection: Connection, wanted: Wanted | Changed) -> list[Written]:
     """A piece at a time, so that 100,000 do not stop the event loop."""
-    query = "versions" if isinstance(wanted, Wanted) else "versions_changed"
-    async with connection.transaction(), connection.cursor("catalog") as cursor:
+    async with (
+        connection.transaction(),
+        connection.cursor("catalog", row_factory=named(Written)) as cursor,
+    ):
         cursor.itersize = _ROWS_PER_FETCH
         await connection.execute(SQL["roomy"])
-        await cursor.execute(SQL[query], wanted._asdict())
-        return [Written(*row) async for row in cursor]
+        is_all = isinstance(wanted, Wanted)
+        await cursor.execute(SQL["versions" if is_all else "versions_changed"], wanted._asdict())
+        return [row async for row in cursor]

@@ -14,6 +14,7 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, scalars
 from registrations.errors import FiltersTooCostly
 
 SQL = queries.load("expensive.sql", Path(__file__).parent / "sql")
@@ -27,6 +28,14 @@ class Begun(NamedTuple):
     registration: int
     streams: Sequence[int]
     costs: Sequence[int]
+
+
+class _Cost(NamedTuple):
+    """What a registration takes on a stream."""
+
+    registration_id: int
+    stream_id: int
+    cost: int
 
 
 def note(connection: Connection, begun: Iterable[Begun]) -> None:
@@ -62,8 +71,8 @@ class Budget:
         self._planned: Counter[int] = Counter()  # more than that
         ids = list(changing)
         if ids:
-            for registration, stream, cost in connection.execute(SQL["of_registrations"], (ids,)):
-                self._before.setdefault(registration, {})[stream] = cost
+            for row in cursor_of(connection, _Cost).execute(SQL["of_registrations"], (ids,)):
+                self._before.setdefault(row.registration_id, {})[row.stream_id] = row.cost
 
     def take(self, streams: Sequence[int], costs: Sequence[int], registration: int = 0) -> None:
         """For a version that begins, by stream; `registration`: in the place of another one.
@@ -76,8 +85,8 @@ class Budget:
         for stream, cost in wanted.items():
             used = self._used_on(stream) - before.get(stream, 0)
             if cost > before.get(stream, 0) and used + cost > limits.FILTERS_TRIED_MAX:
-                name = self._connection.execute(SQL["stream_name"], (stream,)).fetchone()
-                raise FiltersTooCostly(cost=cost, used=used, stream=name[0] if name else "")
+                name = scalars(self._connection).execute(SQL["stream_name"], (stream,)).fetchone()
+                raise FiltersTooCostly(cost=cost, used=used, stream=name or "")
         self.free(registration)
         self._planned.update(wanted)
 
@@ -88,6 +97,7 @@ class Budget:
 
     def _used_on(self, stream: int) -> int:
         if stream not in self._used:
-            row = self._connection.execute(SQL["used"], (self._client_id, stream)).fetchone()
-            self._used[stream] = row[0] if row else 0
+            values = (self._client_id, stream)
+            used = scalars(self._connection).execute(SQL["used"], values).fetchone()
+            self._used[stream] = used or 0
         return self._used[stream] + self._planned[stream]

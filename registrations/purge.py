@@ -17,6 +17,7 @@ from eventhub.clock import Clock
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import blocking
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.logs import get_logger
 from registrations.index.errors import IndexNotTaken
 from registrations.index.facts import Facts, facts_of, refusal
@@ -37,6 +38,22 @@ class Purged(NamedTuple):
 
     versions: int
     barriers: int
+
+
+class _Ended(NamedTuple):
+    """An ended version, with the barrier of its end, and the endpoint that may need its report."""
+
+    barrier: int
+    id: int
+    is_free: bool
+    endpoint_id: int | None
+
+
+class _Barriers(NamedTuple):
+    """The last barrier that was looked at, None if there was none, and how many went."""
+
+    last: int | None
+    gone: int
 
 
 class VersionPurge:
@@ -82,12 +99,13 @@ class VersionPurge:
         while True:
             barrier, id = self._version
             place = {"barrier": barrier, "id": id}
-            found = connection.execute(SQL["ended"], {**values, **place}).fetchall()
-            free = {id: endpoint_id for _, id, is_free, endpoint_id in found if is_free}
+            rows = cursor_of(connection, _Ended)
+            found = rows.execute(SQL["ended"], {**values, **place}).fetchall()
+            free = {one.id: one.endpoint_id for one in found if one.is_free}
             gone = list(free.keys() - _reported(connection, free.values()))
             if gone:
                 connection.execute(SQL["purge"], {"versions": gone})
-            self._version = found[-1][:2] if found else _FIRST
+            self._version = (found[-1].barrier, found[-1].id) if found else _FIRST
             if not found:
                 return
             yield len(gone)
@@ -99,11 +117,12 @@ class VersionPurge:
                 "kept_s": limits.VERSIONS_KEPT_S,
                 "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
             }
-            [(last, gone)] = connection.execute(SQL["purge_barriers"], values).fetchall()
-            self._barrier = last or 0
-            if last is None:
+            rows = cursor_of(connection, _Barriers)
+            [piece] = rows.execute(SQL["purge_barriers"], values).fetchall()
+            self._barrier = piece.last or 0
+            if piece.last is None:
                 return
-            yield gone
+            yield piece.gone
 
 
 def _reported(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:
@@ -111,8 +130,7 @@ def _reported(connection: Connection, endpoints: Iterable[int | None]) -> set[in
     asked = {endpoint_id for endpoint_id in endpoints if endpoint_id is not None}
     if not asked:
         return set()
-    found = connection.execute(SQL["reported"], {"endpoints": list(asked)}).fetchall()
-    return {id for [id] in found}
+    return {*scalars(connection).execute(SQL["reported"], {"endpoints": list(asked)}).fetchall()}
 
 
 def _epochs(connection: Connection, data: Path) -> Iterator[Facts]:

@@ -12,8 +12,9 @@ from uuid import UUID
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import named, queries
+from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import Int8Array, TextArray, adapt, int8_array, text_array
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
 from registrations import expensive
@@ -253,7 +254,7 @@ def end_of_client(connection: Connection, client_id: int, barrier: int) -> tuple
 def search(connection: Connection, wanted: Search, after: int, count: int) -> list[Registration]:
     """At most so many registrations by id, from the one after `after` on."""
     values = {**wanted._asdict(), "after": after, "count": count}
-    return named.rows(connection, _registration, SQL["list_registrations"], values)
+    return _shown(cursor_of(connection, Registration).execute(SQL["list_registrations"], values))
 
 
 def few_streams(
@@ -270,7 +271,8 @@ def few_streams(
 
 def show(connection: Connection, ids: Sequence[int]) -> list[Registration]:
     """Those of the ids that are live, by id."""
-    return named.rows(connection, _registration, SQL["show_registrations"], (list(ids),))
+    values = (list(ids),)
+    return _shown(cursor_of(connection, Registration).execute(SQL["show_registrations"], values))
 
 
 def vectors(connection: Connection, registrations: Sequence[Registration]) -> dict[int, Vector]:
@@ -284,8 +286,9 @@ def vectors(connection: Connection, registrations: Sequence[Registration]) -> di
     return found
 
 
-def _registration(streams: list[int], **columns: Any) -> Registration:
-    return Registration(streams=tuple(streams), **columns)
+def _shown(found: Iterable[Registration]) -> list[Registration]:
+    """With their streams as a tuple."""
+    return [one._replace(streams=tuple(one.streams)) for one in found]
 
 
 def _columns(wanted: Sequence[Wanted]) -> dict[str, Int8Array | TextArray]:

@@ -7,8 +7,10 @@ time, on a session of its own in autocommit mode. What is pending keeps no parti
 """
 
 from collections.abc import AsyncIterator
+from datetime import datetime
+from operator import add
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -20,10 +22,39 @@ from eventhub.clock import Clock
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.quota import Room
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 SQL = queries.load("backlog.sql", Path(next(iter(delivery.__path__))) / "sql")
+
+
+class _Counted(NamedTuple):
+    """What waits for an endpoint, in one of its orders. `Waiting` says what of what."""
+
+    endpoint_id: int
+    events: int
+    bytes: int
+    overdue: int
+    names: int
+
+    def added(self, other: "_Counted") -> "_Counted":
+        return _Counted(self.endpoint_id, *map(add, self[1:], other[1:]))
+
+
+class _Owner(NamedTuple):
+    """Whose an endpoint is."""
+
+    id: int
+    client_id: int
+
+
+class _Last(NamedTuple):
+    """The last delivery that is to go."""
+
+    created_at: datetime
+    segment: int
+    sequence: int
 
 
 class Backlog:
@@ -66,18 +97,19 @@ async def bound(connection: Connection, bounds: Bounds) -> int:
 
 async def _measure(connection: Connection, age_s: int) -> list[Waiting]:
     """By endpoint; of deleted ones nothing, because theirs are cancelled."""
-    sums: dict[int, list[int]] = {}
+    found: dict[int, _Counted] = {}
     for ordered in (False, True):
-        async for endpoint, *more in _counted(connection, age_s, ordered):
-            before = sums.get(endpoint, [0] * len(more))
-            sums[endpoint] = [one + another for one, another in zip(before, more, strict=True)]
-    owners = await connection.execute(SQL["clients"], {"endpoints": list(sums)})
-    return [Waiting(at, client, *sums[at]) for at, client in await owners.fetchall()]
+        async for one in _counted(connection, age_s, ordered):
+            before = found.get(one.endpoint_id)
+            found[one.endpoint_id] = one if before is None else one.added(before)
+    owners = await cursor_of(connection, _Owner).execute(SQL["clients"], {"endpoints": [*found]})
+    return [
+        Waiting(client_id=owner.client_id, **found[owner.id]._asdict())
+        for owner in await owners.fetchall()
+    ]
 
 
-async def _counted(
-    connection: Connection, age_s: int, ordered: bool
-) -> AsyncIterator[tuple[int, ...]]:
+async def _counted(connection: Connection, age_s: int, ordered: bool) -> AsyncIterator[_Counted]:
     """Some endpoints at a time, so that no statement runs for long; one at a time after some that
     did.
     """
@@ -85,7 +117,9 @@ async def _counted(
     count = limits.BACKLOG_ENDPOINTS_PER_STATEMENT_MAX
     while True:
         try:
-            rows = await _rows(connection, SQL["waiting"], {**values, "endpoints_max": count})
+            query = cursor_of(connection, _Counted)
+            await query.execute(SQL["waiting"], {**values, "endpoints_max": count})
+            rows = await query.fetchall()
         except psycopg.errors.QueryCanceled:
             if count == 1:
                 raise
@@ -95,26 +129,23 @@ async def _counted(
             yield row
         if len(rows) < count:
             return
-        values["after"] = rows[-1][0]
+        values["after"] = rows[-1].endpoint_id
 
 
 async def _drop(connection: Connection, cut: Cut, age_s: int) -> int:
     """What a cut says, in statements of bounded size; how many deliveries went."""
     endpoint = {"endpoint": cut.waiting.endpoint_id}
     asked = {"events": cut.events, "bytes": cut.bytes, "age_s": age_s}
-    rows = await _rows(
-        connection, SQL["cutoff"], {**endpoint, **asked, "row_bytes": limits.BACKLOG_ROW_BYTES}
-    )
-    if not rows:
+    query = cursor_of(connection, _Last)
+    bounds = {**endpoint, **asked, "row_bytes": limits.BACKLOG_ROW_BYTES}
+    last = await (await query.execute(SQL["cutoff"], bounds)).fetchone()
+    if last is None:
         return 0
-    [(created_at, segment, sequence)] = rows
     named = -(-cut.waiting.names // max(cut.waiting.events, 1))  # by one delivery, in the mean
     rows_max = limits.REGISTRATIONS_PER_STATEMENT_MAX // max(named, 1)
     values = {
         **endpoint,
-        "created_at": created_at,
-        "segment": segment,
-        "sequence": sequence,
+        **last._asdict(),
         "why": cut.bound,
         "rows_max": max(min(rows_max, limits.DELIVERIES_PER_STATEMENT_MAX), 1),
     }
@@ -126,11 +157,5 @@ async def _drop(connection: Connection, cut: Cut, age_s: int) -> int:
 
 
 async def _went(connection: Connection, values: dict[str, Any]) -> int:
-    [(count,)] = await _rows(connection, SQL["drop_oldest"], values)
-    return int(count)
-
-
-async def _rows(
-    connection: Connection, query: LiteralString, values: dict[str, Any]
-) -> list[tuple[Any, ...]]:
-    return await (await connection.execute(query, values)).fetchall()
+    count = await scalars(connection).execute(SQL["drop_oldest"], values)
+    return await count.fetchone() or 0

@@ -27,6 +27,7 @@ from eventhub import limits, metrics
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.logs import get_logger
@@ -49,6 +50,20 @@ class _Changes(NamedTuple):
 
     barriers: list[int]
     groups: list[int]
+
+
+class _OfStream(NamedTuple):
+    """What concerns one stream."""
+
+    stream_id: int
+    changes: _Changes
+
+
+class _Strategy(NamedTuple):
+    """How the registrations of a stream's events are found."""
+
+    id: int
+    matching: str
 
 
 class _Kept:
@@ -203,15 +218,18 @@ class Interests:
                 values = {"barriers": barriers, "streams": list(by_stream)}
                 kept_s = {"kept_s": limits.VERSIONS_KEPT_S / 2}
                 async with reading(self._log.pool) as connection:
-                    cursor = await connection.execute(SQL["may_be_purged"], {**values, **kept_s})
-                    [(is_late,)] = await cursor.fetchall()
-                    cursor = await connection.execute(SQL["streams_of_barriers"], values)
-                    found = await cursor.fetchall()
+                    flag = scalars(connection)
+                    await flag.execute(SQL["may_be_purged"], {**values, **kept_s})
+                    is_late = await flag.fetchone()
+                    rows = cursor_of(connection, _OfStream)
+                    found = await (
+                        await rows.execute(SQL["streams_of_barriers"], values)
+                    ).fetchall()
                 if is_late:  # this process was stopped for long
                     self._told(None)
-                for stream_id, changed_at, groups in found:
-                    for kept in by_stream[stream_id]:
-                        kept.changes.append(_Changes(changed_at, groups or []))
+                for one in found:
+                    for kept in by_stream[one.stream_id]:
+                        kept.changes.append(one.changes)
                 for barrier in barriers:
                     del self._barriers[barrier]
 
@@ -233,8 +251,8 @@ class Interests:
         self._policies = False
         async with reading(self._log.pool) as connection:
             ids = [lease.stream_id for lease in self._kept]
-            cursor = await connection.execute(SQL["strategies"], (ids,))
-            strategies = dict(await cursor.fetchall())
+            rows = await cursor_of(connection, _Strategy).execute(SQL["strategies"], (ids,))
+            strategies = {row.id: row.matching for row in await rows.fetchall()}
         for lease, kept in list(self._kept.items()):
             interest, strategy = kept.interest, strategies.get(lease.stream_id)
             if not kept.loaded or strategy in (None, interest.matching.strategy):

@@ -22,6 +22,7 @@ from eventhub.clock import Clock
 from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import int8_array
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of, scalars
 from registrations.catalog import CallbackStream
 
 SQL = queries.load("forward.sql", Path(__file__).parent.parent / "sql")
@@ -65,6 +66,21 @@ class Share(NamedTuple):
         if held <= self.own + max(self.own // 10, 1):
             return 0
         return min(held - self.own, limits.FORWARD_RELEASE_STREAMS_MAX)
+
+
+class _Taken(NamedTuple):
+    """A stream that was free, and where it stands."""
+
+    lease: Lease
+    place: Place
+
+
+class _Renewed(NamedTuple):
+    """Of streams whose leases were to be renewed: those that are lost, those that are renewed."""
+
+    gone: list[int]
+    kept: list[int]
+    share: Share
 
 
 class Leases:
@@ -129,8 +145,8 @@ class Leases:
             "streams_max": min(room, limits.FORWARD_ACQUIRE_STREAMS_MAX),
             "lease_s": limits.FORWARD_LEASE_S,
         }
-        cursor = await connection.execute(SQL["acquire"], values)
-        taken = {Lease(*row[:2]): Place(*row[2:]) for row in await cursor.fetchall()}
+        rows = await cursor_of(connection, _Taken).execute(SQL["acquire"], values)
+        taken = {row.lease: row.place for row in await rows.fetchall()}
         with self._changing:
             self._until_s.update(dict.fromkeys(taken, until_s))
             if taken:
@@ -142,9 +158,8 @@ class Leases:
         asked = self.held
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}
-        row = await (await connection.execute(SQL["renew"], values)).fetchone()
-        gone, kept, *share = row or ([], [], 0, 1, None)
-        self.share = Share(*share)
+        query = await cursor_of(connection, _Renewed).execute(SQL["renew"], values)
+        gone, kept, self.share = await query.fetchone() or _Renewed([], [], Share(0, 1))
         lost = [lease for lease in asked if lease.stream_id in set(gone)]
         renewed = set(kept)
         self._prolong([lease for lease in asked if lease.stream_id in renewed], until_s)
@@ -176,14 +191,12 @@ async def add_streams(connection: Connection, found: Sequence[CallbackStream]) -
 
 async def known_streams(connection: Connection) -> list[int]:
     """The streams that have a row."""
-    rows = await (await connection.execute(SQL["known_streams"])).fetchall()
-    return [row[0] for row in rows]
+    return await (await scalars(connection).execute(SQL["known_streams"])).fetchall()
 
 
 async def place_of(connection: Connection, lease: Lease) -> Place | None:
     """Where the stream stands; None if the lease is lost."""
-    row = await (await connection.execute(SQL["place"], lease)).fetchone()
-    return None if row is None else Place(*row)
+    return await (await cursor_of(connection, Place).execute(SQL["place"], lease)).fetchone()
 
 
 def _arrays(leases: Sequence[Lease]) -> dict[str, bytes]:

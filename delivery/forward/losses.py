@@ -15,6 +15,7 @@ from eventhub.event.json_codec import time_text
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.retention import append_in_turn
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.logs import get_logger
 
@@ -46,8 +47,8 @@ async def announce_losses(connection: Connection) -> int:
     """
     bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_LOOK_MAX}
     async with connection.transaction():
-        rows = await (await connection.execute(SQL["losses_due"], bounds)).fetchall()
-        losses = [Loss(*row) for row in rows]
+        query = await cursor_of(connection, Loss).execute(SQL["losses_due"], bounds)
+        losses = await query.fetchall()
         drafts = [
             draft
             for zone, of_zone in groupby(losses, key=lambda loss: loss.zone)

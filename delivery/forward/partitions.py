@@ -14,6 +14,7 @@ from psycopg import sql
 from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -30,6 +31,13 @@ class Partition(NamedTuple):
     parent: str
     bound: sql.Composed  # what ATTACH says
     check: sql.Composed  # the same as a condition, which spares ATTACH its scan
+
+
+class _Day(NamedTuple):
+    """A day that a table has no partition of."""
+
+    parent: str
+    day: date
 
 
 def deliveries_of(group: int) -> Partition:
@@ -81,15 +89,15 @@ async def make_partitions(connection: Connection, *, waits: bool = False) -> boo
 
 
 async def _leads(connection: Connection) -> bool:
-    row = await (await connection.execute(SQL["lead"])).fetchone()
-    return bool(row and row[0])
+    return bool(await (await scalars(connection).execute(SQL["lead"])).fetchone())
 
 
 async def _missing(connection: Connection) -> list[Partition]:
     kept = {"kept_days": limits.DELIVERIES_KEPT_DAYS}
-    groups = await (await connection.execute(SQL["groups_without_partition"], kept)).fetchall()
-    days = await (await connection.execute(SQL["days_without_partition"])).fetchall()
-    return [*(deliveries_of(row[0]) for row in groups), *(day_of(*row) for row in days)]
+    groups = await scalars(connection).execute(SQL["groups_without_partition"], kept)
+    found = [deliveries_of(group) for group in await groups.fetchall()]
+    days = await cursor_of(connection, _Day).execute(SQL["days_without_partition"])
+    return [*found, *(day_of(one.parent, one.day) for one in await days.fetchall())]
 
 
 async def _make(connection: Connection, partition: Partition) -> None:

@@ -9,6 +9,7 @@ import psycopg
 
 from delivery.forward.retiring import SQL
 from eventhub import limits
+from eventhub.eventlog.rows import cursor_of, scalars
 
 Connection = psycopg.Connection[Any]
 
@@ -34,15 +35,15 @@ class Lost(NamedTuple):
 
 
 def tallies(connection: Connection) -> list[Tally]:
-    return [Tally(*row) for row in connection.execute(SQL["tallies"]).fetchall()]
+    return cursor_of(connection, Tally).execute(SQL["tallies"]).fetchall()
 
 
 def last_lost(connection: Connection) -> list[Lost]:
     """The newest first."""
-    rows = connection.execute(SQL["last_lost"], (limits.ARCHIVE_FAILURES_SHOWN_MAX,)).fetchall()
-    return [Lost(*row) for row in rows]
+    values = (limits.ARCHIVE_FAILURES_SHOWN_MAX,)
+    return cursor_of(connection, Lost).execute(SQL["last_lost"], values).fetchall()
 
 
 def manifests(connection: Connection) -> list[str]:
     """The paths of all partitions' manifests in the archive, the oldest first."""
-    return [row[0] for row in connection.execute(SQL["manifests"]).fetchall()]
+    return scalars(connection).execute(SQL["manifests"]).fetchall()

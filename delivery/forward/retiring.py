@@ -20,12 +20,20 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.clean import is_exported
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 SQL = queries.load("retiring.sql", Path(__file__).parent.parent / "sql")
 
 _KEPT_DAYS = {"attempts": limits.ATTEMPTS_KEPT_DAYS, "listens": limits.LISTENS_KEPT_DAYS}
+
+
+class _Detached(NamedTuple):
+    """A partition that is detached, or half detached."""
+
+    parent: str
+    name: str
 
 
 class Retired(NamedTuple):
@@ -45,15 +53,16 @@ async def retire(connection: Connection, shelf: Shelf | None) -> None:
     On a connection of its own in autocommit mode: DETACH CONCURRENTLY waits for readers that began
     before. What cannot be done now is done the next time.
     """
-    for row in await (await connection.execute(SQL["detached"])).fetchall():
-        await _retire(connection, row[0], row[1], shelf)
+    detached = await cursor_of(connection, _Detached).execute(SQL["detached"])
+    for one in await detached.fetchall():
+        await _retire(connection, one.parent, one.name, shelf)
     for parent, days in _KEPT_DAYS.items():
         kept = {"parent": parent, "kept_days": days}
-        for row in await (await connection.execute(SQL["days_over"], kept)).fetchall():
-            await _retire(connection, parent, row[0], shelf)
+        for name in await (await scalars(connection).execute(SQL["days_over"], kept)).fetchall():
+            await _retire(connection, parent, name, shelf)
     kept = {"kept_days": limits.DELIVERIES_KEPT_DAYS}
-    for row in await (await connection.execute(SQL["groups_over"], kept)).fetchall():
-        await retire_deliveries_group(connection, row[0], shelf)
+    for group in await (await scalars(connection).execute(SQL["groups_over"], kept)).fetchall():
+        await retire_deliveries_group(connection, group, shelf)
 
 
 async def retire_deliveries_group(
@@ -76,16 +85,15 @@ async def retire_deliveries_group(
     }
     while (await connection.execute(SQL["move_pending"], values)).rowcount:
         pass
-    row = await (await connection.execute(SQL["pending_left"], (group,))).fetchone()
-    if row and row[0]:
-        log.info("retirement_postponed", group=group, claimed=row[0])
+    claimed = await (await scalars(connection).execute(SQL["pending_left"], (group,))).fetchone()
+    if claimed:
+        log.info("retirement_postponed", group=group, claimed=claimed)
         return False
     return await _retire(connection, "deliveries", f"deliveries_p{group}", shelf, pressed=pressed)
 
 
 async def _newest_group(connection: Connection) -> int:
-    row = await (await connection.execute(SQL["newest_group"])).fetchone()
-    return int(row[0]) if row and row[0] is not None else 0
+    return await (await scalars(connection).execute(SQL["newest_group"])).fetchone() or 0
 
 
 async def _retire(
@@ -133,9 +141,10 @@ async def _archived(
 
 async def _detach(connection: Connection, parent: str, name: str) -> None:
     """Or finish a detachment that was interrupted."""
-    row = await (await connection.execute(SQL["attachment"], (parent, name))).fetchone()
-    if row is not None:
-        how = sql.SQL("FINALIZE" if row[0] else "CONCURRENTLY")
+    query = await scalars(connection).execute(SQL["attachment"], (parent, name))
+    is_interrupted = await query.fetchone()
+    if is_interrupted is not None:
+        how = sql.SQL("FINALIZE" if is_interrupted else "CONCURRENTLY")
         detach = sql.SQL("ALTER TABLE {above} DETACH PARTITION {table} {how}")
         table, above = sql.Identifier(name), sql.Identifier(parent)
         await connection.execute(detach.format(above=above, table=table, how=how))
@@ -147,7 +156,7 @@ async def _keep(
     """Have the rows archived in a thread. Raises ArchiveUnavailable, also after that time, and
     DatabaseUnavailable.
     """
-    [query] = await (await connection.execute(SQL["rows_of"], (name,))).fetchone() or ("",)
+    query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
     keeping = asyncio.ensure_future(asyncio.to_thread(shelf.keep, parent, name, query))
     try:
         for _ in range(int(seconds_max / limits.SHELF_HEARD_S)):
@@ -167,8 +176,7 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
     query = count.format(table=sql.Identifier(name), rows_max=sql.Literal(rows_max))
     async with connection.transaction():
         await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
-        row = await (await connection.execute(query)).fetchone()
-    return int(row[0]) if row else 0
+        return await (await scalars(connection).execute(query)).fetchone() or 0
 
 
 async def _segments(connection: Connection, retired: Retired) -> str | None:
@@ -184,8 +192,7 @@ async def _segments(connection: Connection, retired: Retired) -> str | None:
     query = held.format(table=sql.Identifier(retired.name))
     async with connection.transaction():
         await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
-        row = await (await connection.execute(query)).fetchone()
-    return str(row[0]) if row and row[0] else None
+        return await (await scalars(connection).execute(query)).fetchone() or None
 
 
 async def _drop(connection: Connection, retired: Retired) -> None:
@@ -209,7 +216,6 @@ async def retiring(url: str, archive_url: str) -> None:
         connect_timeout=limits.CONNECT_TIMEOUT_S,
         options=timeout,
     ) as connection:
-        row = await (await connection.execute(SQL["lead_retirement"])).fetchone()
-        if row and row[0]:
+        if await (await scalars(connection).execute(SQL["lead_retirement"])).fetchone():
             await retire(connection, shelf)
             await connection.execute(SQL["retired"])

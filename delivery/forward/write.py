@@ -21,6 +21,7 @@ from eventhub import limits
 from eventhub.eventlog import append
 from eventhub.eventlog.arrays import TextArray, adapt, int8_array, text_array
 from eventhub.eventlog.database import Connection, answered_within
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.system import Announcement, announce_in
 
 
@@ -138,6 +139,15 @@ class Missed(NamedTuple):
     to: Place
 
 
+class _Gap(NamedTuple):
+    """What a gap meant: notices written, why the events went, and of which stream and zone."""
+
+    notices: int
+    why: str
+    stream: str
+    zone: str | None
+
+
 async def write_gap(connection: Connection, lease: Lease, start: Place, missed: Missed) -> int:
     """Move a stream from a place to behind what it missed, and owe each endpoint that was to get
     some of it a notice; how many. Announced in `system` with them, if there are any.
@@ -147,24 +157,24 @@ async def write_gap(connection: Connection, lease: Lease, start: Place, missed: 
     values = {**_move(lease, start, missed.to), "first": Int8(missed.first)}
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
         async with connection.transaction():
-            row = await (await connection.execute(SQL["write_gap"], values)).fetchone()
-            if row is None:
+            query = await cursor_of(connection, _Gap).execute(SQL["write_gap"], values)
+            gap = await query.fetchone()
+            if gap is None:
                 raise LeaseLost
-            notices, why, stream, zone = row
-            if notices:
-                told = _gap_announcement(missed, stream=stream, why=why, endpoints=notices)
-                place = await announce_in(connection, zone=zone, announcement=told)
-        if notices:
+            if gap.notices:
+                told = _gap_announcement(missed, gap)
+                place = await announce_in(connection, zone=gap.zone, announcement=told)
+        if gap.notices:
             heads = append.heads_text({place.stream_id: place.sequence})
             await connection.execute(append.SQL["notify"], (heads,))
-    return int(notices)
+    return gap.notices
 
 
-def _gap_announcement(missed: Missed, *, stream: str, why: str, endpoints: int) -> Announcement:
+def _gap_announcement(missed: Missed, gap: _Gap) -> Announcement:
     last = missed.to.sequence
     resume = {"segment": missed.to.segment, "sequence": last}
-    gap = {"first": missed.first, "last": last, "resume": resume, "why": why}
-    return Announcement("forward.gap", {"stream": stream, **gap, "endpoints": endpoints})
+    what = {"first": missed.first, "last": last, "resume": resume, "why": gap.why}
+    return Announcement("forward.gap", {"stream": gap.stream, **what, "endpoints": gap.notices})
 
 
 async def expand(connection: Connection) -> int:
@@ -178,7 +188,15 @@ async def expand(connection: Connection) -> int:
     return cursor.rowcount
 
 
+class _Segment(NamedTuple):
+    """What deliveries call a segment."""
+
+    uuid: str
+    where: Where
+
+
 async def places_of_segments(connection: Connection, uuids: list[str]) -> dict[str, Where]:
     """What deliveries call segments."""
-    rows = await (await connection.execute(SQL["segments"], (uuids,))).fetchall()
-    return {row[0]: Where(*row[1:]) for row in rows}
+    query = cursor_of(connection, _Segment)
+    rows = await (await query.execute(SQL["segments"], (uuids,))).fetchall()
+    return {row.uuid: row.where for row in rows}

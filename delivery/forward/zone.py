@@ -11,6 +11,7 @@ from typing import NamedTuple
 from eventhub.access.groups import Groups, Members
 from eventhub.event.envelope import Event
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import scalars
 from eventhub.types.book import Book, ZoneKin
 
 _NOBODY: Members = {}
@@ -49,5 +50,6 @@ class Zone:
 
 async def zone_of_stream(connection: Connection, zones: Zones, stream_id: int) -> Zone:
     """The view that matching a stream takes."""
-    row = await (await connection.execute(_OF_STREAM, (stream_id,))).fetchone()
-    return Zone(zones, row[0] if row else None)
+    return Zone(
+        zones, await (await scalars(connection).execute(_OF_STREAM, (stream_id,))).fetchone()
+    )

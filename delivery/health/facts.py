@@ -1,23 +1,20 @@
 """Reads which parts of the hub live and what waits for them. Sql module."""
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of, scalars
 
 SQL = queries.load("health.sql", Path(__file__).parent / "sql")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Facts(NamedTuple):
-    """What the database knows at one moment; times in microseconds, by its clock. The order is that
-    of the columns of `facts` in health.sql, and then the answer of `overdue`.
-    """
+    """What the database knows at one moment; times in microseconds, by its clock."""
 
     now_us: int
     booted_at_us: int | None
@@ -54,18 +51,12 @@ async def read(connection: Connection) -> Facts:
         async with connection.transaction():
             settings = {"statement_ms": f"{limits.HEALTH_LOOK_MS_MAX}ms"}
             await connection.execute(SQL["settings"], settings)
-            facts = Facts(*map(_plain, await _row(connection, "facts", bounds)))
-            [due] = await _row(connection, "overdue", bounds)
+            looked = await cursor_of(connection, Facts).execute(SQL["facts"], bounds)
+            [facts] = await looked.fetchall()
+            due = await scalars(connection).execute(SQL["overdue"], bounds)
+            overdue_us = await due.fetchone()
     except psycopg.errors.QueryCanceled:
         if facts is None:
             raise
         return facts._replace(overdue=False)
-    return facts._replace(overdue_us=_plain(due))
-
-
-async def _row(connection: Connection, name: str, values: dict[str, Any]) -> tuple[Any, ...]:
-    return await (await connection.execute(SQL[name], values)).fetchone() or ()
-
-
-def _plain(value: Any) -> Any:
-    return (value - _EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) else value
+    return facts._replace(overdue_us=overdue_us)

@@ -11,6 +11,7 @@ import psycopg
 from delivery.forward.partitions import make_partitions
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Cursor
 
 SQL = queries.load("listens.sql", Path(__file__).parent.parent / "sql")
@@ -61,11 +62,10 @@ async def begin(connection: Connection, node: str, begun: Sequence[Begun]) -> li
     """
     values = {"node": node, "listens": _json(map(_begun, range(len(begun)), begun))}
     try:
-        rows = await (await connection.execute(SQL["begin"], values)).fetchall()
+        return await (await cursor_of(connection, Place).execute(SQL["begin"], values)).fetchall()
     except psycopg.errors.CheckViolation:  # no partition of the day
         await make_partitions(connection, waits=True)
-        rows = await (await connection.execute(SQL["begin"], values)).fetchall()
-    return [Place(*row) for row in rows]
+        return await (await cursor_of(connection, Place).execute(SQL["begin"], values)).fetchall()
 
 
 async def tell(connection: Connection, progress: Sequence[Progress]) -> None:

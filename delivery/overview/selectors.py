@@ -2,6 +2,7 @@
 and what cannot be counted in time is left out.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,11 +13,14 @@ from delivery.health import watch
 from eventhub import limits
 from eventhub.access.system import raw_connection
 from eventhub.clock import SystemClock
-from eventhub.eventlog import named, queries
+from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.version import VERSION
 
-T = TypeVar("T")
 SQL = queries.load("overview.sql", Path(__file__).parent / "sql")
+
+
+T = TypeVar("T")
 
 
 class StreamState(NamedTuple):
@@ -46,6 +50,11 @@ class Backlog(NamedTuple):
     dead: int | None
 
 
+class _Owed(NamedTuple):
+    pending: int | None = None
+    due: int | None = None
+
+
 class Processes(NamedTuple):
     forwarders: int
     workers: int
@@ -67,31 +76,27 @@ class Overview(NamedTuple):
 
 def overview(*, zone_id: int) -> Overview:
     at_us, health = SystemClock().now_us(), watch.last_report()
-    [(events,)] = _rows("events", zone_id)
-    [endpoints] = _named("endpoints", Endpoints, zone_id)
-    [processes] = _named("processes", Processes, zone_id)
-    [(registrations,)] = _rows("registrations", zone_id)
-    pending, due = _in_time("pending", zone_id) or (None, None)
-    [dead] = _in_time("dead", zone_id) or [None]
+    connection, values = raw_connection(), _values(zone_id)
+    [events] = scalars(connection).execute(SQL["events"], values)
+    [endpoints] = cursor_of(connection, Endpoints).execute(SQL["endpoints"], values)
+    [processes] = cursor_of(connection, Processes).execute(SQL["processes"], values)
+    [registrations] = scalars(connection).execute(SQL["registrations"], values)
+    streams = cursor_of(connection, StreamState).execute(SQL["streams"], values).fetchall()
+    owed = cursor_of(connection, _Owed)
+    counted = _in_time(lambda: owed.execute(SQL["pending"], values).fetchone())
+    lost = scalars(connection)
+    dead = _in_time(lambda: lost.execute(SQL["dead"], values).fetchone())
     return Overview(
         at_us,
         VERSION,
-        _named("streams", StreamState, zone_id),
+        streams,
         events,
-        Backlog(pending, due, dead),
+        Backlog(*(counted or _Owed()), dead),
         endpoints,
         registrations,
         processes,
         health and health.json(),
     )
-
-
-def _named(name: str, kind: type[T], zone_id: int) -> list[T]:
-    return named.rows(raw_connection(), kind, SQL[name], _values(zone_id))
-
-
-def _rows(name: str, zone_id: int) -> list[tuple[Any, ...]]:
-    return raw_connection().execute(SQL[name], _values(zone_id)).fetchall()
 
 
 def _values(zone_id: int) -> dict[str, Any]:
@@ -103,14 +108,14 @@ def _values(zone_id: int) -> dict[str, Any]:
     }
 
 
-def _in_time(name: str, zone_id: int) -> tuple[Any, ...] | None:
-    """The one row, or None when it takes too long."""
+def _in_time(read: Callable[[], T]) -> T | None:
+    """What is read, or None when it takes too long."""
     try:
         with transaction.atomic():
             raw_connection().execute(
                 "SELECT set_config('statement_timeout', %s, true)",
                 (f"{limits.OVERVIEW_COUNT_MS_MAX}ms",),
             )
-            return _rows(name, zone_id)[0]
+            return read()
     except psycopg.errors.QueryCanceled:
         return None

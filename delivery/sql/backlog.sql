@@ -13,14 +13,14 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', false), set_config('en
 -- What waits for some endpoints behind one, by endpoint: events, their bytes, those that have waited too long, and the
 -- registrations that they name. Bytes are those of the row, and of the event as the delivery has it or, on the average of
 -- its segment, would get it once its partition goes.
-SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL),
+SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
        sum(%(row_bytes)s + 8 * cardinality(d.registrations)
            + CASE WHEN d.gap_first IS NOT NULL THEN 0
                   ELSE COALESCE(octet_length(d.payload),
                                 COALESCE(s.bytes, h.bytes) / greatest(COALESCE(s.last, h.sequence) - s.first + 1, 1),
-                                0) END)::bigint,
-       count(*) FILTER (WHERE d.gap_first IS NULL AND d.created_at < now() - make_interval(secs => %(age_s)s)),
-       sum(cardinality(d.registrations))::bigint
+                                0) END)::bigint AS bytes,
+       count(*) FILTER (WHERE d.gap_first IS NULL AND d.created_at < now() - make_interval(secs => %(age_s)s)) AS overdue,
+       sum(cardinality(d.registrations))::bigint AS names
   FROM deliveries d
   JOIN segments s ON s.id = d.segment_id
   LEFT JOIN heads h ON h.stream_id = s.stream_id AND h.segment_id = s.id
@@ -34,7 +34,7 @@ SELECT id, client_id FROM endpoints WHERE id = ANY (%(endpoints)s::bigint[]) AND
 
 -- name: cutoff
 -- The last of an endpoint's oldest deliveries that are to go: so many, so many bytes, and all that have waited too long.
-SELECT created_at, segment_id, sequence
+SELECT created_at, segment_id AS segment, sequence
   FROM (SELECT created_at, segment_id, sequence, row_number() OVER oldest AS number,
                sum(bytes) OVER oldest - bytes AS bytes_before
           FROM (SELECT d.created_at, d.segment_id, d.sequence,
@@ -132,8 +132,10 @@ WITH due AS (
     UPDATE endpoint_losses l SET deliveries = 0, first = NULL, last = NULL, since = NULL, announced_at = now()
       FROM due d WHERE l.endpoint_id = d.endpoint_id AND l.kind = d.kind
 )
-SELECT d.kind, z.name, c.name, d.endpoint_id, d.deliveries, d.reason, (extract(epoch FROM d.since) * 1000000)::bigint,
-       fs.name, f.uuid::text, d.first[2], ls.name, l.uuid::text, d.last[2]
+SELECT d.kind, z.name AS zone, c.name AS client, d.endpoint_id AS endpoint, d.deliveries, d.reason AS why,
+       (extract(epoch FROM d.since) * 1000000)::bigint AS since_us,
+       fs.name AS first_stream, f.uuid::text AS first_segment, d.first[2] AS first_sequence,
+       ls.name AS last_stream, l.uuid::text AS last_segment, d.last[2] AS last_sequence
   FROM due d
   JOIN endpoints e ON e.id = d.endpoint_id
   JOIN zones z ON z.id = e.zone_id

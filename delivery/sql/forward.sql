@@ -55,15 +55,15 @@ WITH asked AS (
 )
 SELECT COALESCE((SELECT array_agg(a.stream_id) FROM asked a
                   WHERE NOT EXISTS (SELECT FROM forwarding f WHERE f.stream_id = a.stream_id AND f.epoch = a.epoch)),
-                '{}'),
-       COALESCE((SELECT array_agg(stream_id) FROM kept), '{}'),
-       (SELECT count(*) FROM forwarding),
+                '{}') AS gone,
+       COALESCE((SELECT array_agg(stream_id) FROM kept), '{}') AS kept,
+       (SELECT count(*) FROM forwarding) AS streams,
        (SELECT count(*) FROM forwarders
-         WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s) AND id <> %(owner)s) + 1,
+         WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s) AND id <> %(owner)s) + 1 AS forwarders,
        (SELECT CASE WHEN bool_or(is_over(f.expires_at, %(lease_s)s)) THEN 0
                     ELSE extract(epoch FROM min(f.expires_at) - clock_timestamp()) END::float8
           FROM forwarding f
-         WHERE NOT EXISTS (SELECT FROM asked a WHERE a.stream_id = f.stream_id AND a.epoch = f.epoch))
+         WHERE NOT EXISTS (SELECT FROM asked a WHERE a.stream_id = f.stream_id AND a.epoch = f.epoch)) AS free_s
 
 -- name: release
 UPDATE forwarding f SET expires_at = clock_timestamp()
@@ -156,7 +156,7 @@ WITH held AS MATERIALIZED (
      WHERE f.stream_id = held.stream_id
     RETURNING f.stream_id, done.rows
 )
-SELECT moved.rows, lost.why, s.name, z.name
+SELECT moved.rows AS notices, lost.why, s.name AS stream, z.name AS zone
   FROM lost, moved JOIN streams s ON s.id = moved.stream_id LEFT JOIN zones z ON z.id = s.zone_id
 
 -- name: write_fanout
@@ -225,7 +225,7 @@ SELECT id, matching FROM streams WHERE id = ANY (%s::bigint[])
 
 -- name: may_be_purged
 -- Whether versions that ended at one of these barriers may have been deleted (registrations/purge.py).
-SELECT count(*) < cardinality(%(barriers)s::bigint[])
+SELECT count(*) < cardinality(%(barriers)s::bigint[]) AS may_be_purged
   FROM barriers WHERE id = ANY (%(barriers)s) AND created_at > now() - make_interval(secs => %(kept_s)s)
 
 -- name: streams_of_barriers
@@ -239,12 +239,13 @@ WITH changed AS (
     UNION
     SELECT until_barrier, group_id FROM suspensions WHERE until_barrier = ANY (%(barriers)s)
 )
-SELECT c.stream_id, array_agg(DISTINCT c.id), array_agg(DISTINCT p.group_id) FILTER (WHERE p.group_id IS NOT NULL)
+SELECT c.stream_id, array_agg(DISTINCT c.id) AS barriers,
+       COALESCE(array_agg(DISTINCT p.group_id) FILTER (WHERE p.group_id IS NOT NULL), '{}') AS groups
   FROM changed c LEFT JOIN slept p USING (id)
  GROUP BY c.stream_id
 
 -- name: segments
 -- What deliveries call the segments of some UUIDs. Deliveries of what has left its group are in the group of the newest.
-SELECT uuid::text, id,
-       CASE WHEN to_regclass('deliveries_p' || partition_id) IS NULL THEN current_partition ELSE partition_id END
+SELECT uuid::text, id AS segment_id,
+       CASE WHEN to_regclass('deliveries_p' || partition_id) IS NULL THEN current_partition ELSE partition_id END AS partition_id
   FROM segments, log_state WHERE uuid = ANY (%s::uuid[])

@@ -14,7 +14,7 @@ WITH given AS MATERIALIZED (
            registrations, wish, segment, sequence, 0, now()
       FROM given
 )
-SELECT now(), id FROM given ORDER BY number
+SELECT now() AS at, id FROM given ORDER BY number
 
 -- name: tell
 -- How far listens were told, and which have ended, so many seconds ago.

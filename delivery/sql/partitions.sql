@@ -21,7 +21,7 @@ SELECT g.id FROM event_partitions g
 
 -- name: days_without_partition
 -- Today and tomorrow, in UTC, of the tables that are partitioned by day.
-SELECT p, d::date
+SELECT p AS parent, d::date AS day
   FROM unnest(ARRAY['attempts', 'listens']) AS p,
        generate_series((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 1, interval '1 day') AS d
  WHERE to_regclass(p || '_' || to_char(d, 'YYYYMMDD')) IS NULL

@@ -2,7 +2,7 @@
 
 -- name: needed
 -- The lowest sequence of each stream that forwarders have not passed, or whose fan-out is not written to its end.
-SELECT stream_id, min(sequence)
+SELECT stream_id, min(sequence) AS sequence
   FROM (SELECT stream_id, sequence + 1 AS sequence FROM forwarding
         UNION ALL SELECT stream_id, sequence FROM fanouts) AS n
  GROUP BY stream_id

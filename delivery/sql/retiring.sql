@@ -9,7 +9,7 @@ SELECT pg_advisory_unlock(hashtext('eventhub retirement'))
 
 -- name: detached
 -- Left by a process that ended between a detachment and the drop, or within the detachment.
-SELECT split_part(c.relname, '_', 1), c.relname
+SELECT split_part(c.relname, '_', 1) AS parent, c.relname AS name
   FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
  WHERE c.relkind = 'r' AND c.relname ~ '^(deliveries_p[0-9]+|(attempts|listens)_[0-9]{8})$'
    AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
@@ -102,14 +102,14 @@ VALUES (%(parent)s, %(name)s, %(rows)s, %(archive)s, %(why)s, %(segments)s::text
 
 -- name: tallies
 -- Of each table: partitions that held something, archived and not, with their rows; and those that are detached.
-SELECT t.name, count(r.id) FILTER (WHERE r.archive_path IS NOT NULL),
-       COALESCE(sum(r.rows) FILTER (WHERE r.archive_path IS NOT NULL), 0)::bigint,
-       count(r.id) FILTER (WHERE r.archive_path IS NULL AND r.rows > 0),
-       COALESCE(sum(r.rows) FILTER (WHERE r.archive_path IS NULL), 0)::bigint,
+SELECT t.name AS "table", count(r.id) FILTER (WHERE r.archive_path IS NOT NULL) AS archived,
+       COALESCE(sum(r.rows) FILTER (WHERE r.archive_path IS NOT NULL), 0)::bigint AS archived_rows,
+       count(r.id) FILTER (WHERE r.archive_path IS NULL AND r.rows > 0) AS lost,
+       COALESCE(sum(r.rows) FILTER (WHERE r.archive_path IS NULL), 0)::bigint AS lost_rows,
        (SELECT count(*) FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
          WHERE c.relkind = 'r' AND c.relname ~ ('^' || t.name || '_p?[0-9]+$')
            AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
-           AND (i.inhrelid IS NULL OR i.inhdetachpending))
+           AND (i.inhrelid IS NULL OR i.inhdetachpending)) AS waiting
   FROM unnest(ARRAY['deliveries', 'attempts', 'listens']) WITH ORDINALITY AS t (name, place)
   LEFT JOIN retired_partitions r ON r.parent = t.name
  GROUP BY t.name, t.place
@@ -117,7 +117,7 @@ SELECT t.name, count(r.id) FILTER (WHERE r.archive_path IS NOT NULL),
 
 -- name: last_lost
 -- The last partitions that went with rows that are nowhere, and why.
-SELECT name, rows, retired_at, reason FROM retired_partitions
+SELECT name, rows, retired_at AS at, reason AS why FROM retired_partitions
  WHERE archive_path IS NULL AND rows > 0
  ORDER BY id DESC
  LIMIT %s

@@ -8,7 +8,8 @@ connection of its own.
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import psycopg
 
@@ -18,10 +19,24 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import adapt, bytea_array, int8_array, text_array
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
 from eventhub.eventlog.errors import Changed
+from eventhub.eventlog.rows import named, scalars
 
 SQL = queries.load("append.sql")
 
-Rows = Sequence[tuple[Any, ...]]
+
+class Row(NamedTuple):
+    """What the function says of a draft, or of a run of them; its file says what of which."""
+
+    outcome: str
+    draft: int
+    stream: int
+    segment: UUID
+    first: int
+    last: int
+    appended_at_us: int
+
+
+Rows = Sequence[Row]
 
 
 async def append_batch(connection: psycopg.AsyncConnection[Any], requests: list[Request]) -> Batch:
@@ -36,7 +51,7 @@ async def append_batch(connection: psycopg.AsyncConnection[Any], requests: list[
         drafts = list(chain.from_iterable(asked))
         rows: Rows = []
         if drafts:
-            cursor = connection.cursor(binary=True)
+            cursor = connection.cursor(binary=True, row_factory=named(Row))
             adapt(cursor)
             await cursor.execute(SQL["append"], _arguments(drafts))
             rows = await cursor.fetchall()
@@ -55,11 +70,12 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("append_in needs the caller's open transaction")
-    require_proven(connection.execute(SQL["appendable"]).fetchone())
+    require_proven(scalars(connection).execute(SQL["appendable"]).fetchone())
     for draft in drafts:
         if draft.expected is not None:
             _require_unchanged(connection, draft.stream_id, draft.key, draft.expected)
-    cursor = psycopg.Cursor(connection)  # server-side parameters, whatever the caller prefers
+    # server-side parameters, whatever the caller prefers
+    cursor = psycopg.Cursor(connection, row_factory=named(Row))
     adapt(cursor)
     rows = cursor.execute(SQL["append"], _arguments(drafts)).fetchall()
     for error in _refusals(rows, [drafts], {}).values():
@@ -68,11 +84,11 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
     return outcome if isinstance(outcome, list) else []
 
 
-def require_proven(row: tuple[Any, ...] | None) -> None:
+def require_proven(appendable: bool | None) -> None:
     """Raises DatabaseUnavailable while nobody has looked, in this life of the server, whether the
-    log holds what it acknowledged (continuity.py). `row`: of the query `appendable`.
+    log holds what it acknowledged (continuity.py). `appendable`: what the query of that name said.
     """
-    if not (row and row[0]):
+    if not appendable:
         raise DatabaseUnavailable(
             "The database server has started again, and the hub has not yet checked its log: try"
             " again in a moment. While no hub runs, `manage.py boot` checks it."
@@ -86,9 +102,8 @@ def _require_unchanged(
     not reached in this life of the log; the head is locked from here on.
     """
     head = lock_head(connection, stream_id)
-    row = connection.execute(SQL["state_sequence"], (stream_id, key)).fetchone()
-    current = row[0] if row else 0
-    if current > expected or expected > head or (expected and not row):
+    current = scalars(connection).execute(SQL["state_sequence"], (stream_id, key)).fetchone() or 0
+    if current > expected or expected > head or (expected and not current):
         raise Changed(current=current)
 
 
@@ -96,8 +111,7 @@ def lock_head(connection: psycopg.Connection[Any], stream_id: int) -> int:
     """Hold a stream's head to the end of the transaction, so that nothing is appended meanwhile;
     its last sequence.
     """
-    row = connection.execute(SQL["lock_head"], (stream_id,)).fetchone()
-    return int(row[0]) if row else 0
+    return int(scalars(connection).execute(SQL["lock_head"], (stream_id,)).fetchone() or 0)
 
 
 def notify(connection: psycopg.Connection[Any], heads: dict[int, int]) -> None:
@@ -144,7 +158,7 @@ def _refusals(
     """The requests that the function refused, with the first error of each; always one at least, if
     there is any.
     """
-    bad = {row[1]: row for row in rows if row[0] in ("unknown_stream", "producer_window")}
+    bad = {row.draft: row for row in rows if row.outcome in ("unknown_stream", "producer_window")}
     if not bad:
         return {}
     found: dict[int, EventHubError] = {}
@@ -164,15 +178,15 @@ def _refusals(
 
 
 def _refusal(
-    request: Request, index: int, row: tuple[Any, ...], unstored: dict[tuple[int, int, int], int]
+    request: Request, index: int, row: Row, unstored: dict[tuple[int, int, int], int]
 ) -> EventHubError | None:
     """The error of a bad draft; None when its window may have been moved only by a request that is
     itself refused: then it is asked again.
     """
     stream_id, producer = request[index].stream_id, request[index].producer
-    if row[0] == "unknown_stream" or producer is None:
+    if row.outcome == "unknown_stream" or producer is None:
         return UnknownStream(index=index)
-    highest = row[4]
+    highest = row.first
     if highest <= unstored.get((stream_id, *producer[:2]), 0):
         return None
     return ProducerWindow(index=index, field="id.sequence", highest=highest)
@@ -193,15 +207,15 @@ def _batch(
     again: list[tuple[int, int]] = []
     runs: dict[int, list[tuple[str, int, int]]] = {}
     at_us = 0
-    for outcome, draft, stream_id, segment, first, last, appended_at_us in rows:
+    for outcome, of, stream_id, uuid, first, last, appended_at_us in rows:
         if outcome == "run":
-            runs.setdefault(stream_id, []).append((str(segment), first, last))
+            runs.setdefault(stream_id, []).append((str(uuid), first, last))
             at_us = appended_at_us
         elif outcome == "duplicate":
-            places[draft] = Appended(stream_id, str(segment), first, True)
+            places[of] = Appended(stream_id, str(uuid), first, True)
         else:
-            again.append((draft, first))
-    skip = {draft for draft, _ in again}
+            again.append((of, first))
+    skip = {of for of, _ in again}
     fresh = {stream_id: _numbers(found) for stream_id, found in runs.items()}
     new: list[NewRow] = []
     for at, draft in enumerate(drafts):

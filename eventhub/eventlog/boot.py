@@ -16,6 +16,7 @@ from eventhub import limits
 from eventhub.event import protobuf_codec
 from eventhub.eventlog import append, queries
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.state import KeyState, StatePage, read_state_now
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
@@ -49,7 +50,7 @@ def mark_start(connection: Connection) -> Appended:
 
 def restated_streams(connection: Connection) -> list[int]:
     """The ids of the streams whose state is told again at each start."""
-    return [id for [id] in connection.execute(SQL["restated_streams"]).fetchall()]
+    return scalars(connection).execute(SQL["restated_streams"]).fetchall()
 
 
 def restate(connection: Connection, stream_id: int) -> int:
@@ -75,10 +76,7 @@ def restate(connection: Connection, stream_id: int) -> int:
 
 def last_boot(connection: Connection) -> Boot | None:
     """The hub's last start; None if it never was one."""
-    row = connection.execute(SQL["boot"]).fetchone()
-    if row is None or row[0] is None:
-        return None
-    return Boot(Cursor(row[0], row[1]), row[2])
+    return cursor_of(connection, Boot).execute(SQL["boot"]).fetchone()
 
 
 def _tell(connection: Connection, stream_id: int | None) -> Appended:

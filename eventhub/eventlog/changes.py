@@ -11,6 +11,7 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import adapt, int8_array, text_array
 from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.errors import Changed
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Cursor
 
 SQL = queries.load("changes.sql")
@@ -24,6 +25,13 @@ class Resource(NamedTuple):
     kind: str
     zone_id: int
     name: str  # its name or id
+
+
+class _Change(NamedTuple):
+    """The sequence in `system` of a resource's last change."""
+
+    name: str
+    sequence: int
 
 
 Told = Sequence[tuple[Resource, Appended]]
@@ -52,8 +60,9 @@ def last_changes(
 ) -> dict[str, int]:
     """The sequence in `system` of the last change of each, by name; 0 if none was ever told."""
     found = dict.fromkeys(names, 0)
-    rows = connection.execute(SQL["last_changes"], (kind, zone_id, list(found))).fetchall()
-    return {**found, **dict(rows)}
+    values = (kind, zone_id, list(found))
+    rows = cursor_of(connection, _Change).execute(SQL["last_changes"], values).fetchall()
+    return found | {row.name: row.sequence for row in rows}
 
 
 def require_unchanged(connection: Connection, resource: Resource, since: int | None) -> None:
@@ -72,10 +81,10 @@ def require_unchanged(connection: Connection, resource: Resource, since: int | N
 
 def position(connection: Connection) -> Cursor:
     """Where `system` stands."""
-    row = connection.execute(SQL["position"]).fetchone()
-    if row is None:
+    found = cursor_of(connection, Cursor).execute(SQL["position"]).fetchone()
+    if found is None:
         raise RuntimeError("the log has no stream `system`")
-    return Cursor(*row)
+    return found
 
 
 def _by_kind(told: Told) -> Iterator[tuple[Any, ...]]:

@@ -21,6 +21,7 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.quota import Group, Held, Room, next_to_clean
 from eventhub.eventlog.retention import Rooms
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -33,6 +34,21 @@ class Horizon(NamedTuple):
     current: int
     oldest: int
     next: int
+
+
+class _Moving(NamedTuple):
+    """A sealed segment that is copied, so many rows in a step."""
+
+    id: int
+    last: int
+    rows_max: int
+
+
+class _Copied(NamedTuple):
+    """What one step copied: up to which sequence, None if nothing; stored bytes."""
+
+    last: int | None
+    bytes: int
 
 
 class Fence:
@@ -53,19 +69,18 @@ class Fence:
 
 
 async def horizon(connection: Connection) -> Horizon:
-    row = await (await connection.execute(SQL["horizon"])).fetchone()
-    return Horizon(*row) if row else Horizon(0, 0, 0)
+    found = await (await cursor_of(connection, Horizon).execute(SQL["horizon"])).fetchone()
+    return found or Horizon(0, 0, 0)
 
 
 async def read_groups(connection: Connection) -> list[Group]:
     """All groups with partitions, the oldest first."""
-    return [Group(*row) for row in await (await connection.execute(SQL["groups"])).fetchall()]
+    return await (await cursor_of(connection, Group).execute(SQL["groups"])).fetchall()
 
 
 async def held_bytes(connection: Connection) -> Held:
     """What the hub's data takes on the disk."""
-    row = await (await connection.execute(SQL["used"])).fetchone()
-    return Held(*row) if row else Held()
+    return await (await cursor_of(connection, Held).execute(SQL["used"])).fetchone() or Held()
 
 
 async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) -> bool:
@@ -103,8 +118,7 @@ async def is_exported(connection: Connection, partition: str) -> bool:
     """True while the export of a job is to read a partition, or reads it: it is not detached then,
     and an export lets it go as soon as it can.
     """
-    row = await (await connection.execute(SQL["exported"], (partition,))).fetchone()
-    return bool(row and row[0])
+    return bool(await (await scalars(connection).execute(SQL["exported"], (partition,))).fetchone())
 
 
 async def _empty(connection: Connection, group: Group, to: int) -> None:
@@ -112,35 +126,37 @@ async def _empty(connection: Connection, group: Group, to: int) -> None:
     if not; sealed ones are copied.
     """
     of = {"partition_id": group.id}
-    rows = await (await connection.execute(SQL["open_in_group"], (group.id,))).fetchall()
-    if rows:
-        await connection.execute(SQL["roll"], ([row[0] for row in rows],))
+    query = await scalars(connection).execute(SQL["open_in_group"], (group.id,))
+    if streams := await query.fetchall():
+        await connection.execute(SQL["roll"], (streams,))
     await connection.execute(SQL["move_empty"], of)
     await connection.execute(SQL["move_sealed_empty"], (group.id,))
     bounds = {**of, "rows_max": limits.CLEAN_ROWS_MAX, "bytes_max": limits.CLEAN_BYTES_MAX}
-    for segment in await (await connection.execute(SQL["live_in_group"], bounds)).fetchall():
+    found = await cursor_of(connection, _Moving).execute(SQL["live_in_group"], bounds)
+    for segment in await found.fetchall():
         await _move(connection, group.id, to, segment)
 
 
-async def _move(connection: Connection, group: int, to: int, segment: tuple[int, int, int]) -> None:
-    """Copy a sealed segment (its id, its last sequence, rows in a step), then say where it is."""
-    segment_id, last, rows_max = segment
-    row = await (await connection.execute(SQL["copied_to"], (to, segment_id))).fetchone()
-    after = int(row[0]) if row else 0
-    values = {"partition_id": group, "segment_id": segment_id, "to": to, "rows_max": rows_max}
+async def _move(connection: Connection, group: int, to: int, segment: _Moving) -> None:
+    """Copy a sealed segment, then say where it is."""
+    id, last, rows_max = segment
+    copied = await scalars(connection).execute(SQL["copied_to"], (to, id))
+    after = await copied.fetchone() or 0
+    values = {"partition_id": group, "segment_id": id, "to": to, "rows_max": rows_max}
     while after < last:
-        page = await (await connection.execute(SQL["copy"], {**values, "after": after})).fetchone()
-        if page is None or page[0] is None:
-            log.error("cleaning_found_a_hole", segment=segment_id, after=after, last=last)
+        query = cursor_of(connection, _Copied)
+        page = await (await query.execute(SQL["copy"], {**values, "after": after})).fetchone()
+        if page is None or page.last is None:
+            log.error("cleaning_found_a_hole", segment=id, after=after, last=last)
             return
-        after = page[0]
-        metrics.CLEANED_BYTES.inc(page[1])
+        after = page.last
+        metrics.CLEANED_BYTES.inc(page.bytes)
     await connection.execute(SQL["moved"], values)
 
 
 async def _occupied(connection: Connection, group: Group) -> bool:
-    row = await (await connection.execute(SQL["in_group"], {"partition_id": group.id})).fetchone()
-    return bool(row and row[0])
+    count = await scalars(connection).execute(SQL["in_group"], {"partition_id": group.id})
+    return bool(await count.fetchone())
 
 
 async def _remove(connection: Connection, group: Group) -> None:

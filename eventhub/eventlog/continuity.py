@@ -21,6 +21,7 @@ from eventhub.eventlog.append import SQL
 from eventhub.eventlog.database import AWAY, Connection, connect
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.mark import Mark, marks_at
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, announce_in
 from eventhub.logs import get_logger
@@ -38,6 +39,22 @@ class Proof(NamedTuple):
     life: str
     reason: str = ""
     streams: int = 0  # that got new segments
+
+
+class _Proved(NamedTuple):
+    """What `prove_continuity` says: why streams rolled, if they did, and both lives."""
+
+    reason: str | None
+    streams: int | None
+    before: str | None
+    life: str
+
+
+class _Life(NamedTuple):
+    """The life that the log was proved for, None if it was not, and the key of its mark."""
+
+    life: str | None
+    key: str
 
 
 class Continuity:
@@ -82,8 +99,9 @@ class Continuity:
         """
         mark = self._latest(await self._marks.read(self._key))
         values = (mark.life or None, mark.before, mark.segment, mark.sequence)
-        row = await (await connection.execute(SQL["prove_continuity"], values)).fetchone()
-        reason, count, before, life = row or (None, 0, None, "")
+        query = await cursor_of(connection, _Proved).execute(SQL["prove_continuity"], values)
+        reason, streams, before, life = await query.fetchone() or _Proved(None, 0, None, "")
+        count = streams or 0
         if reason is not None:
             log.warning("log_recovered", reason=reason, streams=count)
         if reason is not None and count:
@@ -91,7 +109,7 @@ class Continuity:
         if reason in ROLLED_ALL:
             return Proof(life, reason, count), Mark(life)
         await self._marks.write(self._key, mark._replace(life=life, before=before))
-        return Proof(life, reason or "", count or 0), mark._replace(life=life, before=None)
+        return Proof(life, reason or "", count), mark._replace(life=life, before=None)
 
     def _enter(self, life: str, mark: Mark | None, *, replaces: bool = False) -> None:
         self._life, self._known, self._newest = life, mark, None
@@ -161,13 +179,12 @@ class Continuity:
 
 async def _proven(connection: Connection) -> tuple[str, str]:
     """The life that the log was proved for, empty if it was not, and the key of its mark."""
-    row = await (await connection.execute(SQL["proven"])).fetchone()
-    return (row[0] or "", row[1]) if row else ("", "")
+    found = await (await cursor_of(connection, _Life).execute(SQL["proven"])).fetchone()
+    return (found.life or "", found.key) if found else ("", "")
 
 
 async def _true(connection: Connection, name: str, values: tuple[Any, ...]) -> bool:
-    row = await (await connection.execute(SQL[name], values)).fetchone()
-    return bool(row and row[0])
+    return bool(await (await scalars(connection).execute(SQL[name], values)).fetchone())
 
 
 async def _announce(connection: Connection, reason: str, count: int) -> None:
@@ -194,5 +211,4 @@ def roll_all(connection: psycopg.Connection[Any]) -> int:
     shows. How many there are.
     """
     connection.execute(SQL["new_history"])
-    row = connection.execute(SQL["roll_all"]).fetchone()
-    return int(row[0]) if row else 0
+    return int(scalars(connection).execute(SQL["roll_all"]).fetchone() or 0)

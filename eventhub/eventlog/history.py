@@ -9,6 +9,7 @@ from eventhub.errors import LogHole
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Cursor, StreamInfo
 
 SQL = queries.load("history.sql")
@@ -34,8 +35,8 @@ class Run(NamedTuple):
 async def find_segment(log: Log, stream: StreamInfo, uuid: str) -> Run | None:
     """A segment of a stream; None if the database has none of that UUID."""
     async with reading(log.pool) as connection:
-        row = await (await connection.execute(SQL["segment"], (stream.id, uuid))).fetchone()
-    return None if row is None else Run(*row)
+        query = cursor_of(connection, Run)
+        return await (await query.execute(SQL["segment"], (stream.id, uuid))).fetchone()
 
 
 async def ends_of(log: Log, stream: StreamInfo) -> Ends:
@@ -45,11 +46,11 @@ async def ends_of(log: Log, stream: StreamInfo) -> Ends:
         newest = await log.transient.resolve(stream.id, "now")
         return Ends(newest.cursor, oldest.cursor.sequence + 1)
     async with reading(log.pool) as connection:
-        row = await (await connection.execute(SQL["ends"], (stream.id,))).fetchone()
-    if row is None:
+        query = cursor_of(connection, Ends)
+        found = await (await query.execute(SQL["ends"], (stream.id,))).fetchone()
+    if found is None:
         raise LogHole("The stream has no head.", stream_id=stream.id)
-    segment, sequence, first = row
-    return Ends(Cursor(segment, sequence), first)
+    return found
 
 
 async def before(log: Log, stream: StreamInfo, cursor: Cursor, count: int) -> Cursor | None:
@@ -62,5 +63,6 @@ async def before(log: Log, stream: StreamInfo, cursor: Cursor, count: int) -> Cu
         return Cursor(oldest.segment, low) if low < cursor.sequence else None
     values = {"stream_id": stream.id, "sequence": cursor.sequence, "count": count}
     async with reading(log.pool) as connection:
-        row = await (await connection.execute(SQL["before"], values)).fetchone()
-    return None if row is None or row[1] >= cursor.sequence else Cursor(row[0], row[1])
+        query = cursor_of(connection, Cursor)
+        found = await (await query.execute(SQL["before"], values)).fetchone()
+    return None if found is None or found.sequence >= cursor.sequence else found

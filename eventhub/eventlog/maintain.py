@@ -7,7 +7,7 @@ partition can be made, append goes on in the current one. The upkeep calls these
 a time.
 """
 
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 
 from psycopg import sql
 
@@ -15,6 +15,7 @@ from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.quota import Room, is_left
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -23,20 +24,33 @@ SQL = queries.load("maintain.sql")
 _LOCK_TIMEOUT: LiteralString = "SET LOCAL lock_timeout = '200ms'"
 
 
+class _State(NamedTuple):
+    """The current group, the newest, how many there are, and what the current one holds, in bytes:
+    on the disk, of live events, of all that was stored in it.
+    """
+
+    current: int
+    newest: int
+    partitions: int
+    size: int
+    live: int
+    stored: int
+
+
 async def make_groups(connection: Connection, room: Room) -> None:
     """One group ahead of the current one; a current one that is full, or under pressure mostly
     dropped, is left for it.
     """
-    row = await (await connection.execute(SQL["state"])).fetchone()
-    if row is None:
+    state = await (await cursor_of(connection, _State).execute(SQL["state"])).fetchone()
+    if state is None:
         return
-    current, newest, count, size_bytes, live_bytes, stored_bytes = row
-    left = is_left(live_bytes, stored_bytes, room)
-    if newest > current and (size_bytes > room.group_bytes or left):
+    current, newest = state.current, state.newest
+    left = is_left(state.live, state.stored, room)
+    if newest > current and (state.size > room.group_bytes or left):
         current += 1
         await connection.execute(SQL["move_current_group"], (current,))
         log.info("group_moved", group=current)
-    if newest == current and count < limits.GROUPS_LIVE_MAX:
+    if newest == current and state.partitions < limits.GROUPS_LIVE_MAX:
         async with connection.transaction():
             await connection.execute(_LOCK_TIMEOUT)
             await make_group(connection, newest + 1)
@@ -53,14 +67,14 @@ async def expire_producers(connection: Connection) -> None:
 
 async def forget_tokens(connection: Connection) -> None:
     """Empty the slot that tomorrow's digests will go to: it holds those of three days ago."""
-    row = await (await connection.execute(SQL["digests_over"])).fetchone()
-    if row is None:
+    slot = await (await scalars(connection).execute(SQL["digests_over"])).fetchone()
+    if slot is None:
         return
-    table = sql.Identifier(f"idempotency_digests_{row[0]}")
+    table = sql.Identifier(f"idempotency_digests_{slot}")
     async with connection.transaction():
         await connection.execute(_LOCK_TIMEOUT)
         await connection.execute(sql.SQL("TRUNCATE {}").format(table))
-    log.info("idempotency_digests_forgotten", slot=row[0])
+    log.info("idempotency_digests_forgotten", slot=slot)
 
 
 async def make_group(connection: Connection, partition_id: int) -> None:

@@ -2,6 +2,7 @@
 Plain.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import LiteralString
 
@@ -9,8 +10,10 @@ _FOLDER = Path(__file__).parent / "sql"  # the log's own
 _MARK = "-- name: "
 
 
-def load(file: str, folder: Path = _FOLDER) -> dict[str, LiteralString]:
-    """The queries of one file by name.
+def load(
+    file: str, folder: Path = _FOLDER, filled: Mapping[str, str] | None = None
+) -> dict[str, LiteralString]:
+    """The queries of one file by name. `filled`: text of our own for each `{name}` in them.
 
     Comments are dropped, because `%` in them would count as a parameter.
     """
@@ -18,5 +21,10 @@ def load(file: str, folder: Path = _FOLDER) -> dict[str, LiteralString]:
     for part in (folder / file).read_text().split(_MARK)[1:]:
         name, _, text = part.partition("\n")
         lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
-        queries[name.strip()] = "\n".join(lines).strip()
+        query = "\n".join(lines).strip()
+        queries[name.strip()] = query if filled is None else _filled(query, filled)
     return queries
+
+
+def _filled(query: LiteralString, text: Mapping[str, str]) -> LiteralString:
+    return query.format_map(text)

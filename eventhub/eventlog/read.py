@@ -13,6 +13,7 @@ import psycopg
 from eventhub import limits
 from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
 
 SQL = queries.load("read.sql")
@@ -82,6 +83,55 @@ class _Covering(NamedTuple):
     known: bool | None
 
 
+class _Event(NamedTuple):
+    """An event as it lies in a partition."""
+
+    sequence: int
+    mask: int  # signed
+    at_us: int
+    payload: bytes
+
+
+class _Run(NamedTuple):
+    """A segment of a stream; `last` None: it is open."""
+
+    segment: str
+    first: int
+    last: int | None
+
+
+class _Current(NamedTuple):
+    """The open segment of a stream, and the stream's last sequence."""
+
+    segment: str
+    first: int
+    last: int
+
+
+class _Found(NamedTuple):
+    """A segment that a cursor names."""
+
+    first: int
+    last: int | None
+    tier: str
+
+
+class _Dated(NamedTuple):
+    """A segment that may hold the first event of a time or later."""
+
+    id: int
+    uuid: str
+    partition_id: int
+    first: int
+    last: int
+    tier: str
+
+
+class _Head(NamedTuple):
+    stream_id: int
+    cursor: Cursor
+
+
 async def _read_once(
     connection: Connection, stream_id: int, cursor: Cursor, page: Page
 ) -> list[Stored] | ArchivedSegment | Cursor:
@@ -111,7 +161,7 @@ async def _read_once(
         after = found[-1].sequence if found else after
         left = Page(
             page.events_max - len(found),
-            left.bytes_max - sum(len(row[3]) for row in rows),
+            left.bytes_max - sum(len(row.payload) for row in rows),
         )
         if left.events_max <= 0 or left.bytes_max <= 0:
             break
@@ -130,8 +180,8 @@ async def _covering(
         "segments_max": limits.READ_SEGMENTS_MAX,
         "events_max": page.events_max,
     }
-    rows = await connection.execute(SQL["covering_segments"], bounds)
-    return [_Covering(*row) for row in await rows.fetchall()]
+    rows = await cursor_of(connection, _Covering).execute(SQL["covering_segments"], bounds)
+    return await rows.fetchall()
 
 
 def _run(segments: list[_Covering], after: int, events_max: int) -> list[_Covering]:
@@ -152,44 +202,46 @@ def _run(segments: list[_Covering], after: int, events_max: int) -> list[_Coveri
     return run
 
 
-def _without_hole(rows: list[tuple[Any, ...]], after: int) -> list[tuple[Any, ...]]:
+def _without_hole(rows: list[_Event], after: int) -> list[_Event]:
     """The rows that follow a sequence and each other."""
-    if not rows or rows[-1][0] == after + len(rows):  # ordered, and no number twice
+    if not rows or rows[-1].sequence == after + len(rows):  # ordered, and no number twice
         return rows
-    return [row for at, row in enumerate(rows, after + 1) if row[0] == at]
+    return [row for at, row in enumerate(rows, after + 1) if row.sequence == at]
 
 
 async def _rows(
     connection: Connection, run: list[_Covering], after: int, page: Page
-) -> list[tuple[Any, ...]]:
-    """(sequence, mask, microseconds, stored bytes) of the events of a run after a sequence."""
+) -> list[_Event]:
+    """The events of a run after a sequence."""
     bounds: dict[str, Any] = {**page._asdict(), "partition_id": run[0].partition_id, "after": after}
+    events = cursor_of(connection, _Event)
     if len(run) == 1:
-        bounds["segment_id"], query = run[0].id, SQL["events_after"]
+        bounds["segment_id"] = run[0].id
+        await events.execute(SQL["events_after"], bounds, binary=True)
     else:
-        bounds["segment_ids"], query = [segment.id for segment in run], SQL["events_of_segments"]
-    return await (await connection.execute(query, bounds, binary=True)).fetchall()
+        bounds["segment_ids"] = [segment.id for segment in run]
+        await events.execute(SQL["events_of_segments"], bounds, binary=True)
+    return await events.fetchall()
 
 
 async def _gone(connection: Connection, stream_id: int, after: int) -> Gone:
     """Says what is missing, and the cursor from which a reader that accepts it goes on."""
-    row = await _one(connection, "available_after", (stream_id, after))
+    row = await _available(connection, stream_id, after)
     if row is None:
         return Gone()
-    segment, first, _ = row
     return Gone(
-        first_available={"segment": segment, "sequence": first},
-        missed={"first": after + 1, "last": first - 1},
-        resume={"segment": segment, "sequence": first - 1},
+        first_available={"segment": row.segment, "sequence": row.first},
+        missed={"first": after + 1, "last": row.first - 1},
+        resume={"segment": row.segment, "sequence": row.first - 1},
     )
 
 
 async def mismatch(connection: Connection, stream_id: int) -> EventHubError:
     """The refusal of a cursor, with the stream's open segment."""
-    row = await _one(connection, "position_now", (stream_id,))
-    if row is None:
+    current = await _current(connection, stream_id)
+    if current is None:
         return LogHole("The stream has no head.", stream_id=stream_id)
-    return SegmentMismatch(current={"segment": row[0], "first": row[1], "last": row[2]})
+    return SegmentMismatch(current=current._asdict())
 
 
 async def resolve(connection: Connection, stream_id: int, start: Start) -> Position:
@@ -198,37 +250,50 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
     Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, and Gone for one
     whose next event is no longer held.
     """
-    row = await _one(connection, "position_now", (stream_id,))
-    if row is None:
+    current = await _current(connection, stream_id)
+    if current is None:
         raise LogHole("The stream has no head.", stream_id=stream_id)
-    segment, first, head = row
+    head = current.last
     if start == "now":
-        return Position(Cursor(segment, head), head)
+        return Position(Cursor(current.segment, head), head)
     if isinstance(start, At):
         return Position(await _at(connection, stream_id, start.time_us), head)
     if start == "boot":
-        found = await _one(connection, "position_at_boot", (stream_id,))
-        start = Cursor(*found) if found and found[0] is not None else "oldest"
+        query = cursor_of(connection, Cursor)
+        found = await (await query.execute(SQL["position_at_boot"], (stream_id,))).fetchone()
+        start = found or "oldest"
     if start == "oldest":
         return Position(await _oldest(connection, stream_id), head)
-    return await _resolve_cursor(connection, stream_id, start, (segment, first, head))
+    return await _resolve_cursor(connection, stream_id, start, current)
 
 
 async def _oldest(connection: Connection, stream_id: int) -> Cursor:
-    segment, first, _ = await _one(connection, "available_after", (stream_id, 0)) or ("", 1, 0)
-    return Cursor(segment, first - 1)
+    row = await _available(connection, stream_id, 0) or _Run("", 1, 0)
+    return Cursor(row.segment, row.first - 1)
+
+
+async def _available(connection: Connection, stream_id: int, after: int) -> _Run | None:
+    query = cursor_of(connection, _Run)
+    return await (await query.execute(SQL["available_after"], (stream_id, after))).fetchone()
+
+
+async def _current(connection: Connection, stream_id: int) -> _Current | None:
+    query = cursor_of(connection, _Current)
+    return await (await query.execute(SQL["position_now"], (stream_id,))).fetchone()
 
 
 async def _resolve_cursor(
-    connection: Connection, stream_id: int, cursor: Cursor, current: tuple[str, int, int]
+    connection: Connection, stream_id: int, cursor: Cursor, current: _Current
 ) -> Position:
-    row = await _one(connection, "segment_by_uuid", (stream_id, cursor.segment))
-    segment, first, head = current
-    if row is None or not row[1] - 1 <= cursor.sequence <= (row[2] if row[2] is not None else head):
-        raise SegmentMismatch(current={"segment": segment, "first": first, "last": head})
-    if row[3] == "dropped" and cursor.sequence < row[2]:
+    query = cursor_of(connection, _Found)
+    values = (stream_id, cursor.segment)
+    found = await (await query.execute(SQL["segment_by_uuid"], values)).fetchone()
+    last = current.last if found is None or found.last is None else found.last
+    if found is None or not found.first - 1 <= cursor.sequence <= last:
+        raise SegmentMismatch(current=current._asdict())
+    if found.tier == "dropped" and cursor.sequence < last:
         raise await _gone(connection, stream_id, cursor.sequence)
-    return Position(cursor, head)
+    return Position(cursor, current.last)
 
 
 async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
@@ -237,29 +302,27 @@ async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
     Of a segment that has left the database, its beginning.
     """
     bounds = {"stream_id": stream_id, "time_us": time_us}
-    segment_id, uuid, partition_id, low, last, tier = await _one(
-        connection, "segment_at", bounds
-    ) or ((0, "", 0, 1, 0, "dropped"))
-    high = last + 1 if tier == "live" else low
+    query = cursor_of(connection, _Dated)
+    found = await (await query.execute(SQL["segment_at"], bounds)).fetchone()
+    segment = found or _Dated(0, "", 0, 1, 0, "dropped")
+    low = segment.first
+    high = segment.last + 1 if segment.tier == "live" else low
     while low < high:  # all below `low` are earlier, `high` and above are not
         middle = (low + high) // 2
-        row = await _one(connection, "appended_at", (partition_id, segment_id, middle))
-        low, high = (middle + 1, high) if row and row[0] < time_us else (low, middle)
-    return Cursor(uuid, low - 1)
+        place = (segment.partition_id, segment.id, middle)
+        times = await scalars(connection).execute(SQL["appended_at"], place)
+        at_us = await times.fetchone()
+        low, high = (middle + 1, high) if at_us and at_us < time_us else (low, middle)
+    return Cursor(segment.uuid, low - 1)
 
 
 async def heads(connection: Connection, stream_ids: list[int]) -> dict[int, Cursor]:
     """The last event of each stream."""
-    cursor = await connection.execute(SQL["heads"], (stream_ids,))
-    return {row[0]: Cursor(row[1], row[2]) for row in await cursor.fetchall()}
+    found = await cursor_of(connection, _Head).execute(SQL["heads"], (stream_ids,))
+    return {row.stream_id: row.cursor for row in await found.fetchall()}
 
 
 async def find_stream(connection: Connection, zone_id: int | None, name: str) -> StreamInfo | None:
     """A zone's stream; None as the zone finds the hub-wide stream `system`."""
-    row = await _one(connection, "find_stream", (zone_id, name))
-    return None if row is None else StreamInfo(*row)
-
-
-async def _one(connection: Connection, name: str, values: Any) -> tuple[Any, ...] | None:
-    row: tuple[Any, ...] | None = await (await connection.execute(SQL[name], values)).fetchone()
-    return row
+    query = cursor_of(connection, StreamInfo)
+    return await (await query.execute(SQL["find_stream"], (zone_id, name))).fetchone()

@@ -16,6 +16,7 @@ from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.database import Connection
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.quota import Room
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.logs import get_logger
 
@@ -76,6 +77,20 @@ class Trimmed(NamedTuple):
     bytes: int
 
 
+class _Leaving(NamedTuple):
+    """A segment that is to be dropped, and the reason."""
+
+    id: int
+    why: str
+
+
+class _Readable(NamedTuple):
+    """The first sequence of a stream that can be read."""
+
+    stream_id: int
+    first: int
+
+
 async def roll_due(connection: Connection, now_us: int, segment_bytes_max: int) -> int:
     """Seal open segments that are older than their streams let them be, or too large for a group
     (EMC-25). How many.
@@ -85,21 +100,21 @@ async def roll_due(connection: Connection, now_us: int, segment_bytes_max: int) 
         "bytes_max": segment_bytes_max,
         "streams_max": limits.RETAIN_STREAMS_MAX,
     }
-    rows = await (await connection.execute(SQL["rolls_due"], bounds)).fetchall()
-    return await _roll(connection, [row[0] for row in rows])
+    found = await scalars(connection).execute(SQL["rolls_due"], bounds)
+    return await _roll(connection, await found.fetchall())
 
 
 async def roll_for_room(connection: Connection, streams_max: int) -> int:
     """Seal the largest open segments, because nothing that is sealed is left to drop."""
-    rows = await connection.execute(SQL["rolls_for_room"], {"streams_max": streams_max})
-    return await _roll(connection, [row[0] for row in await rows.fetchall()])
+    found = await scalars(connection).execute(SQL["rolls_for_room"], {"streams_max": streams_max})
+    return await _roll(connection, await found.fetchall())
 
 
 async def _roll(connection: Connection, stream_ids: list[int]) -> int:
     if not stream_ids:
         return 0
-    row = await (await connection.execute(SQL["roll"], (stream_ids,))).fetchone()
-    return int(row[0]) if row else 0
+    count = await (await scalars(connection).execute(SQL["roll"], (stream_ids,))).fetchone()
+    return int(count or 0)
 
 
 async def drop_by_policy(connection: Connection, rooms: Rooms, now_us: int) -> list[Trimmed]:
@@ -111,8 +126,8 @@ async def drop_by_policy(connection: Connection, rooms: Rooms, now_us: int) -> l
         "needed": list(needed.values()),
         "segments_max": limits.RETAIN_SEGMENTS_MAX,
     }
-    rows = await (await connection.execute(SQL["drops_by_policy"], bounds)).fetchall()
-    return await _drop(connection, rooms, rows, now_us)
+    found = await cursor_of(connection, _Leaving).execute(SQL["drops_by_policy"], bounds)
+    return await _drop(connection, rooms, await found.fetchall(), now_us)
 
 
 async def drop_oldest(
@@ -127,8 +142,8 @@ async def drop_oldest(
         "system_s": limits.RETAIN_SYSTEM_S_MIN,
         "segments_max": limits.RETAIN_SEGMENTS_MAX,
     }
-    rows = await (await connection.execute(SQL["drops_for_room"], bounds)).fetchall()
-    return await _drop(connection, rooms, [(row[0], why) for row in rows], now_us)
+    found = await (await scalars(connection).execute(SQL["drops_for_room"], bounds)).fetchall()
+    return await _drop(connection, rooms, [_Leaving(id, why) for id in found], now_us)
 
 
 class Planned(NamedTuple):
@@ -144,8 +159,8 @@ async def kept_by(connection: Connection, rooms: Rooms, planned: Planned) -> str
     """
     needed = await rooms.needs(connection)
     values = {"streams": list(needed), "needed": list(needed.values()), **planned._asdict()}
-    row = await (await connection.execute(SQL["kept_by"], values)).fetchone()
-    return row[0] if row else "gone"
+    why = await (await scalars(connection).execute(SQL["kept_by"], values)).fetchone()
+    return "gone" if why is None else str(why)
 
 
 async def drop_planned(connection: Connection, rooms: Rooms, planned: Planned, now_us: int) -> str:
@@ -171,8 +186,8 @@ async def drop_planned(connection: Connection, rooms: Rooms, planned: Planned, n
 
 async def still_live(connection: Connection, segments: Sequence[int]) -> set[int]:
     """Those of the segments that are in the database."""
-    rows = await connection.execute(SQL["still_live"], ([*segments],))
-    return {row[0] for row in await rows.fetchall()}
+    found = await scalars(connection).execute(SQL["still_live"], ([*segments],))
+    return set(await found.fetchall())
 
 
 async def is_to_be_cleaned(connection: Connection, planned: Planned, partition_id: int) -> bool:
@@ -182,13 +197,13 @@ async def is_to_be_cleaned(connection: Connection, planned: Planned, partition_i
 
 
 async def _drop(
-    connection: Connection, rooms: Rooms, found: Sequence[tuple[Any, ...]], now_us: int
+    connection: Connection, rooms: Rooms, found: Sequence[_Leaving], now_us: int
 ) -> list[Trimmed]:
-    """`found`: segments with reasons. The state of keyed streams outlives them."""
+    """The state of keyed streams outlives their segments."""
     if not found:
         return []
-    segments = [row[0] for row in found]
-    values = {"segments": segments, "whys": [row[1] for row in found], "now_us": now_us}
+    segments = [one.id for one in found]
+    values = {"segments": segments, "whys": [one.why for one in found], "now_us": now_us}
     for segment in segments:
         await _keep_state(connection, segment)
     async with connection.transaction():
@@ -199,8 +214,7 @@ async def _drop(
 
 async def _left(connection: Connection, rooms: Rooms, values: dict[str, Any]) -> list[Trimmed]:
     """Mark segments as gone and announce it, last in the caller's transaction."""
-    rows = await (await connection.execute(SQL["drop"], values)).fetchall()
-    trimmed = [Trimmed(*row) for row in rows]
+    trimmed = await (await cursor_of(connection, Trimmed).execute(SQL["drop"], values)).fetchall()
     drafts = await _announcements(connection, rooms, trimmed)
     if drafts:
         await append_in_turn(connection, drafts)
@@ -234,8 +248,9 @@ async def _announcements(
     if not gone:
         return []
     names = await rooms.zones(connection, list({each.zone_id for each in gone if each.zone_id}))
-    query = await connection.execute(SQL["first_readable"], ([each.stream_id for each in gone],))
-    first = dict(await query.fetchall())
+    query = cursor_of(connection, _Readable)
+    await query.execute(SQL["first_readable"], ([each.stream_id for each in gone],))
+    first = {row.stream_id: row.first for row in await query.fetchall()}
     drafts: list[Draft] = []
     for zone_id, of_zone in groupby(gone, key=lambda each: each.zone_id):
         zone = None if zone_id is None else names.get(zone_id, "")

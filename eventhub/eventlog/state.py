@@ -12,6 +12,7 @@ import psycopg
 from eventhub import limits
 from eventhub.errors import LogHole, SegmentMismatch
 from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Cursor, Stored
 
 SQL = queries.load("state.sql")
@@ -24,6 +25,27 @@ class KeyState(NamedTuple):
     digest: bytes
     key: str
     stored: Stored
+
+
+class _Row(NamedTuple):
+    """A key's row with its event; no payload if that is missing."""
+
+    digest: bytes
+    key: str
+    segment: str
+    sequence: int
+    mask: int  # signed
+    appended_at_us: int
+    payload: bytes | None
+
+
+class _Place(NamedTuple):
+    """Where a stream stands, and whether a cursor is of it."""
+
+    segment: str
+    first: int
+    last: int
+    has_cursor: bool
 
 
 class StatePage(NamedTuple):
@@ -47,24 +69,25 @@ async def read_state(
     connection: psycopg.AsyncConnection[Any], stream_id: int, page: StatePage
 ) -> list[KeyState]:
     """One page; empty behind the last. Raises LogHole."""
-    cursor = await connection.execute(SQL["page"], page.values(stream_id), binary=True)
-    return [_state(row) for row in await cursor.fetchall()]
+    query = cursor_of(connection, _Row)
+    await query.execute(SQL["page"], page.values(stream_id), binary=True)
+    return [_state(row) for row in await query.fetchall()]
 
 
 def read_state_now(
     connection: psycopg.Connection[Any], stream_id: int, page: StatePage
 ) -> list[KeyState]:
     """The same on a synchronous connection."""
-    cursor = connection.execute(SQL["page"], page.values(stream_id))
-    return [_state(row) for row in cursor.fetchall()]
+    query = cursor_of(connection, _Row).execute(SQL["page"], page.values(stream_id))
+    return [_state(row) for row in query.fetchall()]
 
 
 def require_place(connection: psycopg.Connection[Any], stream_id: int, cursor: Cursor) -> None:
     """Raises SegmentMismatch for a snapshot's cursor that is not of this stream or ahead of it."""
     values = {**cursor._asdict(), "stream_id": stream_id}
-    row = connection.execute(SQL["place"], values).fetchone()
-    if row is None or not row[3]:
-        current = row and {"segment": row[0], "first": row[1], "last": row[2]}
+    place = cursor_of(connection, _Place).execute(SQL["place"], values).fetchone()
+    if place is None or not place.has_cursor:
+        current = place and {"segment": place.segment, "first": place.first, "last": place.last}
         raise SegmentMismatch(current=current)
 
 
@@ -73,11 +96,11 @@ def find_state_now(
 ) -> KeyState | None:
     """The latest event of one key, a tombstone too; None if the stream has none of it."""
     values = (stream_id, key_digest(key))
-    row = connection.execute(SQL["one"], values).fetchone()
+    row = cursor_of(connection, _Row).execute(SQL["one"], values).fetchone()
     return None if row is None else _state(row)
 
 
-def _state(row: tuple[Any, ...]) -> KeyState:
+def _state(row: _Row) -> KeyState:
     digest, key, segment, sequence, mask, appended_at_us, payload = row
     if payload is None:
         raise LogHole("The latest event of a key is missing.", sequence=sequence, segment=segment)

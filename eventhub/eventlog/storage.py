@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import disk, named
+from eventhub.eventlog import disk
 from eventhub.eventlog.quota import Held, Room
 from eventhub.eventlog.retention import SQL
+from eventhub.eventlog.rows import cursor_of, scalars
 
 Connection = psycopg.Connection[Any]
 
@@ -70,12 +71,12 @@ def read_storage(
     """`zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, where no operator has
     set another.
     """
-    held = Held(*connection.execute(SQL["used"]).fetchone() or ())
-    [quota] = connection.execute(SQL["quota"]).fetchone() or (None,)
-    [groups] = connection.execute(SQL["counts"]).fetchone() or (0,)
+    held = cursor_of(connection, Held).execute(SQL["used"]).fetchone() or Held()
+    quota = scalars(connection).execute(SQL["quota"]).fetchone()
+    groups = scalars(connection).execute(SQL["counts"]).fetchone()
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
-    found = named.rows(connection, StreamStorage, SQL["storage"], bounds)
-    return Storage(held, quota or quota_bytes, groups, found)
+    streams = cursor_of(connection, StreamStorage).execute(SQL["storage"], bounds).fetchall()
+    return Storage(held, quota or quota_bytes, groups or 0, streams)
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:

@@ -11,11 +11,11 @@ import psycopg
 
 from eventhub import limits
 from eventhub.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
-from eventhub.eventlog import named, queries
+from eventhub.eventlog import queries
 from eventhub.eventlog.log import ReadsArchive
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
 
-SQL = queries.load("streams.sql")
 _SEQUENCE_MAX = (1 << 63) - 1
 
 Connection = psycopg.Connection[Any]
@@ -28,9 +28,7 @@ Matching = Literal[
 
 
 class StreamPolicy(NamedTuple):
-    """How a stream is kept; None: no such limit. The order is that of the parameters in
-    streams.sql.
-    """
+    """How a stream is kept; None: no such limit. The fields are the columns of the same names."""
 
     durability: Durability = "sync"  # for good
     # a segment is sealed when it holds so many events, so many stored bytes, or is so old
@@ -49,6 +47,15 @@ class StreamPolicy(NamedTuple):
     undeclared: Literal["accept", "refuse"] = "accept"  # events of undeclared types
     matching: Matching = "auto"  # the strategy that finds the registrations of its events
     quench: bool = False  # an emitter may leave out events that nobody wants now
+
+
+_OWN = StreamPolicy._fields
+FILLED = {
+    "policy": ", ".join(_OWN),
+    "values": ", ".join(f"%({name})s" for name in _OWN),
+    "changes": ", ".join(f"{name} = %({name})s" for name in _OWN if name != "durability"),
+}
+SQL = queries.load("streams.sql", filled=FILLED)
 
 
 class StreamRow(NamedTuple):
@@ -92,6 +99,39 @@ class CurrentSegment(NamedTuple):
     sequence: int
 
 
+class _Policy(NamedTuple):
+    """The policy of a stream."""
+
+    id: int
+    policy: StreamPolicy
+
+
+class _Left(NamedTuple):
+    """So many segments of a stream that left for one reason."""
+
+    stream_id: int
+    removal_reason: str
+    segments: int
+
+
+class _Place(NamedTuple):
+    """Where an event is looked for."""
+
+    id: int
+    uuid: str
+    partition_id: int
+    tier: str
+    archive_path: str
+    first: int
+    last: int
+
+
+class _Event(NamedTuple):
+    appended_at_us: int
+    mask: int  # signed
+    payload: bytes
+
+
 class Archived(NamedTuple):
     segments: int
     bytes: int  # stored bytes
@@ -105,10 +145,11 @@ def create_stream(
     Locks the head of `system` to the end of the transaction, so announce the stream and commit.
     """
     lock_system(connection)
-    [count] = _one(connection, "count_streams", (zone_id,)) or (0,)
+    count = scalars(connection).execute(SQL["count_streams"], (zone_id,)).fetchone() or 0
     if count >= limits.STREAMS_PER_ZONE_MAX:
         raise LimitReached(limit=limits.STREAMS_PER_ZONE_MAX)
-    if _one(connection, "insert_stream", (zone_id, name, *policy)) is None:
+    values = {"zone_id": zone_id, "name": name, **policy._asdict()}
+    if scalars(connection).execute(SQL["insert_stream"], values).fetchone() is None:
         return None
     return get_stream(connection, zone_id, name)
 
@@ -122,7 +163,7 @@ def lock_system(connection: Connection) -> None:
 
 def update_policy(connection: Connection, stream_id: int, policy: StreamPolicy) -> None:
     """Change the policy, all but its durability. Call `lock_system` before."""
-    connection.execute(SQL["update_policy"], (*policy[1:], stream_id))
+    connection.execute(SQL["update_policy"], {"id": stream_id, **policy._asdict()})
 
 
 def find_stream(connection: Connection, zone_id: int, name: str) -> StreamRow | None:
@@ -146,24 +187,22 @@ def list_streams(connection: Connection, zone_id: int, after: str, count: int) -
 
 def policies(connection: Connection, ids: Sequence[int]) -> dict[int, StreamPolicy]:
     """The policies of streams, by id."""
-
-    def of(id: int, **policy: Any) -> tuple[int, StreamPolicy]:
-        return id, StreamPolicy(**policy)
-
-    return dict(named.rows(connection, of, SQL["policies"], (list(ids),)))
+    rows = cursor_of(connection, _Policy).execute(SQL["policies"], (list(ids),)).fetchall()
+    return {row.id: row.policy for row in rows}
 
 
 def left_segments(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, int]]:
     """How many segments of streams are no longer live, by id and by why they left."""
     found: dict[int, dict[str, int]] = {}
-    for id, why, count in connection.execute(SQL["left_segments"], (list(ids),)).fetchall():
-        found.setdefault(id, {})[why] = count
+    for row in cursor_of(connection, _Left).execute(SQL["left_segments"], (list(ids),)).fetchall():
+        found.setdefault(row.stream_id, {})[row.removal_reason] = row.segments
     return found
 
 
 def archived(connection: Connection, zone_id: int) -> Archived:
     """What of a zone's streams is complete in the archive."""
-    return Archived(*(_one(connection, "archived", (zone_id,)) or (0, 0)))
+    found = cursor_of(connection, Archived).execute(SQL["archived"], (zone_id,)).fetchone()
+    return found or Archived(0, 0)
 
 
 def read_event(
@@ -172,24 +211,23 @@ def read_event(
     """One event, from the archive if it is there alone. UnknownEvent if the number is not given
     yet, Gone if it is no longer held. Raises ArchiveDamaged, ArchiveUnavailable.
     """
-    found = _one(connection, "segment_of_event", (stream.id, min(sequence, _SEQUENCE_MAX)))
+    found = _place(connection, stream, min(sequence, _SEQUENCE_MAX))
     if found is None or sequence > (stream.sequence or 0):
         raise UnknownEvent(stream=stream.name)
-    segment_id, uuid, partition_id, tier, *_ = found
     row = None
-    if tier == "live":
-        row = _one(connection, "event_at", (partition_id, segment_id, sequence))
-        found = _one(connection, "segment_of_event", (stream.id, sequence)) or found
-        if row is None and found[3] == "live":  # moved to another group meanwhile
-            row = _one(connection, "event_at", (found[2], segment_id, sequence))
+    if found.tier == "live":
+        row = _event(connection, found, sequence)
+        found = _place(connection, stream, sequence) or found
+        if row is None and found.tier == "live":  # moved to another group meanwhile
+            row = _event(connection, found, sequence)
     if row is not None:
-        appended_at_us, mask, payload = row
-        return Stored(uuid, sequence, mask % (1 << 64), appended_at_us, bytes(payload))
-    _, _, _, tier, path, first, last = found
-    if tier == "archived" and archive is not None:
-        [stored] = archive.read(ArchivedSegment(uuid, path, first, last), sequence - 1, 1, 1)
+        mask = row.mask % (1 << 64)
+        return Stored(found.uuid, sequence, mask, row.appended_at_us, bytes(row.payload))
+    if found.tier == "archived" and archive is not None:
+        segment = ArchivedSegment(found.uuid, found.archive_path, found.first, found.last)
+        [stored] = archive.read(segment, sequence - 1, 1, 1)
         return stored
-    if tier != "live":  # dropped before the read or during it
+    if found.tier != "live":  # dropped before the read or during it
         raise _gone(connection, stream)
     raise LogHole(stream=stream.name, sequence=sequence)
 
@@ -197,21 +235,23 @@ def read_event(
 def _gone(connection: Connection, stream: StreamRow) -> Gone:
     """What can be read first, and the cursor from which it follows."""
     first = stream.first or 1
-    [_, uuid, *_] = _one(connection, "segment_of_event", (stream.id, first)) or (0, "")
+    found = _place(connection, stream, first)
+    uuid = found.uuid if found else ""
     return Gone(
         first_available={"segment": uuid, "sequence": first},
         resume={"segment": uuid, "sequence": first - 1},
     )
 
 
-def _one(connection: Connection, name: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    row: tuple[Any, ...] | None = connection.execute(SQL[name], values).fetchone()
-    return row
+def _place(connection: Connection, stream: StreamRow, sequence: int) -> _Place | None:
+    values = (stream.id, sequence)
+    return cursor_of(connection, _Place).execute(SQL["segment_of_event"], values).fetchone()
 
 
 def _streams(connection: Connection, **asked: Any) -> list[StreamRow]:
-    def of(**columns: Any) -> StreamRow:
-        policy = {name: columns.pop(name) for name in StreamPolicy._fields}
-        return StreamRow(policy=StreamPolicy(**policy), **columns)
+    return cursor_of(connection, StreamRow).execute(SQL["streams"], asked).fetchall()
 
-    return named.rows(connection, of, SQL["streams"], asked)
+
+def _event(connection: Connection, place: _Place, sequence: int) -> _Event | None:
+    values = (place.partition_id, place.id, sequence)
+    return cursor_of(connection, _Event).execute(SQL["event_at"], values).fetchone()

@@ -14,6 +14,7 @@ from eventhub.eventlog import append, changes
 from eventhub.eventlog.append import append_batch, require_proven
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.rows import scalars
 
 SYSTEM_STREAM_ID = 1
 SYSTEM_DOMAIN = "eventhub"
@@ -49,7 +50,8 @@ async def announce_in(
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("announce_in needs the caller's open transaction")
-    require_proven(await (await connection.execute(append.SQL["appendable"])).fetchone())
+    asked = await scalars(connection).execute(append.SQL["appendable"])
+    require_proven(await asked.fetchone())
     [outcome] = (await append_batch(connection, [[_draft(zone, announcement)]])).outcomes
     if isinstance(outcome, EventHubError):
         raise outcome

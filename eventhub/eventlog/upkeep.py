@@ -30,6 +30,7 @@ from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.maintain import expire_producers, forget_tokens, make_groups
 from eventhub.eventlog.quota import Held, Room, droppable, wanting
 from eventhub.eventlog.retention import SQL, Rooms, append_in_turn
+from eventhub.eventlog.rows import scalars
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.eventlog.waiting import set_within
 from eventhub.logs import Seldom, get_logger
@@ -181,8 +182,8 @@ class Upkeep:
     async def _measure(self, connection: Connection, leads: bool) -> bool:
         """What there is. Without a quota and a disk to watch only the metrics want to know."""
         before = self._unmeasured
-        row = await (await connection.execute(SQL["quota"])).fetchone()
-        quota = (row and row[0]) or self._quota_bytes
+        found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
+        quota = found or self._quota_bytes
         wanted = leads or quota or self._disk is not None
         self._held = await held_bytes(connection) if wanted else Held()
         used, lasting = sum(self._held), self._held.lasting
@@ -281,8 +282,7 @@ async def _announce(connection: Connection, episode: Episode) -> None:
 
 
 async def _try_lock(connection: Connection, name: str) -> bool:
-    row = await (await connection.execute(_LEAD, (name,))).fetchone()
-    return bool(row and row[0])
+    return bool(await (await scalars(connection).execute(_LEAD, (name,))).fetchone())
 
 
 @asynccontextmanager

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import append, named, queries
+from eventhub.eventlog import append, queries
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, drafts_of
 from eventhub.jobs.repeat import longest_pause_s, pause_before_repeat_s
 
@@ -56,6 +57,20 @@ class Run(NamedTuple):
         return self.state not in ("waiting", "running")
 
 
+class Dropped(NamedTuple):
+    """A run whose result had to make room."""
+
+    job: str
+    id: int
+
+
+class _Kept(NamedTuple):
+    """A run, and whether its result is kept."""
+
+    id: int
+    has_result: bool
+
+
 class Heard(NamedTuple):
     """How far a run is."""
 
@@ -90,7 +105,7 @@ class Asked(NamedTuple):
 
 def ask(connection: Connection, asked: Asked) -> int:
     """A run that waits for a worker; tell of it in the same transaction."""
-    return _id(connection.execute(SQL["ask"], _values(asked)))
+    return _id(scalars(connection).execute(SQL["ask"], _values(asked)))
 
 
 def ask_running(connection: Connection, asked: Asked) -> int | None:
@@ -98,7 +113,7 @@ def ask_running(connection: Connection, asked: Asked) -> int | None:
     try:
         with connection.transaction():
             values = {**_values(asked), "lease_s": limits.JOB_LEASE_S}
-            run = _id(connection.execute(SQL["ask_running"], values))
+            run = _id(scalars(connection).execute(SQL["ask_running"], values))
             told = _append(connection, asked_of(run, asked))
     except psycopg.errors.UniqueViolation:
         return None
@@ -113,8 +128,7 @@ def ask_by_timetable(connection: Connection, job: str) -> int | None:
     asked = Asked(job, {}, TIMETABLE)
     with connection.transaction():
         values = {"job": job, "requested_by": TIMETABLE}
-        [(is_waiting,)] = connection.execute(SQL["has_waiting"], values).fetchall()
-        if is_waiting:
+        if scalars(connection).execute(SQL["has_waiting"], values).fetchone():
             return None
         run = ask(connection, asked)
         told = _append(connection, asked_of(run, asked))
@@ -130,18 +144,18 @@ def asked_of(run: int, asked: Asked) -> tuple[str | None, Announcement]:
 
 def count_waiting(connection: Connection) -> int:
     """Runs that wait, of all jobs."""
-    return _id(connection.execute(SQL["count_waiting"]))
+    return _id(scalars(connection).execute(SQL["count_waiting"]))
 
 
 def waiting(connection: Connection) -> list[int]:
     """The runs that may begin now."""
-    found = connection.execute(SQL["waiting"], {"pause_s_max": longest_pause_s()})
-    return [id for (id,) in found.fetchall()]
+    values = {"pause_s_max": longest_pause_s()}
+    return scalars(connection).execute(SQL["waiting"], values).fetchall()
 
 
 def waiting_repeats(connection: Connection) -> list[Run]:
     """Repeats of runs of the timetable that wait for their time, one of a job."""
-    ids = [id for (id,) in connection.execute(SQL["waiting_repeats"]).fetchall()]
+    ids = scalars(connection).execute(SQL["waiting_repeats"]).fetchall()
     return [run for id in ids for run in _runs(connection, {"id": id})]
 
 
@@ -159,8 +173,8 @@ def beat(connection: Connection, run: int, heard: Heard) -> bool | None:
     not the caller's any more.
     """
     values = {"id": run, "lease_s": limits.JOB_LEASE_S, **heard._asdict()}
-    row = connection.execute(SQL["beat"], values).fetchone()
-    return None if row is None else bool(row[0])
+    cancelled: bool | None = scalars(connection).execute(SQL["beat"], values).fetchone()
+    return cancelled
 
 
 def publish(connection: Connection, run: int) -> bool:
@@ -197,8 +211,8 @@ def _ask_again(connection: Connection, run: Run, ending: Ending) -> int | None:
     if pause_s is None:
         return None
     values = {"id": run.id, "pause_s": pause_s, "within_s": limits.JOB_REPEAT_WITHIN_S}
-    row = connection.execute(SQL["ask_again"], values).fetchone()
-    return None if row is None else int(row[0])
+    repeat: int | None = scalars(connection).execute(SQL["ask_again"], values).fetchone()
+    return repeat
 
 
 def ended_of(run: Run, ending: Ending) -> tuple[str | None, Announcement]:
@@ -216,7 +230,7 @@ def ended_of(run: Run, ending: Ending) -> tuple[str | None, Announcement]:
 def interrupt_lapsed(connection: Connection) -> list[Run]:
     """Note runs whose runners have gone without a word; those that were noted by this call."""
     connection.execute(SQL["bound_leases"], {"lease_s": limits.JOB_LEASE_S})
-    found = [find(connection, id) for (id,) in connection.execute(SQL["lapsed"]).fetchall()]
+    found = [find(connection, id) for id in scalars(connection).execute(SQL["lapsed"]).fetchall()]
     return [run for run in found if run is not None and end(connection, run, GONE, lapsed=True)]
 
 
@@ -236,17 +250,18 @@ def forget(connection: Connection, job: str) -> None:
     connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_KEPT})
 
 
-def drop_results(connection: Connection) -> list[tuple[str, int]]:
+def drop_results(connection: Connection) -> list[Dropped]:
     """Note that the oldest results of all jobs are gone, beyond the bytes that are kept; the newest
-    of each job stays. Their jobs and runs: the caller removes the files.
+    of each job stays. The caller removes the files.
     """
     values = {"bytes_max": limits.JOB_RESULTS_BYTES_MAX}
-    return connection.execute(SQL["drop_results"], values).fetchall()
+    return cursor_of(connection, Dropped).execute(SQL["drop_results"], values).fetchall()
 
 
 def kept(connection: Connection, job: str) -> dict[int, bool]:
     """All runs of the job that are kept, and whether their results are, too."""
-    return dict(connection.execute(SQL["kept"], {"job": job}).fetchall())
+    rows = cursor_of(connection, _Kept).execute(SQL["kept"], {"job": job}).fetchall()
+    return {row.id: row.has_result for row in rows}
 
 
 def find(connection: Connection, run: int, job: str | None = None) -> Run | None:
@@ -261,18 +276,15 @@ def history(connection: Connection, job: str, before: int | None, count: int) ->
 
 def newest(connection: Connection) -> list[Run]:
     """Of each job the run that is under way, and the last one that is over."""
-    ids = [id for (id,) in connection.execute(SQL["newest"]).fetchall()]
+    ids = scalars(connection).execute(SQL["newest"]).fetchall()
     return [run for id in ids for run in _runs(connection, {"id": id})]
 
 
 def _runs(connection: Connection, wanted: dict[str, Any]) -> list[Run]:
     gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
     values = {"id": None, "job": None, "before": None, "count": 1, **gone, **wanted}
-    return named.rows(connection, _run, SQL["runs"], values)
-
-
-def _run(params: str, figures: str, **columns: Any) -> Run:
-    return Run(params=_read(params), figures=_read(figures), **columns)
+    runs = cursor_of(connection, Run).execute(SQL["runs"], values).fetchall()
+    return [run._replace(params=_read(run.params), figures=_read(run.figures)) for run in runs]
 
 
 def _read(text: Any) -> dict[str, Any]:
@@ -286,7 +298,7 @@ def _values(asked: Asked) -> dict[str, Any]:
 
 
 def _id(cursor: psycopg.Cursor[Any]) -> int:
-    [(id,)] = cursor.fetchall()
+    [id] = cursor.fetchall()
     return int(id)
 
 

@@ -9,7 +9,7 @@ contract: one event loop; `run` is one task. What `zone` gives is never changed.
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eventhub import limits
 from eventhub.event.envelope import Event, version_number
@@ -18,11 +18,19 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.following import Following
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Stored
 from eventhub.types.definitions import Checker, Definition
 from eventhub.types.errors import TypeViolation, UndeclaredType
 
 SQL = queries.load("types.sql", Path(__file__).parent / "sql")
+
+
+class _OfZone(NamedTuple):
+    """One of a zone's definitions; of a zone that has none, one of nulls."""
+
+    zone: str
+    definition: Definition
 
 
 class ZoneTypes:
@@ -170,9 +178,9 @@ class Book:
     async def _load(self, zone_id: int) -> ZoneTypes:
         changes = self._changes
         async with reading(self._log.lookups) as connection:
-            cursor = await connection.execute(SQL["of_zone"], (zone_id,))
-            rows = await cursor.fetchall()
-        found = ZoneTypes([Definition(*row[1:]) for row in rows if row[1] is not None])
+            query = cursor_of(connection, _OfZone)
+            rows = await (await query.execute(SQL["of_zone"], (zone_id,))).fetchall()
+        found = ZoneTypes([row.definition for row in rows if row.definition.domain is not None])
         if changes == self._changes and rows:  # nothing was declared while they were read
             if len(self._zones) >= limits.TYPE_ZONES_CACHED_MAX:
                 self._zones.clear()
@@ -181,7 +189,7 @@ class Book:
             self._zones[zone_id] = found
             if found.evolved:
                 self._evolved[zone_id] = found
-            self._ids[rows[0][0]] = zone_id
+            self._ids[rows[0].zone] = zone_id
         return found
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import named, queries
+from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.types.definitions import Definition
 
 SQL = queries.load("types.sql", Path(__file__).parent / "sql")
@@ -22,17 +23,19 @@ class Declared(NamedTuple):
 
     definition: Definition
     declared_at_us: int
-    id: int = 0  # of the first version, where types are listed
+    id: int = 0  # of the row; of the first version, where types are listed
 
 
 def versions(connection: Connection, zone_id: int, domain: str, type: str) -> list[Declared]:
     """All versions of a type, the first first; empty if there is no such type."""
-    return named.rows(connection, _declared, SQL["versions"], (zone_id, domain, type))
+    values = (zone_id, domain, type)
+    return cursor_of(connection, Declared).execute(SQL["versions"], values).fetchall()
 
 
 def newest(connection: Connection, zone_id: int, after: int, count: int) -> list[Declared]:
     """The newest version of each type, in the order of their first declaration."""
-    return named.rows(connection, _declared, SQL["newest"], (zone_id, after, count))
+    values = (zone_id, after, count)
+    return cursor_of(connection, Declared).execute(SQL["newest"], values).fetchall()
 
 
 def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> list[str]:
@@ -43,25 +46,22 @@ def lineage(connection: Connection, zone_id: int, domain: str, type: str) -> lis
         "type": type,
         "depth_max": limits.TYPE_PARENTS_MAX + 1,
     }
-    return [row[0] for row in connection.execute(SQL["parents"], values).fetchall()]
+    return scalars(connection).execute(SQL["parents"], values).fetchall()
 
 
 def subtypes(connection: Connection, zone_id: int, domain: str, type: str) -> list[Definition]:
     """All versions of the types whose parent it is, and of those below them."""
     values = {"zone_id": zone_id, "domain": domain, "type": type}
-    return named.rows(connection, Definition, SQL["subtypes"], values)
+    return cursor_of(connection, Definition).execute(SQL["subtypes"], values).fetchall()
 
 
 def count(connection: Connection, zone_id: int) -> int:
     """All versions of all types."""
-    [(found,)] = connection.execute(SQL["count"], (zone_id,)).fetchall()
+    [found] = scalars(connection).execute(SQL["count"], (zone_id,)).fetchall()
     return int(found)
 
 
 def insert(connection: Connection, zone_id: int, definition: Definition) -> Declared:
-    [(declared_at_us,)] = connection.execute(SQL["insert"], (zone_id, *definition)).fetchall()
+    values = {"zone_id": zone_id, **definition._asdict()}
+    [declared_at_us] = scalars(connection).execute(SQL["insert"], values).fetchall()
     return Declared(definition, declared_at_us)
-
-
-def _declared(declared_at_us: int, id: int = 0, **definition: Any) -> Declared:
-    return Declared(Definition(**definition), declared_at_us, id)

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from eventhub import limits
-from eventhub.eventlog import named, queries
+from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, scalars
 
 SQL = queries.load("builds.sql", Path(__file__).parent / "sql")
 
@@ -44,6 +45,13 @@ class Build(NamedTuple):
         return "failed" if self.reason else "built"
 
 
+class _OfStream(NamedTuple):
+    """The build of a stream."""
+
+    stream_id: int
+    build: Build
+
+
 class Stream(NamedTuple):
     """A stream as far as its match index goes."""
 
@@ -63,7 +71,7 @@ def ask(connection: Connection, stream_id: int) -> None:
 
 def asked(connection: Connection) -> list[int]:
     """Streams of which somebody waits for a build, in the order of asking."""
-    return _ids(connection.execute(SQL["asked"]))
+    return scalars(connection).execute(SQL["asked"]).fetchall()
 
 
 def later(connection: Connection) -> set[int]:
@@ -72,7 +80,7 @@ def later(connection: Connection) -> set[int]:
         "retry_s": limits.INDEX_BUILD_RETRY_S_BASE,
         "retry_s_max": limits.INDEX_BUILD_RETRY_S_MAX,
     }
-    return set(_ids(connection.execute(SQL["later"], values)))
+    return set(scalars(connection).execute(SQL["later"], values).fetchall())
 
 
 def begin(connection: Connection, stream_id: int, expected: int) -> None:
@@ -97,39 +105,32 @@ def fail(connection: Connection, stream_id: int, reason: str, detail: str) -> No
 def builds(connection: Connection, ids: Sequence[int]) -> dict[int, Build]:
     """Of those streams that have one, or of which one is waited for."""
     values = {"streams": list(ids), "silent_s": limits.INDEX_BUILD_SILENT_S}
-
-    def of(stream_id: int, **columns: Any) -> tuple[int, Build]:
-        return stream_id, Build(**columns)
-
-    return dict(named.rows(connection, of, SQL["builds"], values))
+    rows = cursor_of(connection, _OfStream).execute(SQL["builds"], values).fetchall()
+    return {row.stream_id: row.build for row in rows}
 
 
 def at_work(connection: Connection) -> list[Stream]:
     """Whose indexes are being built now."""
     values = {"silent_s": limits.INDEX_BUILD_SILENT_S}
-    return streams(connection, _ids(connection.execute(SQL["at_work"], values)))
+    return streams(connection, scalars(connection).execute(SQL["at_work"], values).fetchall())
 
 
 def noted(connection: Connection) -> list[int]:
     """Streams whose last build did not end well, or of which somebody waits for one."""
-    return _ids(connection.execute(SQL["noted"]))
+    return scalars(connection).execute(SQL["noted"]).fetchall()
 
 
 def streams(connection: Connection, ids: Sequence[int]) -> list[Stream]:
     """Those of the ids that there are, by zone and name."""
-    return named.rows(connection, Stream, SQL["streams"], {"streams": list(ids)})
+    return cursor_of(connection, Stream).execute(SQL["streams"], {"streams": list(ids)}).fetchall()
 
 
 def stream_of(connection: Connection, zone: str, stream: str) -> int | None:
     """The stream's id; the hub-wide one is in every zone."""
-    row = connection.execute(SQL["stream_of"], {"zone": zone, "stream": stream}).fetchone()
-    return int(row[0]) if row else None
+    values = {"zone": zone, "stream": stream}
+    found: int | None = scalars(connection).execute(SQL["stream_of"], values).fetchone()
+    return found
 
 
 def has_zone(connection: Connection, zone: str) -> bool:
-    row = connection.execute(SQL["has_zone"], {"zone": zone}).fetchone()
-    return bool(row and row[0])
-
-
-def _ids(cursor: psycopg.Cursor[Any]) -> list[int]:
-    return [row[0] for row in cursor.fetchall()]
+    return bool(scalars(connection).execute(SQL["has_zone"], {"zone": zone}).fetchone())

@@ -84,7 +84,7 @@ class Maker:
                 found = await read_registered(connection, asked, after)
             if found:
                 after = found[-1].id
-                yield [(one.language, one.filter) for one in found]
+                yield [Text(one.language, one.filter) for one in found]
             if len(found) < limits.CLOSURE_PIECE:
                 return
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of, scalars
 
 SQL = queries.load("closure.sql", Path(__file__).parent / "sql")
 
@@ -40,7 +41,11 @@ class Present(NamedTuple):
     filter: str
 
 
-Text = tuple[str, str]  # of a filter: its language, and JSON; "" and a text in predicate form
+class Text(NamedTuple):
+    """A filter as JSON; without a language as a text in predicate form."""
+
+    language: str
+    filter: str
 
 
 class Version(NamedTuple):
@@ -51,10 +56,25 @@ class Version(NamedTuple):
     filter: str
 
 
+class _Declared(NamedTuple):
+    """A declared type, and the one above it."""
+
+    domain: str
+    type: str
+    parent: str
+
+
+class _Touched(NamedTuple):
+    """A stream that changes were about, and the barriers of these."""
+
+    stream: int
+    barriers: list[int]
+
+
 async def read_marks(connection: Connection, asked: Asked) -> Marks:
     values = {**_values(asked), "settled_s": limits.LISTEN_INTEREST_S}
-    row = await (await connection.execute(SQL["marks"], values)).fetchone()
-    return Marks(*row) if row else Marks(False, 0, None, None)
+    found = await (await cursor_of(connection, Marks).execute(SQL["marks"], values)).fetchone()
+    return found or Marks(False, 0, None, None)
 
 
 async def read_registered(connection: Connection, asked: Asked, after: int) -> list[Version]:
@@ -62,8 +82,7 @@ async def read_registered(connection: Connection, asked: Asked, after: int) -> l
     meanwhile comes in a later piece.
     """
     values = {**_values(asked), "after": after, "count": limits.CLOSURE_PIECE}
-    rows = await (await connection.execute(SQL["filters"], values)).fetchall()
-    return [Version(*row) for row in rows]
+    return await (await cursor_of(connection, Version).execute(SQL["filters"], values)).fetchall()
 
 
 async def read_news(connection: Connection, asked: Asked, barriers: Sequence[int]) -> list[Text]:
@@ -71,8 +90,8 @@ async def read_news(connection: Connection, asked: Asked, barriers: Sequence[int
     tells that there are more.
     """
     bounds = {"barriers": list(barriers), "count": limits.CLOSURE_NEWS_MAX + 1}
-    rows = await (await connection.execute(SQL["news"], {**_values(asked), **bounds})).fetchall()
-    return [(language, filter) for language, filter in rows]
+    values = {**_values(asked), **bounds}
+    return await (await cursor_of(connection, Text).execute(SQL["news"], values)).fetchall()
 
 
 async def read_listened(connection: Connection, asked: Asked) -> list[Text]:
@@ -80,27 +99,27 @@ async def read_listened(connection: Connection, asked: Asked) -> list[Text]:
     more.
     """
     values = {**_values(asked), "listens_max": limits.CLOSURE_LISTENS_MAX + 1}
-    rows = await (await connection.execute(SQL["listened"], values)).fetchall()
-    return [("", text) for [text] in rows]
+    filters = await scalars(connection).execute(SQL["listened"], values)
+    return [Text("", text) for text in await filters.fetchall()]
 
 
 async def read_above(connection: Connection, stream_id: int) -> Above:
     """Of the declared types of a stream's zone."""
-    rows = await (await connection.execute(SQL["kin"], (stream_id,))).fetchall()
-    parents = {(domain, type): parent for domain, type, parent in rows}
+    rows = await cursor_of(connection, _Declared).execute(SQL["kin"], (stream_id,))
+    parents = {(row.domain, row.type): row.parent for row in await rows.fetchall()}
     return {at: _lineage(parents, at) for at in parents}
 
 
 async def read_touched(connection: Connection, barriers: Sequence[int]) -> dict[int, list[int]]:
     """The streams that changes at some barriers were about, each with these."""
-    cursor = await connection.execute(SQL["touched"], (list(barriers),))
-    return dict(await cursor.fetchall())
+    rows = await cursor_of(connection, _Touched).execute(SQL["touched"], (list(barriers),))
+    return {row.stream: row.barriers for row in await rows.fetchall()}
 
 
 async def read_quenched(connection: Connection, streams: Iterable[int]) -> set[int]:
     """Those of the streams that may be quenched."""
-    cursor = await connection.execute(SQL["quenched"], (list(streams),))
-    return {id for [id] in await cursor.fetchall()}
+    found = await scalars(connection).execute(SQL["quenched"], (list(streams),))
+    return set(await found.fetchall())
 
 
 async def write_present(connection: Connection, present: Iterable[Present]) -> None:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.eventlog import named, queries
+from eventhub.eventlog import queries
 from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.rows import cursor_of
 
 SQL = queries.load("groups.sql", Path(__file__).parent.parent / "sql")
 
@@ -40,7 +41,7 @@ def streams_ever(connection: Connection, group_id: int) -> list[Behind]:
     """What a barrier of the group, whose row is locked, must have: a stream that is not there had
     none of its registrations before.
     """
-    return named.rows(connection, Behind, SQL["streams_ever"], (group_id,))
+    return cursor_of(connection, Behind).execute(SQL["streams_ever"], (group_id,)).fetchall()
 
 
 def suspend(connection: Connection, group_id: int, barrier: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eventhub import limits
+from eventhub.eventlog.rows import scalars
 from registrations.index.epoch import Epoch, open_epoch
 from registrations.index.errors import IndexNotTaken
 from registrations.index.facts import Moment, refusal
@@ -59,8 +60,8 @@ def state_of(
 
 def due_streams(connection: Connection, data: Path) -> list[int]:
     """The streams whose index is to be built now, ascending. Raises psycopg.Error."""
-    found = connection.execute(SQL["forwarded_streams"], (sorted(INDEXED),)).fetchall()
-    return [id for [id] in found if state_of(connection, data, id, exact=False).due]
+    found = scalars(connection).execute(SQL["forwarded_streams"], (sorted(INDEXED),)).fetchall()
+    return [id for id in found if state_of(connection, data, id, exact=False).due]
 
 
 def _with(connection: Connection, root: Path, epoch: Epoch, exact: bool) -> IndexState:
@@ -71,8 +72,7 @@ def _with(connection: Connection, root: Path, epoch: Epoch, exact: bool) -> Inde
         "xmin": str(epoch.facts.xmin),
         "bound": _ALL if exact else wanted,
     }
-    row = connection.execute(SQL["count_changed"], values).fetchone()
-    changed = int(row[0]) if row else 0
+    changed = scalars(connection).execute(SQL["count_changed"], values).fetchone() or 0
     more = "" if exact or changed < wanted else " or more"
     try:
         built_at = (root / manifest.folder / NAME).stat().st_mtime_ns // 1_000
@@ -97,8 +97,7 @@ def _without(versions: int, *, due: bool, why: str) -> IndexState:
 
 def _count(connection: Connection, stream_id: int, bound: int) -> int:
     values = {"stream_id": stream_id, "bound": bound}
-    row = connection.execute(SQL["count"], values).fetchone()
-    return int(row[0]) if row else 0
+    return scalars(connection).execute(SQL["count"], values).fetchone() or 0
 
 
 def _usable(root: Path, stream_id: int, moment: Moment) -> tuple[Epoch | None, str]:

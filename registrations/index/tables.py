@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, named
 from registrations import catalog
 from registrations.catalog import Changed, Wanted, Written
 from registrations.index.errors import IndexNotTaken
@@ -53,8 +54,7 @@ def snapshot(connection: Connection) -> Iterator[None]:
 
 def moment_of(connection: Connection, stream_id: int) -> Moment:
     """Raises IndexNotTaken if the stream has no use for an index, or is not there."""
-    row = connection.execute(catalog.SQL["moment"], (stream_id,)).fetchone()
-    moment = None if row is None else Moment(*row)
+    moment = cursor_of(connection, Moment).execute(catalog.SQL["moment"], (stream_id,)).fetchone()
     if moment is None or not takes_index(stream_id, moment):
         raise IndexNotTaken
     return moment
@@ -62,12 +62,11 @@ def moment_of(connection: Connection, stream_id: int) -> Moment:
 
 def rows(connection: Connection, wanted: Wanted | Changed) -> Iterator[Row]:
     """A piece at a time, so that the memory does not grow with the versions."""
-    query = "versions" if isinstance(wanted, Wanted) else "versions_changed"
-    with connection.cursor("index") as cursor:
+    is_all = isinstance(wanted, Wanted)
+    with connection.cursor("index", row_factory=named(Row)) as cursor:
         cursor.itersize = _ROWS_PER_FETCH
-        cursor.execute(catalog.SQL[query], wanted._asdict())
-        for row in cursor:
-            yield Row(*row)
+        cursor.execute(catalog.SQL["versions" if is_all else "versions_changed"], wanted._asdict())
+        yield from cursor
 
 
 def settle(connection: Connection) -> None:

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 
 from eventhub import limits
+from eventhub.eventlog.rows import cursor_of
 from registrations.catalog import Wanted
 from registrations.compiled import Compiled
 from registrations.index.epoch import Epoch, open_epoch
@@ -133,6 +135,14 @@ class _Check:
         self._lines.append(f"Registration {row.registration} (version {row.id}) {what}.")
 
 
+class _Seen(NamedTuple):
+    """Whether a snapshot certainly saw a version begin, and end."""
+
+    id: int
+    began: bool
+    ended: bool
+
+
 def _bounded(
     connection: Connection, stream_id: int, epoch: Epoch
 ) -> Iterator[tuple[Row, bool, bool]]:
@@ -140,10 +150,10 @@ def _bounded(
     found = rows(connection, Wanted(stream_id))
     while piece := list(islice(found, _ROWS)):
         values = {"xmin": str(epoch.facts.xmin), "versions": [row.id for row in piece]}
-        cursor = connection.execute(SQL["bounds"], values)
-        seen = {id: (began, ended) for id, began, ended in cursor.fetchall()}
+        found_seen = cursor_of(connection, _Seen).execute(SQL["bounds"], values).fetchall()
+        seen = {one.id: one for one in found_seen}
         for row in piece:
-            yield (row, *seen[row.id])
+            yield row, seen[row.id].began, seen[row.id].ended
 
 
 @contextmanager

@@ -18,9 +18,10 @@ WITH chosen AS NOT MATERIALIZED (
     SELECT id, sequences[array_position(streams, %(stream_id)s)] AS sequence FROM barriers
      WHERE id IN (SELECT from_barrier FROM chosen UNION SELECT until_barrier FROM chosen)
 )
-SELECT v.id, v.registration_id, c.name, v.endpoint_id, COALESCE(f.sequence, 0), u.sequence, v.language, v.filter::text,
-       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END,
-       v.suspended, v.group_id, v.report::text, c.id
+SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id, COALESCE(f.sequence, 0) AS since,
+       u.sequence AS until, v.language, v.filter::text AS filter_json,
+       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END AS zone,
+       v.suspended, v.group_id AS "group", v.report::text, c.id AS client_id
   FROM chosen v
   JOIN registrations r ON r.id = v.registration_id
   JOIN clients c ON c.id = r.client_id
@@ -46,11 +47,11 @@ WITH moved AS MATERIALIZED (
     UNION
     SELECT unnest(%(others)s::bigint[])
 )
-SELECT v.id, v.registration_id, c.name, v.endpoint_id,
-       COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0),
-       u.sequences[array_position(u.streams, %(stream_id)s)], v.language, v.filter::text,
-       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END,
-       v.suspended, v.group_id, v.report::text, c.id
+SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id,
+       COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0) AS since,
+       u.sequences[array_position(u.streams, %(stream_id)s)] AS until, v.language, v.filter::text AS filter_json,
+       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END AS zone,
+       v.suspended, v.group_id AS "group", v.report::text, c.id AS client_id
   FROM chosen
  CROSS JOIN LATERAL (SELECT * FROM registration_versions w WHERE w.id = chosen.id OFFSET 0) AS v
   JOIN registrations r ON r.id = v.registration_id
@@ -61,7 +62,7 @@ SELECT v.id, v.registration_id, c.name, v.endpoint_id,
 
 -- name: ended_since
 -- The same of versions that ended, and where, without the rest.
-SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)]
+SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS until
   FROM barriers b
   JOIN registration_versions v ON v.until_barrier = b.id
  WHERE b.xid >= %(xmin)s::text::xid8 AND b.xid < pg_snapshot_xmax(pg_current_snapshot())
@@ -70,7 +71,7 @@ SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)]
 
 -- name: moment
 -- A stream in this snapshot: see registrations/index/facts.py. Its place in `forwarding` is that of the callbacks.
-SELECT system.sequence, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, s.matching,
+SELECT system.sequence AS system, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, s.matching AS strategy,
        s.durability, COALESCE(f.sequence, 0) AS after, COALESCE(p.xid::text::bigint, 0) AS purged
   FROM log_state l
   JOIN heads system ON system.stream_id = 1
@@ -85,8 +86,8 @@ SELECT id, name FROM clients WHERE id = ANY (%s::bigint[])
 -- When some groups are suspended, as one stream sees it, and can cover an event after a sequence: the latest first. A stream
 -- without a place in a barrier had none of the group's registrations by then: asleep, they are from its beginning; resumed,
 -- they never were. On a transient stream, which has no places, what is suspended now counts.
-SELECT s.group_id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0),
-       u.sequences[array_position(u.streams, %(stream_id)s)]
+SELECT s.group_id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0) AS since,
+       u.sequences[array_position(u.streams, %(stream_id)s)] AS until
   FROM suspensions s
   JOIN barriers f ON f.id = s.from_barrier
   LEFT JOIN barriers u ON u.id = s.until_barrier
@@ -100,7 +101,7 @@ SELECT matching FROM streams WHERE id = %s
 -- name: streams_with_callbacks
 -- Streams beside the known ones, each with the lowest place from which a version with an endpoint holds. With `xmin`: as far
 -- as they got one that a snapshot may not have seen whose oldest open transaction that was.
-SELECT s.id, first.segment::text, first.sequence
+SELECT s.id AS stream_id, first.segment::text, first.sequence
   FROM streams s
  CROSS JOIN LATERAL (
     SELECT b.segments[array_position(b.streams, s.id)] AS segment,

@@ -41,7 +41,7 @@ SELECT s.id
 
 -- name: bounds
 -- Which of some versions began, and ended, in transactions that a snapshot certainly saw whose oldest open one was `xmin`.
-SELECT v.id, f.xid < %(xmin)s::text::xid8, COALESCE(u.xid < %(xmin)s::text::xid8, false)
+SELECT v.id, f.xid < %(xmin)s::text::xid8 AS began, COALESCE(u.xid < %(xmin)s::text::xid8, false) AS ended
   FROM registration_versions v
   JOIN barriers f ON f.id = v.from_barrier
   LEFT JOIN barriers u ON u.id = v.until_barrier

@@ -44,7 +44,8 @@ WITH ended AS MATERIALIZED (
                     OR (b.xid < e.xmin::xid8 OR b.xid >= pg_snapshot_xmax(pg_current_snapshot()))
                        AND b.until <= GREATEST(e.after, b.since))
 )
-SELECT v.until_barrier, v.id, free.id IS NOT NULL, CASE WHEN v.has_report THEN v.endpoint_id END
+SELECT v.until_barrier AS barrier, v.id, free.id IS NOT NULL AS is_free,
+       CASE WHEN v.has_report THEN v.endpoint_id END AS endpoint_id
   FROM ended v LEFT JOIN free USING (id)
  ORDER BY v.until_barrier, v.id
 
@@ -92,4 +93,4 @@ WITH looked AS MATERIALIZED (
        AND NOT EXISTS (SELECT FROM suspensions x WHERE x.until_barrier = b.id)
     RETURNING 1
 )
-SELECT (SELECT max(id) FROM looked), (SELECT count(*) FROM gone)
+SELECT (SELECT max(id) FROM looked) AS last, (SELECT count(*) FROM gone) AS gone

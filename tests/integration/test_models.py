@@ -17,7 +17,7 @@ from django.db.utils import ConnectionHandler
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 
-from eventhub.eventlog import queries
+from eventhub.eventlog import queries, streams
 from eventhub.schema import HOME
 from eventhub.tables import Storage, create_table
 from tests.databases import migrated_database, new_database
@@ -152,8 +152,10 @@ FILLED = {
     "needed": "SELECT 1::bigint, 1::bigint",
     "moment": "SELECT 1",
     "groups": "SELECT 1, true, true, 1, 1, 1, 1",
+    **streams.FILLED,
 }
 FILLED_FILES = {
+    "eventhub/eventlog/sql/streams.sql": None,
     "eventhub/jobs/inputs/tables.sql": None,  # all of it
     "eventhub/eventlog/archive/archive.sql": {"group_of", "page"},
 }
@@ -187,13 +189,24 @@ def test_every_named_statement_is_understood_by_the_database(migrated: str) -> N
     it was.
     """
     with psycopg.connect(migrated, autocommit=True) as connection:
-        answers = {name: prepared(connection, text) for name, text in statements().items()}
+        answers = {name: refusal(connection, text) for name, text in statements().items()}
     assert {name: why for name, why in answers.items() if why} == {}
     assert len(answers) > 300
 
 
-def prepared(connection: psycopg.Connection[Any], text: str) -> str | None:
-    """Why PostgreSQL does not take a statement, whose parameters it finds the types of."""
+def refusal(connection: psycopg.Connection[Any], text: str) -> str | None:
+    """Why PostgreSQL does not take a statement."""
+    try:
+        columns(connection, text)
+    except psycopg.Error as error:
+        return str(error)
+    return None
+
+
+def columns(connection: psycopg.Connection[Any], text: str) -> list[str]:
+    """The names of the columns that a statement returns, whose parameters PostgreSQL finds the
+    types of. Raises psycopg.Error.
+    """
     places: dict[str, int] = {}
 
     def numbered(found: re.Match[str]) -> str:
@@ -210,10 +223,9 @@ def prepared(connection: psycopg.Connection[Any], text: str) -> str | None:
         except psycopg.errors.IndeterminateDatatype as error:  # it is only shown or counted
             place = re.search(r"parameter \$(\d+)", str(error))
             if place is None or types[int(place[1]) - 1] != "unknown":
-                return str(error)
+                raise
             types[int(place[1]) - 1] = "text"
-        except psycopg.Error as error:
-            return str(error)
         else:
+            found = connection.pgconn.describe_prepared(b"tried")
             connection.execute("DEALLOCATE tried")
-            return None
+            return [(found.fname(at) or b"").decode() for at in range(found.nfields)]

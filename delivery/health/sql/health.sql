@@ -14,24 +14,31 @@ RETURNING (SELECT sum(sequence + segment_id)::bigint FROM heads)
 
 -- name: facts
 -- What was seen in the future was seen before the clock stepped back.
-SELECT now(), (SELECT booted_at FROM log_state),
-       f.alive, f.last, w.alive, w.last,
-       (SELECT last_seen_at FROM heartbeats WHERE part = 'beat'),
-       (SELECT last_seen_at FROM heartbeats WHERE part = 'archiver'),
-       (SELECT last_seen_at FROM heartbeats WHERE part = 'indexer'),
-       n.streams, n.since,
+SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
+       (SELECT (extract(epoch FROM booted_at) * 1000000)::bigint FROM log_state) AS booted_at_us,
+       f.alive AS forwarders, (extract(epoch FROM f.last) * 1000000)::bigint AS forwarder_us,
+       w.alive AS workers, (extract(epoch FROM w.last) * 1000000)::bigint AS worker_us,
+       h.beat_us, h.archiver_us, h.indexer_us,
+       n.streams AS stranded, (extract(epoch FROM n.since) * 1000000)::bigint AS stranded_us,
        -- the oldest sealed segment that is to be archived
-       (SELECT s.sealed_at FROM segments s JOIN streams t ON t.id = s.stream_id
-                WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
-                ORDER BY s.sealed_at LIMIT 1),
-       a.segments, a.reason,
-       b.failed, b.reason, b.since, b.requested_at
+       (SELECT (extract(epoch FROM s.sealed_at) * 1000000)::bigint
+          FROM segments s JOIN streams t ON t.id = s.stream_id
+         WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
+         ORDER BY s.sealed_at LIMIT 1) AS unarchived_us,
+       a.segments AS unarchivable, a.reason AS unarchivable_code,
+       b.failed AS unbuilt, b.reason AS unbuilt_code, (extract(epoch FROM b.since) * 1000000)::bigint AS unbuilt_us,
+       (extract(epoch FROM b.requested_at) * 1000000)::bigint AS asked_us,
+       true AS overdue, NULL::bigint AS overdue_us  -- which the next statement says
   FROM (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS alive,
                max(last_seen_at) AS last
           FROM forwarders) AS f,
        (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS alive,
                greatest(max(last_seen_at), (SELECT last_seen_at FROM heartbeats WHERE part = 'worker')) AS last
           FROM callback_workers) AS w,
+       (SELECT (extract(epoch FROM max(last_seen_at) FILTER (WHERE part = 'beat')) * 1000000)::bigint AS beat_us,
+               (extract(epoch FROM max(last_seen_at) FILTER (WHERE part = 'archiver')) * 1000000)::bigint AS archiver_us,
+               (extract(epoch FROM max(last_seen_at) FILTER (WHERE part = 'indexer')) * 1000000)::bigint AS indexer_us
+          FROM heartbeats) AS h,
        -- streams with callbacks whose forwarder has gone and that no other one took
        (SELECT count(*) AS streams, min(expires_at) AS since
           FROM forwarding
@@ -86,7 +93,7 @@ WITH RECURSIVE parallel AS (
      WHERE l.next_attempt_at < now() - make_interval(secs => %(due_s)s)
        AND NOT EXISTS (SELECT FROM lanes t WHERE t.endpoint_id = l.endpoint_id AND t.expires_at > now())
 )
-SELECT min(late.next_attempt_at)
+SELECT (extract(epoch FROM min(late.next_attempt_at)) * 1000000)::bigint AS overdue_us
   FROM late JOIN endpoints e ON e.id = late.endpoint_id
   LEFT JOIN endpoint_health h ON h.endpoint_id = e.id
  WHERE e.enabled AND e.deleted_at IS NULL AND h.failing_since IS NULL

@@ -27,7 +27,7 @@ SELECT count(*)
 
 -- name: pending
 -- Both states of the endpoint's setting by their own partial index.
-SELECT count(*), count(*) FILTER (WHERE next_attempt_at <= now())
+SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS due
   FROM (
     (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
       WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND NOT d.ordered LIMIT %(count_max)s)

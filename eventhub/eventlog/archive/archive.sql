@@ -18,7 +18,7 @@ SELECT sequence, appended_at, mask, payload
 
 -- name: due
 -- Sealed segments that wait, the oldest first; one that failed waits for its next try.
-SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id, t.zone_id, t.name
+SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id AS stream_id, t.zone_id, t.name AS stream
   FROM segments s JOIN streams t ON t.id = s.stream_id LEFT JOIN archive_attempts a ON a.segment_id = s.id
  WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
    AND (a.retry_at IS NULL OR is_over(a.retry_at, %(retry_s_max)s))
@@ -82,20 +82,21 @@ DELETE FROM archive_attempts USING done WHERE segment_id = done.id
 
 -- name: waiting
 -- What is sealed and not archived: segments, events, bytes, and the age of the oldest since it was sealed.
-SELECT count(*), COALESCE(sum(s.last - s.first + 1), 0)::bigint, COALESCE(sum(s.bytes), 0)::bigint,
-       extract(epoch FROM now() - min(s.sealed_at))::float8
+SELECT count(*) AS segments, COALESCE(sum(s.last - s.first + 1), 0)::bigint AS events,
+       COALESCE(sum(s.bytes), 0)::bigint AS bytes, extract(epoch FROM now() - min(s.sealed_at))::float8 AS lag_s
   FROM segments s JOIN streams t ON t.id = s.stream_id
  WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
 
 -- name: archived
-SELECT count(*), COALESCE(sum(s.last - s.first + 1), 0)::bigint, COALESCE(sum(s.bytes), 0)::bigint
+SELECT count(*) AS segments, COALESCE(sum(s.last - s.first + 1), 0)::bigint AS events,
+       COALESCE(sum(s.bytes), 0)::bigint AS bytes
   FROM segments s JOIN streams t ON t.id = s.stream_id
  WHERE s.archive_path IS NOT NULL AND s.tier <> 'dropped' AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
 
 -- name: failures
-SELECT t.zone_id, t.name, s.uuid::text, a.attempts, a.reason, a.detail,
-       (extract(epoch FROM a.retry_at) * 1000000)::bigint
+SELECT t.zone_id, t.name AS stream, s.uuid::text AS segment, a.attempts AS tries, a.reason, a.detail,
+       (extract(epoch FROM a.retry_at) * 1000000)::bigint AS retry_at_us
   FROM archive_attempts a JOIN segments s ON s.id = a.segment_id JOIN streams t ON t.id = s.stream_id
  WHERE a.reason <> 'unfinished' AND s.archive_path IS NULL AND s.tier = 'live'
    AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
@@ -107,11 +108,11 @@ DELETE FROM archive_attempts a USING segments s
  WHERE s.id = a.segment_id AND (s.archive_path IS NOT NULL OR s.tier <> 'live')
 
 -- name: copy_of
-SELECT uuid::text, archive_path, first, last FROM segments WHERE id = %(segment_id)s AND archive_path IS NOT NULL
+SELECT uuid::text, archive_path AS path, first, last FROM segments WHERE id = %(segment_id)s AND archive_path IS NOT NULL
 
 -- name: archived_segments
 -- For `verify`: in the order of each stream, with the last sequence before each that was sealed.
-SELECT s.id, t.id, t.zone_id, t.name, s.uuid::text, s.archive_path, s.first, s.last, s.bytes, s.before
+SELECT s.id, t.id AS stream_id, t.zone_id, t.name AS stream, s.uuid::text, s.archive_path AS path, s.first, s.last, s.bytes, s.before
   FROM (SELECT *, lag(last) OVER (PARTITION BY stream_id ORDER BY first, id) AS before FROM segments) AS s
   JOIN streams t ON t.id = s.stream_id
  WHERE s.archive_path IS NOT NULL AND s.tier <> 'dropped'

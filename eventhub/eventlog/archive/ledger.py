@@ -14,6 +14,7 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog import queries
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import ArchivedSegment
 
 SQL = queries.load("archive.sql", Path(__file__).parent)
@@ -61,6 +62,16 @@ class Tally(NamedTuple):
     bytes: int  # stored bytes
 
 
+_NOTHING = Tally(0, 0, 0)
+
+
+class _Waiting(NamedTuple):
+    """What waits, and how long the oldest does; None: nothing waits."""
+
+    tally: Tally
+    lag_s: float | None
+
+
 class Failure(NamedTuple):
     """Why a segment is not archived, and when it is tried again."""
 
@@ -89,8 +100,8 @@ def due(connection: Connection, choice: Choice) -> list[DueSegment]:
         "segments_max": limits.ARCHIVE_SEGMENTS_PER_LOOK_MAX,
         "retry_s_max": limits.ARCHIVE_RETRY_S_MAX,
     }
-    rows = connection.execute(SQL["due"], {**choice._asdict(), **bounds}).fetchall()
-    return [DueSegment(*row) for row in rows]
+    values = {**choice._asdict(), **bounds}
+    return cursor_of(connection, DueSegment).execute(SQL["due"], values).fetchall()
 
 
 def forget_tries(connection: Connection) -> None:
@@ -110,16 +121,16 @@ async def hasten(
     `gone`, `open`, `archive_policy`: its stream is not archived. Without `act` this is only said.
     """
     values = {"segment_id": segment_id, "segment": segment, "act": act}
-    row = await (await connection.execute(SQL["hasten"], values)).fetchone()
-    return row[0] if row else "gone"
+    why = await (await scalars(connection).execute(SQL["hasten"], values)).fetchone()
+    return "gone" if why is None else str(why)
 
 
 async def copy_of(
     connection: psycopg.AsyncConnection[Any], segment_id: int
 ) -> ArchivedSegment | None:
     """A segment as the archive has it; None if it is not archived."""
-    row = await (await connection.execute(SQL["copy_of"], {"segment_id": segment_id})).fetchone()
-    return ArchivedSegment(*row) if row else None
+    query = cursor_of(connection, ArchivedSegment)
+    return await (await query.execute(SQL["copy_of"], {"segment_id": segment_id})).fetchone()
 
 
 def take(connection: Connection, owner: UUID) -> bool:
@@ -134,8 +145,9 @@ def let_go(connection: Connection, owner: UUID) -> None:
 
 def begin_try(connection: Connection, segment: DueSegment) -> int | None:
     """The number of this try, from 1; None if the segment needs no archiver any more."""
-    row = connection.execute(SQL["begin_try"], {"segment_id": segment.id}).fetchone()
-    return int(row[0]) if row else None
+    values = {"segment_id": segment.id}
+    tries: int | None = scalars(connection).execute(SQL["begin_try"], values).fetchone()
+    return tries
 
 
 def fail_try(
@@ -156,18 +168,18 @@ def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID
 
 def status(connection: Connection, stream: str | None = None) -> Status:
     """How archiving stands, of all streams or those of a name."""
-    *waiting, lag_s = connection.execute(SQL["waiting"], {"stream": stream}).fetchone() or (0,) * 4
-    archived = connection.execute(SQL["archived"], {"stream": stream}).fetchone() or (0,) * 3
+    of = {"stream": stream}
+    waiting = cursor_of(connection, _Waiting).execute(SQL["waiting"], of).fetchone()
+    archived = cursor_of(connection, Tally).execute(SQL["archived"], of).fetchone()
+    tally, lag_s = waiting or _Waiting(_NOTHING, None)
     lease = {"lease_s": limits.ARCHIVE_LEASE_S}
     busy = connection.execute(SQL["holder"], lease).fetchone() is not None
     values = {"stream": stream, "failures_max": limits.ARCHIVE_FAILURES_SHOWN_MAX}
-    failures = connection.execute(SQL["failures"], values).fetchall()
-    return Status(
-        Tally(*waiting), lag_s or 0.0, Tally(*archived), busy, [Failure(*row) for row in failures]
-    )
+    failures = cursor_of(connection, Failure).execute(SQL["failures"], values).fetchall()
+    return Status(tally, lag_s or 0.0, archived or _NOTHING, busy, failures)
 
 
 def archived_segments(connection: Connection, choice: Choice) -> list[ArchivedRow]:
     """Those that `verify` looks at, in the order of each stream."""
-    rows = connection.execute(SQL["archived_segments"], choice._asdict()).fetchall()
-    return [ArchivedRow(*row) for row in rows]
+    rows = cursor_of(connection, ArchivedRow)
+    return rows.execute(SQL["archived_segments"], choice._asdict()).fetchall()

@@ -1,5 +1,5 @@
 -- name: append
-SELECT * FROM append_events(
+SELECT outcome, draft, stream, segment, first, last, appended_at_us FROM append_events(
     %b::bigint[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[], %b::integer,
     %b::bytea[], %b::text[], %b::bigint[]
 )
@@ -17,11 +17,12 @@ SELECT sequence FROM keyed_state WHERE stream_id = %s AND digest = sha256(conver
 -- name: proven
 -- The life that the log was proved for, if it was, and the key of its mark. Another life after every start of the server,
 -- every crash recovery and every restore.
-SELECT proven_life()::text, (SELECT system_identifier FROM pg_control_system())::text || ':' || current_database()
+SELECT proven_life()::text AS life,
+       (SELECT system_identifier FROM pg_control_system())::text || ':' || current_database() AS key
 
 -- name: appendable
 -- Whether the log was proved for this life of the server, or nobody has appended yet.
-SELECT proven_life() IS NOT NULL OR life IS NULL FROM log_state
+SELECT proven_life() IS NOT NULL OR life IS NULL AS is_appendable FROM log_state
 
 -- name: prove_continuity
 SELECT reason, streams, before::text, life::text FROM prove_continuity(%s::uuid, %s::uuid, %s::uuid, %s)

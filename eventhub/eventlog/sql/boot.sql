@@ -19,5 +19,6 @@ SELECT id FROM streams WHERE restate AND keyed ORDER BY id
 
 -- name: boot
 -- The last event of `system` before the hub's last start, and when that was.
-SELECT s.boot_segment::text, s.boot_sequence, (extract(epoch FROM l.booted_at) * 1000000)::bigint
-  FROM streams s, log_state l WHERE s.id = 1
+SELECT s.boot_segment::text AS segment, s.boot_sequence AS sequence,
+       (extract(epoch FROM l.booted_at) * 1000000)::bigint AS started_at_us
+  FROM streams s, log_state l WHERE s.id = 1 AND s.boot_segment IS NOT NULL

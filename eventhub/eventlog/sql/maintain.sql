@@ -3,12 +3,12 @@
 -- name: state
 -- The current group, the newest, how many partitions there are; what the current one takes on the disk with all that is
 -- partitioned like it, and how many of its stored bytes are live.
-SELECT l.current_partition, (SELECT max(id) FROM event_partitions),
-       (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass),
+SELECT l.current_partition AS current, (SELECT max(id) FROM event_partitions) AS newest,
+       (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass) AS partitions,
        (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
          WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
-           AND c.relname ~ ('_p' || l.current_partition || '$')),
-       COALESCE(g.live, 0)::bigint, COALESCE(g.stored, 0)::bigint
+           AND c.relname ~ ('_p' || l.current_partition || '$')) AS size,
+       COALESCE(g.live, 0)::bigint AS live, COALESCE(g.stored, 0)::bigint AS stored
   FROM log_state l,
        LATERAL (SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
                        sum(COALESCE(s.bytes, h.bytes)) AS stored
@@ -40,5 +40,5 @@ DELETE FROM producer_numbers n USING old
 -- name: digests_over
 -- Tomorrow's slot, if it is not empty. Not near midnight, when it may be in use before the answer comes.
 WITH today AS (SELECT floor(extract(epoch FROM now()) / 86400)::bigint AS day, now() AT TIME ZONE 'UTC' AS at)
-SELECT (day + 1) % 4 FROM today
+SELECT (day + 1) % 4 AS slot FROM today
  WHERE at::time < time '23:58' AND EXISTS (SELECT FROM idempotency_digests WHERE slot = (day + 1) % 4)

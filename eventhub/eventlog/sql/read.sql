@@ -2,7 +2,7 @@
 -- The segments from the one that holds `after + 1` on, until they hold so many events, each with the last sequence that
 -- must be there: of the open one, what the head said at the same moment. `known`: whether the reader's segment holds
 -- `after`; null if it is not of this stream.
-SELECT id, uuid, partition_id, last, tier, first, archive_path, known
+SELECT id, uuid, partition_id, last, tier, first, archive_path AS archive, known
   FROM (SELECT *, sum(last - GREATEST(first - 1, %(after)s)) OVER (
                       ORDER BY first, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS events_before
           FROM (SELECT s.id, s.uuid::text, s.partition_id, COALESCE(s.last, h.sequence) AS last, s.tier, s.first, s.archive_path,
@@ -19,7 +19,7 @@ SELECT id, uuid, partition_id, last, tier, first, archive_path, known
 
 -- name: events_after
 -- At most so many rows and so many bytes (always one row); the group is given, so one partition is touched.
-SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payload
+SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at_us, payload
   FROM (SELECT sequence, mask, appended_at, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
           FROM events
@@ -31,7 +31,7 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payl
 
 -- name: events_of_segments
 -- The same of several segments of one group, which hold no more than so many rows together.
-SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payload
+SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at_us, payload
   FROM (SELECT sequence, mask, appended_at, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
           FROM events
@@ -43,23 +43,23 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint, payl
 SELECT stream_id, segment::text, sequence FROM heads WHERE stream_id = ANY(%s)
 
 -- name: position_now
-SELECT segment::text, first, sequence FROM heads WHERE stream_id = %s
+SELECT segment::text, first, sequence AS last FROM heads WHERE stream_id = %s
 
 -- name: available_after
 -- The first segment after a sequence that can be read.
-SELECT uuid::text, first, last FROM segments
+SELECT uuid::text AS segment, first, last FROM segments
  WHERE stream_id = %s AND tier <> 'dropped' AND (last IS NULL OR last > %s)
  ORDER BY first, id LIMIT 1
 
 -- name: segment_by_uuid
-SELECT uuid::text, first, last, tier FROM segments WHERE stream_id = %s AND uuid = %s::uuid
+SELECT first, last, tier FROM segments WHERE stream_id = %s AND uuid = %s::uuid
 
 -- name: position_at_boot
-SELECT boot_segment::text, boot_sequence FROM streams WHERE id = %s
+SELECT boot_segment::text AS segment, boot_sequence AS sequence FROM streams WHERE id = %s AND boot_segment IS NOT NULL
 
 -- name: segment_at
 -- The first readable segment whose last event was appended at a time or later, or that is open.
-SELECT s.id, s.uuid::text, s.partition_id, s.first, COALESCE(s.last, h.sequence), s.tier
+SELECT s.id, s.uuid::text, s.partition_id, s.first, COALESCE(s.last, h.sequence) AS last, s.tier
   FROM segments s JOIN heads h USING (stream_id)
  WHERE s.stream_id = %(stream_id)s AND s.tier <> 'dropped'
    AND (s.sealed_at IS NULL OR s.sealed_at >= 'epoch'::timestamptz + %(time_us)s * interval '1 microsecond')

@@ -93,7 +93,7 @@ SELECT CASE WHEN g.tier <> 'live' THEN 'gone'
             WHEN s.hold IS NOT NULL THEN 'hold'
             WHEN s.archive AND g.archive_path IS NULL THEN 'not_archived'
             WHEN s.on_lag = 'keep' AND g.last >= n.needed THEN 'needed'
-            ELSE '' END
+            ELSE '' END AS why
   FROM segments g
   JOIN streams s ON s.id = g.stream_id
   LEFT JOIN unnest(%(streams)s::bigint[], %(needed)s::bigint[]) AS n (stream_id, needed) ON n.stream_id = s.id
@@ -119,7 +119,7 @@ WITH gone AS (
        AND EXISTS (SELECT FROM streams s WHERE s.id = g.stream_id AND s.hold IS NULL)
     RETURNING g.stream_id, g.tier, g.first, g.last, g.bytes, v.why
 )
-SELECT n.stream_id, s.zone_id, s.name, n.tier, n.why, n.segments, n.events, n.bytes
+SELECT n.stream_id, s.zone_id, s.name AS stream, n.tier, n.why, n.segments, n.events, n.bytes
   FROM (SELECT stream_id, tier, why, count(*) AS segments, sum(last - first + 1)::bigint AS events, sum(bytes)::bigint AS bytes
           FROM gone GROUP BY stream_id, tier, why) AS n
   JOIN streams s ON s.id = n.stream_id
@@ -136,10 +136,10 @@ SELECT v.stream_id, r.first
 -- name: used
 -- What the hub's data takes on the disk, indexes and all, by what it is: events; deliveries, partitioned like them; the keyed
 -- state; the tokens. Dropping events gives back the first two alone.
-SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^events_p[0-9]+$'), 0)::bigint,
-       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '_p[0-9]+$' AND c.relname !~ '^events_p'), 0)::bigint,
-       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname = 'keyed_state'), 0)::bigint,
-       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^idempotency_digests_[0-9]$'), 0)::bigint
+SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^events_p[0-9]+$'), 0)::bigint AS events,
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '_p[0-9]+$' AND c.relname !~ '^events_p'), 0)::bigint AS deliveries,
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname = 'keyed_state'), 0)::bigint AS keyed_state,
+       COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^idempotency_digests_[0-9]$'), 0)::bigint AS tokens
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
 
@@ -157,8 +157,9 @@ WITH tables AS MATERIALIZED (
 ), sizes AS MATERIALIZED (
     SELECT id, sum(pg_total_relation_size(oid))::bigint AS size FROM tables GROUP BY id
 )
-SELECT t.id, i.inhrelid IS NOT NULL, COALESCE(i.inhdetachpending, false), COALESCE(z.size, 0),
-       COALESCE(g.live, 0)::bigint, COALESCE(g.stored, 0)::bigint, COALESCE(g.unempty, 0)::bigint
+SELECT t.id, i.inhrelid IS NOT NULL AS attached, COALESCE(i.inhdetachpending, false) AS pending,
+       COALESCE(z.size, 0) AS size, COALESCE(g.live, 0)::bigint AS live, COALESCE(g.stored, 0)::bigint AS stored,
+       COALESCE(g.unempty, 0)::bigint AS unempty
   FROM tables t
   JOIN sizes z USING (id)
   LEFT JOIN pg_inherits i ON i.inhrelid = t.oid
@@ -173,8 +174,8 @@ SELECT t.id, i.inhrelid IS NOT NULL, COALESCE(i.inhdetachpending, false), COALES
 
 -- name: horizon
 -- The current group, the first transaction that is not over, and the one that will begin next.
-SELECT current_partition, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+SELECT current_partition AS current, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest,
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
   FROM log_state
 
 -- name: open_in_group
@@ -199,7 +200,7 @@ UPDATE segments SET partition_id = (SELECT current_partition FROM log_state)
 
 -- name: live_in_group
 -- Sealed segments to be copied, with about so many rows as a step may copy.
-SELECT id, last, greatest(1, least(%(rows_max)s, %(bytes_max)s * (last - first + 1) / greatest(bytes, 1)))::bigint
+SELECT id, last, greatest(1, least(%(rows_max)s, %(bytes_max)s * (last - first + 1) / greatest(bytes, 1)))::bigint AS rows_max
   FROM segments
  WHERE partition_id = %(partition_id)s AND tier = 'live' AND last >= first
  ORDER BY id
@@ -218,7 +219,7 @@ WITH page AS MATERIALIZED (
     SELECT segment_id, sequence, mask, appended_at, %(to)s, payload FROM page
         ON CONFLICT DO NOTHING
 )
-SELECT max(sequence), sum(octet_length(payload))::bigint FROM page
+SELECT max(sequence) AS last, sum(octet_length(payload))::bigint AS bytes FROM page
 
 -- name: moved
 -- From now on readers look for the segment there.

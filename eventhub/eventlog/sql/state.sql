@@ -21,14 +21,15 @@ SELECT digest, key, segment, sequence, mask, appended_at_us, payload
 
 -- name: place
 -- Where the stream stands, and whether a cursor is of it.
-SELECT h.segment::text, h.first, h.sequence,
-       COALESCE(%(sequence)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence), false)
+SELECT h.segment::text, h.first, h.sequence AS last,
+       COALESCE(%(sequence)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence), false) AS has_cursor
   FROM heads h LEFT JOIN segments c ON c.uuid = %(segment)s::uuid AND c.stream_id = h.stream_id
  WHERE h.stream_id = %(stream_id)s
 
 -- name: one
-SELECT k.digest, k.key, k.segment::text, k.sequence, COALESCE(k.mask, e.mask),
-       (extract(epoch FROM COALESCE(k.appended_at, e.appended_at)) * 1000000)::bigint, COALESCE(k.payload, e.payload)
+SELECT k.digest, k.key, k.segment::text, k.sequence, COALESCE(k.mask, e.mask) AS mask,
+       (extract(epoch FROM COALESCE(k.appended_at, e.appended_at)) * 1000000)::bigint AS appended_at_us,
+       COALESCE(k.payload, e.payload) AS payload
   FROM keyed_state k
   LEFT JOIN segments s ON s.uuid = k.segment AND k.payload IS NULL
   LEFT JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = s.id AND e.sequence = k.sequence

@@ -1,4 +1,5 @@
--- Making streams, changing their policy, and looking at them, their segments and one event.
+-- Making streams, changing their policy, and looking at them, their segments and one event. The columns of a policy are
+-- the fields of StreamPolicy, filled in by streams.py.
 
 -- name: lock_system
 -- `system` sorts first in every lock order, so its head is locked before a stream comes into being.
@@ -10,10 +11,7 @@ SELECT count(*) FROM streams WHERE zone_id = %s
 -- name: insert_stream
 -- The row, its first segment and its head (a transient stream has neither); nothing if the zone has the name.
 WITH opened AS (
-    INSERT INTO streams (zone_id, name, durability, segment_events_max, segment_bytes_max, segment_age_s_max, keyed, restate,
-                         retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared, matching,
-                         quench)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    INSERT INTO streams (zone_id, name, {policy}) VALUES (%(zone_id)s, %(name)s, {values})
     ON CONFLICT (zone_id, name) DO NOTHING
     RETURNING id, durability
 ), segment AS (
@@ -29,15 +27,12 @@ SELECT id FROM opened
 -- name: update_policy
 -- All but the durability, which is for good.
 UPDATE streams
-   SET segment_events_max = %s, segment_bytes_max = %s, segment_age_s_max = %s, keyed = %s, restate = %s,
-       retain_events = %s, retain_bytes = %s, retain_age_s = %s, on_lag = %s, hold = %s, archive = %s, undeclared = %s,
-       matching = %s, unquenched_at = CASE WHEN quench THEN unquenched_at ELSE now() END, quench = %s
- WHERE id = %s
+   SET {changes}, unquenched_at = CASE WHEN quench THEN unquenched_at ELSE now() END
+ WHERE id = %(id)s
 
 -- name: streams
 -- Of a zone, and the hub-wide `system`: a page by name, or the one of a name. The position of a transient stream is null here.
-SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_bytes_max, s.segment_age_s_max, s.keyed, s.restate,
-       s.retain_events, s.retain_bytes, s.retain_age_s, s.on_lag, s.hold, s.archive, s.undeclared, s.matching, s.quench,
+SELECT s.id, s.zone_id, s.name, {policy},
        (extract(epoch FROM s.created_at) * 1000000)::bigint AS created_at_us, s.boot_segment::text, s.boot_sequence,
        h.segment::text, h.first AS segment_first, h.sequence,
        COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first) AS first
@@ -48,18 +43,16 @@ SELECT s.id, s.zone_id, s.name, s.durability, s.segment_events_max, s.segment_by
  LIMIT %(count)s
 
 -- name: policies
-SELECT id, durability, segment_events_max, segment_bytes_max, segment_age_s_max, keyed, restate,
-       retain_events, retain_bytes, retain_age_s, on_lag, hold, archive, undeclared, matching, quench
-  FROM streams WHERE id = ANY (%s::bigint[])
+SELECT id, {policy} FROM streams WHERE id = ANY (%s::bigint[])
 
 -- name: left_segments
-SELECT stream_id, removal_reason, count(*) FROM segments
+SELECT stream_id, removal_reason, count(*) AS segments FROM segments
  WHERE stream_id = ANY (%s::bigint[]) AND removal_reason IS NOT NULL
  GROUP BY stream_id, removal_reason
  ORDER BY stream_id, removal_reason
 
 -- name: archived
-SELECT count(*), COALESCE(sum(g.bytes), 0)::bigint
+SELECT count(*) AS segments, COALESCE(sum(g.bytes), 0)::bigint AS bytes
   FROM segments g JOIN streams s ON s.id = g.stream_id
  WHERE g.archive_path IS NOT NULL AND s.zone_id = %s
 
@@ -71,5 +64,5 @@ SELECT id, uuid::text, partition_id, tier, archive_path, first, last FROM segmen
  LIMIT 1
 
 -- name: event_at
-SELECT (extract(epoch FROM appended_at) * 1000000)::bigint, mask, payload
+SELECT (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, mask, payload
   FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = %s

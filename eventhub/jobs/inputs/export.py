@@ -153,9 +153,7 @@ class _Inputs:
         found = {}
         for stream_id in self._export.stream_ids or ():
             asked = sql.SQL(catalog.SQL["moment"].replace("%s", "{}")).format(stream_id)
-            found[stream_id] = [
-                Moment(*row.values()) for row in self._rows_of("moment", moment=asked)
-            ]
+            found[stream_id] = [Moment(**row) for row in self._rows_of("moment", moment=asked)]
         return {stream_id: rows[0] for stream_id, rows in found.items() if rows}
 
     def _hold(self) -> int:

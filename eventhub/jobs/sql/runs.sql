@@ -64,7 +64,7 @@ UPDATE job_runs
        stages_done = %(stages_done)s, stages = %(stages)s, tasks_done = %(tasks_done)s, tasks = %(tasks)s,
        engine = %(engine)s
  WHERE id = %(id)s AND state = 'running'
-RETURNING cancel_requested_at IS NOT NULL
+RETURNING cancel_requested_at IS NOT NULL AS is_cancelled
 
 -- name: publish
 -- From here on nobody cancels the run. Nothing is returned if it was cancelled before, or is not the caller's any more.
@@ -107,7 +107,7 @@ RETURNING job, id
 
 -- name: kept
 -- The runs of a job, and whether their results are kept.
-SELECT id, state = 'completed' AND NOT result_gone FROM job_runs WHERE job = %(job)s
+SELECT id, state = 'completed' AND NOT result_gone AS has_result FROM job_runs WHERE job = %(job)s
 
 -- name: runs
 -- A run whose lease has run out (`gone`) is shown as what it will be noted as.

@@ -1,6 +1,6 @@
 -- name: versions
 SELECT domain, type, version, parent, evolution, schema, header,
-       (extract(epoch FROM declared_at) * 1000000)::bigint AS declared_at_us
+       (extract(epoch FROM declared_at) * 1000000)::bigint AS declared_at_us, id
   FROM event_types WHERE zone_id = %s AND domain = %s AND type = %s ORDER BY version
 
 -- name: newest
@@ -49,11 +49,11 @@ SELECT count(*) FROM event_types WHERE zone_id = %s
 
 -- name: insert
 INSERT INTO event_types (zone_id, domain, type, version, parent, evolution, schema, header)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
-RETURNING (extract(epoch FROM declared_at) * 1000000)::bigint
+VALUES (%(zone_id)s, %(domain)s, %(type)s, %(version)s, %(parent)s, %(evolution)s, %(schema)s, %(header)s)
+RETURNING (extract(epoch FROM declared_at) * 1000000)::bigint AS declared_at_us
 
 -- name: of_zone
 -- The zone's name, and all its definitions; one row of nulls if it has none.
-SELECT z.name, t.domain, t.type, t.version, t.parent, t.evolution, t.schema, t.header
+SELECT z.name AS zone, t.domain, t.type, t.version, t.parent, t.evolution, t.schema, t.header
   FROM zones z LEFT JOIN event_types t ON t.zone_id = z.id
  WHERE z.id = %s ORDER BY t.domain, t.type, t.version

@@ -39,13 +39,13 @@ SELECT DISTINCT l.filter
 -- name: marks
 -- What of a stream's closure changes without a barrier: whether it is quenched, and has been for so long that every live
 -- listen has said what it wants; how many versions of types the zone has; its listens; who is in the audience.
-SELECT s.quench AND s.unquenched_at <= now() - %(settled_s)s * interval '1 second',
-       (SELECT count(*) FROM event_types t WHERE t.zone_id = s.zone_id),
+SELECT s.quench AND s.unquenched_at <= now() - %(settled_s)s * interval '1 second' AS quench,
+       (SELECT count(*) FROM event_types t WHERE t.zone_id = s.zone_id) AS types,
        (SELECT md5(string_agg(l.client_id || ' ' || l.digest, ',' ORDER BY l.client_id, l.digest)) FROM listen_interests l
-         WHERE l.stream_id = s.id AND l.expires_at > now()),
+         WHERE l.stream_id = s.id AND l.expires_at > now()) AS listens,
        (SELECT md5(string_agg(c.id::text, ',' ORDER BY c.id)) FROM clients c
          WHERE %(audience)s::text[] IS NOT NULL AND c.zone_id = s.zone_id AND c.deleted_at IS NULL
-           AND jsonb_exists_any(c.groups, %(audience)s::text[]))
+           AND jsonb_exists_any(c.groups, %(audience)s::text[])) AS members
   FROM streams s WHERE s.id = %(stream_id)s
 
 -- name: kin
@@ -56,7 +56,7 @@ SELECT t.domain, t.type, t.parent
 
 -- name: touched
 -- The streams that changes at some barriers were about, and at which of these.
-SELECT stream, array_agg(id) FROM (SELECT unnest(streams) AS stream, id FROM barriers WHERE id = ANY (%s::bigint[])) AS b
+SELECT stream, array_agg(id) AS barriers FROM (SELECT unnest(streams) AS stream, id FROM barriers WHERE id = ANY (%s::bigint[])) AS b
  GROUP BY stream
 
 -- name: quenched

@@ -1,0 +1,173 @@
+"""Rows are matched with NamedTuples by name: when they are read, and in every statement."""
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, LiteralString, NamedTuple
+
+import psycopg
+import pytest
+
+from eventhub.eventlog.rows import cursor_of, differences, named, scalars
+from eventhub.schema import HOME
+from tests.databases import migrated_database
+from tests.integration.test_models import FOLDERS, columns
+
+
+class Place(NamedTuple):
+    segment: str
+    sequence: int
+
+
+class Head(NamedTuple):
+    place: Place
+    stream_id: int
+
+
+@pytest.fixture(scope="module")
+def migrated() -> Iterator[str]:
+    with migrated_database("rows") as url:
+        yield url
+
+
+@pytest.fixture
+def connection(migrated: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(migrated, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT 'a' AS segment, 1 AS sequence", "SELECT 1 AS sequence, 'a' AS segment"]
+)
+def test_the_order_of_columns_does_not_matter(
+    connection: psycopg.Connection[Any], query: LiteralString
+) -> None:
+    found = cursor_of(connection, Place).execute(query).fetchone()
+    assert found == Place(segment="a", sequence=1)
+    assert isinstance(found, Place)
+
+
+def test_columns_go_into_the_named_tuples_of_a_named_tuple(
+    connection: psycopg.Connection[Any],
+) -> None:
+    query = cursor_of(connection, Head)
+    found = query.execute("SELECT 7 AS stream_id, 1 AS sequence, 'a' AS segment").fetchall()
+    assert found == [Head(Place("a", 1), 7)]
+    assert isinstance(found[0].place, Place)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT 'a' AS segment", "no column sequence"),
+        ("SELECT 'a' AS segment, 1", "no field [?]column[?]"),
+        ("SELECT 'a' AS segment, 1 AS sequence, 2 AS first", "no field first"),
+        ("SELECT 'a' AS segment, 1 AS sequence, 2 AS sequence", "more than one sequence"),
+        ("SELECT 'a' AS segment, 1 AS sequence, 2 AS first WHERE false", "no field first"),
+    ],
+)
+def test_columns_that_are_not_the_fields_are_refused(
+    connection: psycopg.Connection[Any], query: LiteralString, why: str
+) -> None:
+    with pytest.raises(TypeError, match=f"Place .*{why}"):
+        cursor_of(connection, Place).execute(query)
+    assert cursor_of(connection, Place).execute("SELECT 'b' segment, 2 AS sequence").fetchall()
+
+
+def test_a_scalar_is_the_only_column(connection: psycopg.Connection[Any]) -> None:
+    query = scalars(connection)
+    assert query.execute("SELECT generate_series(1, 3)").fetchall() == [1, 2, 3]
+    assert query.execute("SELECT 1 WHERE false").fetchone() is None
+    assert query.execute("SET LOCAL work_mem = '64MB'").rowcount == -1  # no rows at all
+    with pytest.raises(TypeError, match="returns 2"):
+        query.execute("SELECT 1, 2")
+
+
+def test_a_cursor_of_the_server_has_named_rows(connection: psycopg.Connection[Any]) -> None:
+    query = "SELECT n AS sequence, 'a' AS segment FROM generate_series(1, 3) AS n"
+    with connection.transaction():
+        with connection.cursor("kept", row_factory=named(Place)) as cursor:
+            cursor.itersize = 2
+            cursor.execute(query)
+            assert list(cursor) == [Place("a", 1), Place("a", 2), Place("a", 3)]
+        refused = pytest.raises(TypeError, match="no column stream_id")
+        with connection.cursor("refused", row_factory=named(Head)) as cursor, refused:
+            cursor.execute(query)
+
+
+class Mapped(NamedTuple):
+    """A call that asks for a statement's rows. `kind` None: for the values of its only column."""
+
+    place: str
+    kind: type[tuple[Any, ...]] | None
+    statement: str
+
+
+def mapped() -> Iterator[Mapped]:
+    """Every call of `execute` on a cursor of a kind, or of scalars, with a named statement."""
+    for file in sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.py")):
+        if any(name in file.read_text() for name in ("cursor_of(", "named(", "scalars(")):
+            yield from _calls(file)
+
+
+def _calls(file: Path) -> Iterator[Mapped]:
+    module = importlib.import_module(".".join(file.relative_to(HOME).with_suffix("").parts))
+    for function in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        known: dict[str, ast.Call] = {}
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign([ast.Name(name)], ast.Call() as cursor):
+                    known[name] = cursor
+                case ast.withitem(ast.Call() as cursor, ast.Name(name)):
+                    known[name] = cursor
+        for node in ast.walk(function):
+            match node:
+                case ast.Call(ast.Attribute(on, "execute"), [ast.Subscript() as statement, *_]):
+                    cursor = known.get(on.id) if isinstance(on, ast.Name) else on
+                    yield from _mapped(module, cursor, statement)
+
+
+def _mapped(module: Any, cursor: ast.expr | None, statement: ast.Subscript) -> Iterator[Mapped]:
+    match cursor:
+        case ast.Call(ast.Name("cursor_of"), [_, name]):
+            kind = _value(module, name)
+        case ast.Call(
+            keywords=[*_, ast.keyword("row_factory", ast.Call(ast.Name("named"), [name]))]
+        ):
+            kind = _value(module, name)
+        case ast.Call(ast.Name("scalars")):
+            kind = None
+        case _:
+            return
+    for node in ast.walk(statement.slice):  # one name, or one of two
+        match node:
+            case ast.Constant(str() as named):
+                place = f"{module.__name__} {named}"
+                yield Mapped(place, kind, _value(module, statement.value)[named])
+
+
+def _value(module: Any, expression: ast.expr) -> Any:
+    return eval(ast.unparse(expression), vars(module))
+
+
+def test_every_statement_has_the_columns_of_its_named_tuple(
+    connection: psycopg.Connection[Any],
+) -> None:
+    """A column or a field that is added, dropped or renamed on one side is told here, whether or
+    not anything runs the statement.
+    """
+    found = list(mapped())
+    wrong = {one.place: told for one in found if (told := _drift(connection, one))}
+    assert wrong == {}
+    assert len([one for one in found if one.kind is not None]) > 90
+    assert len([one for one in found if one.kind is None]) > 65
+
+
+def _drift(connection: psycopg.Connection[Any], one: Mapped) -> str:
+    names = columns(connection, one.statement)
+    if one.kind is not None:
+        return differences(one.kind, names)
+    return "" if len(names) == 1 else f"{len(names)} columns"
