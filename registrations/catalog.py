@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub.eventlog import queries
-from eventhub.eventlog.rows import cursor_of, named, scalars
+from eventhub.eventlog.rows import cursor_of, named, scalars, tuples_of
 from registrations.compiled import COMPILED
 from registrations.index.facts import Facts, Moment
 from registrations.match.matching import AUTO
@@ -143,10 +143,10 @@ async def versions_since(connection: Connection, facts: Facts) -> list[Written]:
 async def ended_since(connection: Connection, facts: Facts) -> dict[int, int]:
     """The versions that ended since an epoch's snapshot, or that may have, and where."""
     values = {"stream_id": facts.stream, "xmin": str(facts.xmin)}
-    cursor = await cursor_of(connection, _Ended).execute(SQL["ended_since"], values)
+    cursor = await tuples_of(connection, _Ended).execute(SQL["ended_since"], values)
     found: dict[int, int] = {}
     while piece := await cursor.fetchmany(_ROWS_PER_FETCH):
-        found.update({row.id: row.until for row in piece})
+        found.update(piece)
         await asyncio.sleep(0)
     return found
 

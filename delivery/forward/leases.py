@@ -22,7 +22,7 @@ from eventhub.clock import Clock
 from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import int8_array
 from eventhub.eventlog.database import Connection
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.eventlog.rows import cursor_of, scalars, tuples_of
 from registrations.catalog import CallbackStream
 
 SQL = queries.load("forward.sql", Path(__file__).parent.parent / "sql")
@@ -71,8 +71,11 @@ class Share(NamedTuple):
 class _Taken(NamedTuple):
     """A stream that was free, and where it stands."""
 
-    lease: Lease
-    place: Place
+    stream_id: int
+    epoch: int
+    segment: str
+    sequence: int
+    endpoint_id: int
 
 
 class _Renewed(NamedTuple):
@@ -145,8 +148,11 @@ class Leases:
             "streams_max": min(room, limits.FORWARD_ACQUIRE_STREAMS_MAX),
             "lease_s": limits.FORWARD_LEASE_S,
         }
-        rows = await cursor_of(connection, _Taken).execute(SQL["acquire"], values)
-        taken = {row.lease: row.place for row in await rows.fetchall()}
+        rows = await tuples_of(connection, _Taken).execute(SQL["acquire"], values)
+        taken = {
+            Lease(stream_id, epoch): Place(segment, sequence, endpoint_id)
+            for stream_id, epoch, segment, sequence, endpoint_id in await rows.fetchall()
+        }
         with self._changing:
             self._until_s.update(dict.fromkeys(taken, until_s))
             if taken:

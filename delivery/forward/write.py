@@ -21,7 +21,7 @@ from eventhub import limits
 from eventhub.eventlog import append
 from eventhub.eventlog.arrays import TextArray, adapt, int8_array, text_array
 from eventhub.eventlog.database import Connection, answered_within
-from eventhub.eventlog.rows import cursor_of
+from eventhub.eventlog.rows import cursor_of, tuples_of
 from eventhub.eventlog.system import Announcement, announce_in
 
 
@@ -192,11 +192,12 @@ class _Segment(NamedTuple):
     """What deliveries call a segment."""
 
     uuid: str
-    where: Where
+    segment_id: int
+    partition_id: int
 
 
 async def places_of_segments(connection: Connection, uuids: list[str]) -> dict[str, Where]:
     """What deliveries call segments."""
-    query = cursor_of(connection, _Segment)
+    query = tuples_of(connection, _Segment)
     rows = await (await query.execute(SQL["segments"], (uuids,))).fetchall()
-    return {row.uuid: row.where for row in rows}
+    return {uuid: Where(segment_id, partition_id) for uuid, segment_id, partition_id in rows}

@@ -19,7 +19,7 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import adapt, bytea_array, int8_array, text_array
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
 from eventhub.eventlog.errors import Changed
-from eventhub.eventlog.rows import named, scalars
+from eventhub.eventlog.rows import in_order, scalars
 
 SQL = queries.load("append.sql")
 
@@ -36,7 +36,14 @@ class Row(NamedTuple):
     appended_at_us: int
 
 
-Rows = Sequence[Row]
+Rows = Sequence[tuple[Any, ...]]  # with the fields of a Row
+
+
+class _Bad(NamedTuple):
+    """Why a draft is refused. `highest`: its producer's highest number, if that is why."""
+
+    outcome: str
+    highest: int
 
 
 async def append_batch(connection: psycopg.AsyncConnection[Any], requests: list[Request]) -> Batch:
@@ -51,7 +58,7 @@ async def append_batch(connection: psycopg.AsyncConnection[Any], requests: list[
         drafts = list(chain.from_iterable(asked))
         rows: Rows = []
         if drafts:
-            cursor = connection.cursor(binary=True, row_factory=named(Row))
+            cursor = connection.cursor(binary=True, row_factory=in_order(Row))
             adapt(cursor)
             await cursor.execute(SQL["append"], _arguments(drafts))
             rows = await cursor.fetchall()
@@ -75,7 +82,7 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
         if draft.expected is not None:
             _require_unchanged(connection, draft.stream_id, draft.key, draft.expected)
     # server-side parameters, whatever the caller prefers
-    cursor = psycopg.Cursor(connection, row_factory=named(Row))
+    cursor = psycopg.Cursor(connection, row_factory=in_order(Row))
     adapt(cursor)
     rows = cursor.execute(SQL["append"], _arguments(drafts)).fetchall()
     for error in _refusals(rows, [drafts], {}).values():
@@ -158,7 +165,11 @@ def _refusals(
     """The requests that the function refused, with the first error of each; always one at least, if
     there is any.
     """
-    bad = {row.draft: row for row in rows if row.outcome in ("unknown_stream", "producer_window")}
+    bad = {
+        draft: _Bad(outcome, first)
+        for outcome, draft, _, _, first, _, _ in rows
+        if outcome in ("unknown_stream", "producer_window")
+    }
     if not bad:
         return {}
     found: dict[int, EventHubError] = {}
@@ -178,18 +189,17 @@ def _refusals(
 
 
 def _refusal(
-    request: Request, index: int, row: Row, unstored: dict[tuple[int, int, int], int]
+    request: Request, index: int, bad: _Bad, unstored: dict[tuple[int, int, int], int]
 ) -> EventHubError | None:
     """The error of a bad draft; None when its window may have been moved only by a request that is
     itself refused: then it is asked again.
     """
     stream_id, producer = request[index].stream_id, request[index].producer
-    if row.outcome == "unknown_stream" or producer is None:
+    if bad.outcome == "unknown_stream" or producer is None:
         return UnknownStream(index=index)
-    highest = row.first
-    if highest <= unstored.get((stream_id, *producer[:2]), 0):
+    if bad.highest <= unstored.get((stream_id, *producer[:2]), 0):
         return None
-    return ProducerWindow(index=index, field="id.sequence", highest=highest)
+    return ProducerWindow(index=index, field="id.sequence", highest=bad.highest)
 
 
 def _add_numbers(highest: dict[tuple[int, int, int], int], request: Request) -> None:

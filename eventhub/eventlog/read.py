@@ -13,7 +13,7 @@ import psycopg
 from eventhub import limits
 from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.eventlog import queries
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.eventlog.rows import cursor_of, scalars, tuples_of
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
 
 SQL = queries.load("read.sql")
@@ -92,6 +92,9 @@ class _Event(NamedTuple):
     payload: bytes
 
 
+_Row = tuple[Any, ...]  # with the fields of an _Event
+
+
 class _Run(NamedTuple):
     """A segment of a stream; `last` None: it is open."""
 
@@ -129,7 +132,8 @@ class _Dated(NamedTuple):
 
 class _Head(NamedTuple):
     stream_id: int
-    cursor: Cursor
+    segment: str
+    sequence: int
 
 
 async def _read_once(
@@ -161,7 +165,7 @@ async def _read_once(
         after = found[-1].sequence if found else after
         left = Page(
             page.events_max - len(found),
-            left.bytes_max - sum(len(row.payload) for row in rows),
+            left.bytes_max - sum(len(payload) for _, _, _, payload in rows),
         )
         if left.events_max <= 0 or left.bytes_max <= 0:
             break
@@ -202,19 +206,17 @@ def _run(segments: list[_Covering], after: int, events_max: int) -> list[_Coveri
     return run
 
 
-def _without_hole(rows: list[_Event], after: int) -> list[_Event]:
+def _without_hole(rows: list[_Row], after: int) -> list[_Row]:
     """The rows that follow a sequence and each other."""
-    if not rows or rows[-1].sequence == after + len(rows):  # ordered, and no number twice
+    if not rows or rows[-1][0] == after + len(rows):  # ordered, and no number twice
         return rows
-    return [row for at, row in enumerate(rows, after + 1) if row.sequence == at]
+    return [row for at, row in enumerate(rows, after + 1) if row[0] == at]
 
 
-async def _rows(
-    connection: Connection, run: list[_Covering], after: int, page: Page
-) -> list[_Event]:
+async def _rows(connection: Connection, run: list[_Covering], after: int, page: Page) -> list[_Row]:
     """The events of a run after a sequence."""
     bounds: dict[str, Any] = {**page._asdict(), "partition_id": run[0].partition_id, "after": after}
-    events = cursor_of(connection, _Event)
+    events = tuples_of(connection, _Event)
     if len(run) == 1:
         bounds["segment_id"] = run[0].id
         await events.execute(SQL["events_after"], bounds, binary=True)
@@ -318,8 +320,11 @@ async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
 
 async def heads(connection: Connection, stream_ids: list[int]) -> dict[int, Cursor]:
     """The last event of each stream."""
-    found = await cursor_of(connection, _Head).execute(SQL["heads"], (stream_ids,))
-    return {row.stream_id: row.cursor for row in await found.fetchall()}
+    found = await tuples_of(connection, _Head).execute(SQL["heads"], (stream_ids,))
+    return {
+        stream_id: Cursor(segment, sequence)
+        for stream_id, segment, sequence in await found.fetchall()
+    }
 
 
 async def find_stream(connection: Connection, zone_id: int | None, name: str) -> StreamInfo | None:

@@ -4,7 +4,7 @@ field for each column, or one value. Sql module.
 `cursor_of(connection, Kind).execute(statement, values)` returns rows of a kind, and
 `scalars(connection).execute(statement, values)` the values of a statement's only column. Names are
 compared once per result, and a result whose columns are not the fields is refused; the order of the
-columns does not matter. A row then costs one call in C.
+columns does not matter. A row then costs one call in C, and with `tuples_of` nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +33,23 @@ def cursor_of(connection: Any, kind: type[Kind]) -> Any:
 
 
 @overload
+def tuples_of(
+    connection: psycopg.Connection[Any], kind: type[tuple[Any, ...]]
+) -> psycopg.Cursor[tuple[Any, ...]]: ...
+@overload
+def tuples_of(
+    connection: psycopg.AsyncConnection[Any], kind: type[tuple[Any, ...]]
+) -> psycopg.AsyncCursor[tuple[Any, ...]]: ...
+def tuples_of(connection: Any, kind: type[tuple[Any, ...]]) -> Any:
+    """Return a cursor whose rows are plain tuples in the order of a NamedTuple's fields, for a loop
+    over many rows that takes each apart at once.
+
+    Its `execute` raises TypeError for a statement whose columns are not the fields in their order.
+    """
+    return connection.cursor(row_factory=in_order(kind))
+
+
+@overload
 def scalars(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]: ...
 @overload
 def scalars(connection: psycopg.AsyncConnection[Any]) -> psycopg.AsyncCursor[Any]: ...
@@ -48,6 +65,25 @@ def named(kind: type[Kind]) -> BaseRowFactory[Kind]:
     made of the columns that its own fields name.
     """
     return partial(_factory, kind)
+
+
+def in_order(kind: type[tuple[Any, ...]]) -> BaseRowFactory[tuple[Any, ...]]:
+    """Return the row factory of `tuples_of`."""
+    return partial(_in_order, kind)
+
+
+def _in_order(kind: type[tuple[Any, ...]], cursor: Any) -> RowMaker[tuple[Any, ...]]:
+    names = _names(cursor)
+    if names and not _is_in_order(kind, names):
+        raise TypeError(f"The statement's columns are not in the order of {kind.__name__}.")
+    return tuple if names else no_result
+
+
+@cache
+def _is_in_order(kind: type[tuple[Any, ...]], names: tuple[bytes | None, ...]) -> bool:
+    """Raises TypeError."""
+    _maker(kind, names)
+    return [name.encode() for name in columns_of(kind)] == [*names]
 
 
 def _factory(kind: type[Kind], cursor: Any) -> RowMaker[Kind]:

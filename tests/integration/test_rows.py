@@ -9,7 +9,14 @@ from typing import Any, LiteralString, NamedTuple
 import psycopg
 import pytest
 
-from eventhub.eventlog.rows import cursor_of, differences, named, scalars
+from eventhub.eventlog.rows import (
+    columns_of,
+    cursor_of,
+    differences,
+    named,
+    scalars,
+    tuples_of,
+)
 from eventhub.schema import HOME
 from tests.databases import migrated_database
 from tests.integration.test_models import FOLDERS, columns
@@ -75,6 +82,15 @@ def test_columns_that_are_not_the_fields_are_refused(
     assert cursor_of(connection, Place).execute("SELECT 'b' segment, 2 AS sequence").fetchall()
 
 
+def test_plain_tuples_are_in_the_order_of_the_fields(connection: psycopg.Connection[Any]) -> None:
+    query = tuples_of(connection, Place)
+    assert query.execute("SELECT 'a' AS segment, 1 AS sequence").fetchall() == [("a", 1)]
+    with pytest.raises(TypeError, match="not in the order of Place"):
+        query.execute("SELECT 1 AS sequence, 'a' AS segment")
+    with pytest.raises(TypeError, match=r"Place .*no column sequence"):
+        query.execute("SELECT 'a' AS segment")
+
+
 def test_a_scalar_is_the_only_column(connection: psycopg.Connection[Any]) -> None:
     query = scalars(connection)
     assert query.execute("SELECT generate_series(1, 3)").fetchall() == [1, 2, 3]
@@ -97,9 +113,12 @@ def test_a_cursor_of_the_server_has_named_rows(connection: psycopg.Connection[An
 
 
 class Mapped(NamedTuple):
-    """A call that asks for a statement's rows. `kind` None: for the values of its only column."""
+    """A call that asks for a statement's rows: `how`, by a function of eventlog/rows.py. `kind`
+    None: for the values of its only column.
+    """
 
     place: str
+    how: str
     kind: type[tuple[Any, ...]] | None
     statement: str
 
@@ -107,7 +126,7 @@ class Mapped(NamedTuple):
 def mapped() -> Iterator[Mapped]:
     """Every call of `execute` on a cursor of a kind, or of scalars, with a named statement."""
     for file in sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.py")):
-        if any(name in file.read_text() for name in ("cursor_of(", "named(", "scalars(")):
+        if "eventhub.eventlog.rows import" in file.read_text():
             yield from _calls(file)
 
 
@@ -132,21 +151,19 @@ def _calls(file: Path) -> Iterator[Mapped]:
 
 def _mapped(module: Any, cursor: ast.expr | None, statement: ast.Subscript) -> Iterator[Mapped]:
     match cursor:
-        case ast.Call(ast.Name("cursor_of"), [_, name]):
+        case ast.Call(ast.Name("cursor_of" | "tuples_of" as how), [_, name]):
             kind = _value(module, name)
-        case ast.Call(
-            keywords=[*_, ast.keyword("row_factory", ast.Call(ast.Name("named"), [name]))]
-        ):
+        case ast.Call(keywords=[*_, ast.keyword(value=ast.Call(ast.Name(how), [name]))]):
             kind = _value(module, name)
-        case ast.Call(ast.Name("scalars")):
+        case ast.Call(ast.Name("scalars" as how)):
             kind = None
         case _:
             return
     for node in ast.walk(statement.slice):  # one name, or one of two
         match node:
-            case ast.Constant(str() as named):
-                place = f"{module.__name__} {named}"
-                yield Mapped(place, kind, _value(module, statement.value)[named])
+            case ast.Constant(str() as one):
+                text = _value(module, statement.value)[one]
+                yield Mapped(f"{module.__name__} {one}", how, kind, text)
 
 
 def _value(module: Any, expression: ast.expr) -> Any:
@@ -168,6 +185,8 @@ def test_every_statement_has_the_columns_of_its_named_tuple(
 
 def _drift(connection: psycopg.Connection[Any], one: Mapped) -> str:
     names = columns(connection, one.statement)
-    if one.kind is not None:
-        return differences(one.kind, names)
-    return "" if len(names) == 1 else f"{len(names)} columns"
+    if one.kind is None:
+        return "" if len(names) == 1 else f"{len(names)} columns"
+    if one.how in ("tuples_of", "in_order") and names != columns_of(one.kind):
+        return f"{names}, not {columns_of(one.kind)}"
+    return differences(one.kind, names)
