@@ -10,7 +10,7 @@ from delivery import selectors
 from delivery.errors import UnknownDelivery
 from delivery.filtersets import ENDS, DeliveryFilters
 from delivery.models import Delivery
-from delivery.selectors import DeliveryId, Ended
+from delivery.selectors import DeliveryId, Ended, EndedRow
 from delivery.serializers import ENDED, DeliverySerializer, OneDeliverySerializer
 from eventhub import errors
 from eventhub.access.pagination import Cut, foreign_cursor, read_page
@@ -31,6 +31,7 @@ class Deliveries(ResourceView):
     queryset = Delivery.objects.all()
     serializer_class = DeliverySerializer
     filterset_class = DeliveryFilters
+    listed = EndedRow._fields[:-2]
     cursor = ("endpoint", "partition_id", "segment", "sequence", "run")
 
     @operation(

@@ -60,9 +60,6 @@ class EndedRow(NamedTuple):
     last: bool  # of those that were looked at
 
 
-_LISTED = EndedRow._fields[:-2]  # rows are made in half the time of models
-
-
 class Ended(NamedTuple):
     """Which of all endpoints' deliveries that ended without being delivered are listed."""
 
@@ -88,7 +85,7 @@ def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QueryS
     found = _deliveries().filter(heard(actor=actor).streams(), endpoint_id=endpoint_id)
     if stream is not None:
         found = found.filter(stream_id=_stream_id(actor, stream))
-    return found.values_list(*_LISTED, named=True)
+    return found
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
@@ -96,8 +93,7 @@ def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
     actor.require_listen(stream, field="stream")
     segments = Segment.objects.filter(stream_id=_stream_id(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
-    found = _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
-    return found.values_list(*_LISTED, named=True)
+    return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
 
 
 def list_ended(*, actor: Actor, asked: Ended) -> Cut:

@@ -115,7 +115,7 @@ REST_FRAMEWORK = {
         "eventhub.access.authentication.OperatorAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["eventhub.access.permissions.IsKnown"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["eventhub.access.renderers.FastJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["eventhub.access.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "eventhub.access.schema.AutoSchema",
     "EXCEPTION_HANDLER": "eventhub.access.problems.exception_handler",

@@ -1,11 +1,10 @@
 """A registration as it is shown: its row, the names of its streams, and its filter read. Plain."""
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
 
-from registrations.filters import PAIRS, Filter, Reading, stored_filter
+from registrations.filters import PAIRS, Filter, stored_filter
 from registrations.rows import Registration, Vector
 
 
@@ -33,6 +32,12 @@ class Shown:
     ) -> None:
         self.row, self.names, self.since, self.secret = row, names, since, secret
         self.read = read or stored_filter(row.language, row.filter_json)
+        self.reading = self.read.reading()
+        given = self.read.source if self.read.language == PAIRS else {}
+        attributes = given.get("attributes") or {}
+        self.pairs = Pairs(
+            given.get("domain"), given.get("type"), given.get("application"), attributes
+        )
 
     @property
     def id(self) -> int:
@@ -42,12 +47,6 @@ class Shown:
     def streams(self) -> list[str]:
         return [self.names[id] for id in self.row.streams]
 
-    @cached_property
-    def pairs(self) -> Pairs:
-        given = self.read.source if self.read.language == PAIRS else {}
-        attributes = given.get("attributes") or {}
-        return Pairs(given.get("domain"), given.get("type"), given.get("application"), attributes)
-
     @property
     def total(self) -> int:
         """The number of pairs (SUN-08)."""
@@ -56,10 +55,6 @@ class Shown:
     @property
     def filter(self) -> Any:
         return None if self.read.language == PAIRS else self.read.source
-
-    @cached_property
-    def reading(self) -> Reading:
-        return self.read.reading()
 
     @property
     def warnings(self) -> list[str]:

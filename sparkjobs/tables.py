@@ -77,7 +77,7 @@ LIVE = _columns(
 EVENTS = _columns(sequence=INT, appended_at_us=INT, mask=INT, payload=pa.binary())
 
 # What every producer is known to have reached.
-PRODUCERS = _columns(stream_id=INT, client=TEXT, incarnation=INT, highest=INT)
+PRODUCERS = _columns(stream_id=INT, client=TEXT, incarnation=INT, highest_number=INT)
 
 # The history of registrations: each version on each of its streams.
 VERSIONS = _columns(

@@ -135,10 +135,10 @@ class MomentField(serializers.DateTimeField):
         return found
 
     def to_representation(self, value: Any) -> str:
-        if isinstance(value, str):
-            return value
         if isinstance(value, int):
             return time_text(value)
+        if isinstance(value, str):
+            return value
         text = value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
         return f"{text}Z"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -67,6 +68,7 @@ class ResourceView(StrictView):
     kind = ""
     unknown: Callable[..., EventHubError] = NotFound
     ordering: tuple[str, ...] = ("pk",)
+    listed: tuple[str, ...] = ()  # columns of a list, if rows are enough: half the time of models
     cursor: tuple[str, ...] = ()  # fields of a page's `next`, if they are not those
 
     @property
@@ -126,7 +128,10 @@ class ResourceView(StrictView):
     # --- actions ---
 
     def list(self, request: Request, **kwargs: Any) -> Response:
-        items = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        queryset = self.filter_queryset(self.get_queryset())
+        if self.listed and isinstance(queryset, QuerySet):
+            queryset = queryset.values_list(*self.listed, named=True)
+        items = self.paginate_queryset(queryset)
         return self.get_paginated_response(self.shown_items(items))
 
     def filter_queryset(self, queryset: Any) -> Any:

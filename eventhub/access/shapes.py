@@ -5,7 +5,7 @@ item (an attribute of a model or a row, or a name of a dict), and what becomes o
 fields anew for every serializer, which takes longer than a page of 50 items.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
@@ -57,13 +57,23 @@ class Represents:
     @classmethod
     def represent(cls, item: Any) -> dict[str, Any]:
         """An item as the JSON of an answer."""
-        given = isinstance(item, Mapping)
+        if isinstance(item, dict):
+            return cls._of_dict(item)
         found: dict[str, Any] = {}
-        for name, source, read, convert, required in cls.plan():
-            if not given or source == "*":
-                value = read(item)
+        for name, _, read, convert, required in cls.plan():
+            value = read(item)
+            if value is None:
+                if required:
+                    found[name] = None
             else:
-                value = item[source] if required else item.get(source)
+                found[name] = value if convert is None else convert(value)
+        return found
+
+    @classmethod
+    def _of_dict(cls, item: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, source, _, convert, required in cls.plan():
+            value = item if source == "*" else item[source] if required else item.get(source)
             if value is not None or required:
                 found[name] = value if convert is None or value is None else convert(value)
         return found

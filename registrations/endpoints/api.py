@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from eventhub import errors
 from eventhub.access.resource import ResourceView, operation
 from registrations.endpoints import services
-from registrations.endpoints.selectors import endpoints_of
+from registrations.endpoints.selectors import HEALTH, endpoints_of
 from registrations.endpoints.serializers import (
     EndpointChangeSerializer,
     EndpointSerializer,
@@ -33,6 +33,10 @@ class Endpoints(ResourceView):
     queryset = Endpoint.objects.all()
     serializer_class = EndpointSerializer
     filterset_class = OfClient
+    listed = (
+        *("pk", "id", "client_name", "url", "description", "ordered", "format", "enabled"),
+        *("reason", "created_at", "changed_at", *HEALTH),
+    )
 
     def get_queryset(self) -> QuerySet[Endpoint]:
         return endpoints_of(actor=self.actor)

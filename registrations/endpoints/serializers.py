@@ -17,7 +17,6 @@ from registrations.models import Endpoint, EndpointHealth
 
 _FORMAT = {"help_text": "Of the body: the hub's own, or a CloudEvent in structured or binary mode."}
 _TEXT = {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True}
-_UNTRIED = EndpointHealth(outcome=None)
 
 
 class UrlField(TextField):
@@ -87,15 +86,15 @@ class EndpointHealthSerializer(AnswerSerializer):
             choices=get_args(State), help_text="Of the last attempt; `untried`: there was none yet."
         )
     )
-    def get_state(self, health: EndpointHealth) -> str:
-        if health.attempted_at is None:
+    def get_state(self, endpoint: Endpoint) -> str:
+        if endpoint.attempted_at is None:
             return "untried"
-        return "ok" if health.failing_since is None else "failing"
+        return "ok" if endpoint.failing_since is None else "failing"
 
 
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
-    health = serializers.SerializerMethodField()
+    health = EndpointHealthSerializer(source="*")
 
     class Meta:
         model = Endpoint
@@ -104,10 +103,6 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
             *("health", "created_at", "changed_at", "changed"),
         )
         extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
-
-    @extend_schema_field(EndpointHealthSerializer)
-    def get_health(self, endpoint: Endpoint) -> dict[str, Any]:
-        return EndpointHealthSerializer.represent(getattr(endpoint, "health", _UNTRIED))
 
 
 class MadeEndpointSerializer(EndpointSerializer):

@@ -181,12 +181,12 @@ def lost_numbers(producers: DataFrame, runs: DataFrame, whole: DataFrame) -> Dat
     )
     told = sf.format_string(
         "Client %s: number %d was acknowledged; the highest that is stored is %d.",
-        *("client", "highest", sf.coalesce("stored", sf.lit(0))),
+        *("client", "highest_number", sf.coalesce("stored", sf.lit(0))),
     )
     return (
         producers.join(whole, "stream_id", "left_semi")
         .join(stored, ["stream_id", "client", "incarnation"], "left")
-        .where("stored is null or stored < highest")
+        .where("stored is null or stored < highest_number")
         .withColumn("segment_id", sf.lit(None).cast("long"))
         .select(
             *_fault(LOST_NUMBER, *(sf.lit(None).cast("long"),) * 2, told),

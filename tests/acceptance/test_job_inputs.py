@@ -140,7 +140,7 @@ def test_a_zone_sees_its_own_alone(hub: LiveHub, zone: LiveZone, tmp_path: Path)
         "stream_id": found["streams"][0]["id"],
         "client": "tester",
         "incarnation": number_window(3, 1),
-        "highest": 7,
+        "highest_number": 7,
     }
     assert {row["zone"] for row in found["clients"]} == {zone.name}
     [segment] = (tmp_path / "in/events").iterdir()

@@ -41,6 +41,13 @@ def test_what_the_document_gives_to_operators_alone_is_refused_to_every_key() ->
     assert found >= 10
 
 
+def test_a_look_at_the_headers_alone_needs_what_the_whole_needs() -> None:
+    caller = door("listen:orders")
+    for path in ("/v1/zones", "/v1/clients", "/v1/overview", "/v1/jobs"):
+        assert caller.call("HEAD", path).status_code == 403, path
+    assert caller.call("HEAD", "/v1/streams").status_code == 200
+
+
 def test_every_list_has_the_same_pages() -> None:
     schemas = openapi.document()["components"]["schemas"]
     pages = set()

@@ -76,8 +76,8 @@ class History:
                 {"stream_id": ORDERS, "group_id": 5, "since": ASLEEP[0] - 1, "until": ASLEEP[-1]}
             ],
             "producers": [
-                {"stream_id": ORDERS, "client": "till", "incarnation": 1, "highest": 260},
-                {"stream_id": TICKS, "client": "till", "incarnation": 1, "highest": 80},
+                {"stream_id": ORDERS, "client": "till", "incarnation": 1, "highest_number": 260},
+                {"stream_id": TICKS, "client": "till", "incarnation": 1, "highest_number": 80},
             ],
         }
         for name in ("segments", "live", "deliveries", "attempts", "fanouts", "retired", "types"):

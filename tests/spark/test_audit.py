@@ -193,7 +193,7 @@ def _leave_out(history: History) -> dict[str, Any]:
         history.undeliver(DESK, sequence)
     _store_altered(history, 1003)
     _repeat_number_121(history)
-    next(row for row in tables["producers"] if row["stream_id"] == ORDERS)["highest"] = 258
+    next(row for row in tables["producers"] if row["stream_id"] == ORDERS)["highest_number"] = 258
     for id in (3, 4):  # one was deleted, and its name given to the other; events have names alone
         tables["clients"].append({"id": id, **ZONE, "name": "till", "groups": []})
     tables["live"].clear()
