@@ -118,7 +118,7 @@ MESSAGES = (
     listen("mask in hex", "invalid_mask", "mask", mask="0x1"),
     listen("mask of nothing", "invalid_mask", "mask", mask=[]),
     listen("mask of an unknown channel", "unknown_channel", "mask", mask=["nobody"]),
-    listen("mask of a number", "invalid_field", "mask[0]", seen=False, mask=[1]),
+    listen("mask of a number", "invalid_field", "mask.0", seen=False, mask=[1]),
     listen("no start", "invalid_cursor", "from", **{"from": "yesterday"}),
     listen("start of a number", "invalid_field", "from", seen=False, **{"from": 17}),
     listen("cursor without a segment", "missing_field", "from.segment",

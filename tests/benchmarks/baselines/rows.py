@@ -13,11 +13,11 @@ from tests.benchmarks.shape import Measure, Pace, Reading
 TABLE = "bench_events"
 _MAKE: LiteralString = "CREATE TABLE bench_events (LIKE events_p1 INCLUDING ALL)"
 _COPY: LiteralString = (
-    "COPY bench_events (segment_id, sequence, mask, appended_at, group_id, payload)"
+    "COPY bench_events (segment_id, sequence, mask, appended_at, partition_id, payload)"
     " FROM STDIN (FORMAT BINARY)"
 )
 _INSERT: LiteralString = (
-    "INSERT INTO bench_events (segment_id, sequence, mask, appended_at, group_id, payload)"
+    "INSERT INTO bench_events (segment_id, sequence, mask, appended_at, partition_id, payload)"
     " VALUES (1, %b, %b, clock_timestamp(), 1, %b)"
 )
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
