@@ -5,7 +5,7 @@ export function Release({ version }: { version: string }) {
   return (
     <Text size="sm" c="dimmed">
       EventHub {version} ·{" "}
-      <Anchor href="/admin/" inherit>
+      <Anchor href="/admin/" inherit underline="always">
         Back office
       </Anchor>{" "}
       (all tables, for superusers)
