@@ -11,8 +11,6 @@ Concurrency contract: one event loop.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from heapq import heappop, heappush, heapreplace
 from itertools import count
@@ -105,29 +103,50 @@ class _Turns(Generic[T]):
 
 
 class FairQueue(Generic[T]):
-    """Items of many parties, given out in fair order."""
+    """Items of many parties, given out in fair order; a line while all are of one party."""
 
     def __init__(self) -> None:
-        self._turns: _Turns[T] = _Turns()
-        self._count = 0
+        self._alone: Party | None = None
+        self._line: deque[tuple[T, int]] = deque()
+        self._turns: _Turns[T] | None = None  # once there are several
+        self._in_turns = 0
 
     def put(self, party: Party, item: T, cost: int = 1) -> None:
         """`cost`: in units of one item that costs little; at least 1."""
-        self._turns.put(party, item, cost)
-        self._count += 1
+        if self._turns is None:
+            if not self._line:
+                self._alone = party
+            if party == self._alone:
+                self._line.append((item, cost))
+                return
+        self._put_in_turns(party, item, cost)
 
     def peek(self) -> T:
         """The item that `pop` gives. Raises IndexError when there is none."""
-        return self._turns.peek()
+        return self._line[0][0] if self._turns is None else self._turns.peek()
 
     def pop(self) -> T:
         """Take the next item. Raises IndexError when there is none."""
+        if self._turns is None:
+            return self._line.popleft()[0]
         item, _ = self._turns.pop()
-        self._count -= 1
+        self._in_turns -= 1
+        if not self._in_turns:
+            self._turns = None
         return item
 
+    def _put_in_turns(self, party: Party, item: T, cost: int) -> None:
+        if self._turns is None:
+            self._turns = _Turns()
+            for before, its_cost in self._line:
+                self._turns.put(self._alone or HUB, before, its_cost)
+            self._in_turns = len(self._line)
+            self._line.clear()
+        self._turns.put(party, item, cost)
+        self._in_turns += 1
+
     def __len__(self) -> int:
-        return self._count
+        return len(self._line) or self._in_turns
 
 
 class Places(NamedTuple):
@@ -186,23 +205,13 @@ class Admission:
         """How many hold or wait for places."""
         return len(self._loads)
 
-    @asynccontextmanager
-    async def place(self, party: Party, cost: int = 1) -> AsyncIterator[None]:
+    def place(self, party: Party, cost: int = 1) -> "_Place":
         """Hold as many places as something costs until the block is left.
 
         Raises TooManyRequests when the party itself has too much waiting, Overloaded when all
         together have, or when nobody gets on, as while the database is away.
         """
-        await self.enter(party, cost)
-        try:
-            yield
-            self._progress()
-        except EventHubError as error:
-            if error.status < 500:
-                self._progress()
-            raise
-        finally:
-            self.leave(party, cost)
+        return _Place(self, party, cost)
 
     async def enter(self, party: Party, cost: int = 1) -> None:
         """Wait for places; who got them must `leave` them. Raises as `place`."""
@@ -227,8 +236,10 @@ class Admission:
         load = self._loads[party]
         self._held -= cost
         load.held -= cost
-        self._queue_up(party, load)
-        self._let_in()
+        if load.behind or not load.held:
+            self._queue_up(party, load)
+        if self._queue:
+            self._let_in()
 
     def _meet(self, party: Party) -> None:
         """Remember that there are several, if there are."""
@@ -251,10 +262,12 @@ class Admission:
         if load is None:
             load = self._loads[party] = _Load()
         full = self._queue or self._held >= self._places.all
-        if full or load.waiting or load.held >= self._share():
+        if full or load.waiting:
+            return False
+        if load.held >= self._places.per_party and load.held >= self._share():
             return False
         if not self._held:
-            self._progress()
+            self.progress()
         self._held += cost
         load.held += cost
         return True
@@ -338,8 +351,28 @@ class Admission:
         now_s = asyncio.get_running_loop().time()
         return now_s - self._progress_s >= self._bounds.wait_s_max
 
-    def _progress(self) -> None:
+    def progress(self) -> None:
+        """Somebody gets on."""
         self._progress_s = asyncio.get_running_loop().time()
+
+
+class _Place:
+    """Places that are held for a block: what it ends with says whether its party got on."""
+
+    __slots__ = ("_admission", "_cost", "_party")
+
+    def __init__(self, admission: Admission, party: Party, cost: int) -> None:
+        self._admission = admission
+        self._party = party
+        self._cost = cost
+
+    async def __aenter__(self) -> None:
+        await self._admission.enter(self._party, self._cost)
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or (isinstance(error, EventHubError) and error.status < 500):
+            self._admission.progress()
+        self._admission.leave(self._party, self._cost)
 
 
 def _refused(*, greedy: bool) -> EventHubError:

@@ -1,6 +1,7 @@
-"""uvicorn's HTTP protocol with five things more: what is no HTTP is refused with a problem
-document, headers must arrive in time and are bounded, only a GET can become a websocket, and a door
-that answers for long is told when its reader has gone or the server stops.
+"""uvicorn's HTTP protocol with six things more: what is no HTTP is refused with a problem
+document, headers must arrive in time and are bounded, only a GET can become a websocket, a door
+that answers for long is told when its reader has gone or the server stops, it is known when a
+request is here to its end, and head and body of an answer go out together.
 
 Composition root.
 """
@@ -66,6 +67,7 @@ class HubHttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {"eventhub.peer": self._peer}  # type: ignore[dict-item]
+        self._peer.whole = False
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
@@ -84,13 +86,15 @@ class HubHttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._moved = True
+        self._moved = self._peer.whole = True
         super().on_message_complete()
 
     def on_headers_complete(self) -> None:
         self._moved = True
         self._stop_waiting()
         super().on_headers_complete()
+        if self.cycle is not None:
+            self.cycle.transport = self._peer  # type: ignore[assignment]
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()

@@ -19,7 +19,7 @@ from delivery.sessions.told import Single, told
 from delivery.sessions.turn import Turn
 from eventhub import limits, metrics
 from eventhub.access.principal import Principal
-from eventhub.doors.http import Answer, Headers, Peer, Stream, peer_of, utf8_path
+from eventhub.doors.http import Answer, Headers, Peer, Stream, utf8_path
 from eventhub.doors.table import Call
 from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.history import Ends, ends_of
@@ -69,9 +69,9 @@ class ListenDoor:
         asked = query.asked_of(stream, query.read_query(scope["query_string"]), scope["headers"])
         with self._keeper.place(principal):
             if asked.backward:
-                page = await read_back(sources, principal, asked, peer_of(scope))
+                page = await read_back(sources, principal, asked, call.incoming.peer)
                 return whole(asked, page.items, page.cursor, page.ends)
-            visit = await self._enter(asked, credential, principal, peer_of(scope))
+            visit = await self._enter(asked, credential, principal, call.incoming.peer)
         if asked.kind not in (query.JSON, query.CLOUDEVENTS):
             return self._stream(visit)
         try:

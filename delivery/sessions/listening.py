@@ -189,7 +189,7 @@ class Listening:
         this listen's turn among those that catch up, or its page is there.
         """
         if not self._news and self._at == len(self._page) and self._state is None:
-            if self._follower.ready(0) is None:
+            if not self._follower.live:
                 self._pages.begin(self._follower)
             if not self._pages.there(self._waker):
                 return False
@@ -201,9 +201,8 @@ class Listening:
             await self._ticket.wait()
 
     def _behind(self) -> bool:
-        """True if there is more than one turn's worth to tell."""
-        following = self._follower.ring.next - self.cursor.sequence
-        return following > limits.FRAMES_PER_TURN_MAX or self._held > 0 or bool(self._keys)
+        """True while it tells what it has read; what the ring holds is live."""
+        return self._held > 0 or bool(self._keys) or not self._follower.live
 
     async def fill(self) -> bool:
         """Have something at hand to be told; False when there is nothing yet.
@@ -343,7 +342,7 @@ class Listening:
             self._pages.forget()
             self._follower.cursor = self.cursor
             return
-        behind = len(page) > limits.FRAMES_PER_TURN_MAX and self._follower.ready(0) is None
+        behind = len(page) > limits.FRAMES_PER_TURN_MAX and not self._follower.live
         if behind and 2 * at >= len(page) and page:
             self._pages.begin(self._follower)
 

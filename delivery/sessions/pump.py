@@ -128,6 +128,8 @@ class Pump(Reader):
         """False while authorisation cannot be confirmed: the socket stays, says why, and sends no
         event.
         """
+        if not self.waiting and self.known():
+            return True
         waited, before = self.waiting, self.principal
         may = await self.confirmed()
         if self.waiting and not waited:

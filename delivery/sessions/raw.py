@@ -21,7 +21,7 @@ from eventhub import limits
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.principal import Principal
-from eventhub.doors.http import Headers, Stream, peer_of, read_head, utf8_path
+from eventhub.doors.http import Headers, Stream, read_head, utf8_path
 from eventhub.doors.table import Call
 from eventhub.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
@@ -68,7 +68,7 @@ class RawDoor:
     def _stream(
         self, reader: Single, call: Call, answer: tuple[AsyncGenerator[bytes, None], Headers, bytes]
     ) -> Stream:
-        peer = peer_of(call.scope)
+        peer = call.incoming.peer
         peer.waker = reader.waker
         self._keeper.add(reader, peer)
 

@@ -49,6 +49,10 @@ class Reader(ABC):
         """True if a key changed since this one was last asked about."""
         return self._changes != self._gate.changes
 
+    def known(self) -> bool:
+        """True while what this reader may needs no look."""
+        return not (self.changed() or self.expired()) and self._gate.fresh()
+
     async def confirmed(self) -> bool:
         """True while it is known what this reader may; `waiting` is the opposite. The keeper wakes
         it to ask again.
@@ -71,7 +75,7 @@ class Reader(ABC):
 
         Raises Unauthenticated, DatabaseUnavailable.
         """
-        if self.changed() or self.expired() or not self._gate.fresh():
+        if not self.known():
             changes = self._gate.changes
             self.principal = await self._gate.authorise(self._credential)
             self._changes = changes

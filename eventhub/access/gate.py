@@ -77,15 +77,19 @@ class Gate:
         """Seconds since everything that `system` had said was applied here; infinite while it is
         not followed.
         """
+        return self._age_s(asyncio.get_running_loop().time())
+
+    def _age_s(self, now_s: float) -> float:
         system = self._system
         if system is None or system.ring.next != system.cursor.sequence + 1:
             return float("inf")
-        return asyncio.get_running_loop().time() - system.ring.confirmed_s
+        return now_s - system.ring.confirmed_s
 
     def fresh(self) -> bool:
         """True while cached answers count."""
-        self._log.tail.rely()
-        return self.age_s() < limits.AUTHORISATION_FRESH_S_MAX
+        now_s = asyncio.get_running_loop().time()
+        self._log.tail.rely(now_s)
+        return self._age_s(now_s) < limits.AUTHORISATION_FRESH_S_MAX
 
     async def confirmed(self) -> bool:
         """The same after a look at `system`, if nobody looked just now."""

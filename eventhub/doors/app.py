@@ -58,7 +58,7 @@ class Doors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
-        incoming = Incoming(receive)
+        incoming = Incoming(receive, peer_of(scope))
         allowed = []
         for route_method, pattern, door in self._routes:
             if found := pattern.fullmatch(path):
@@ -105,7 +105,7 @@ class Doors:
             await send_answer(send, answer, incoming)
             return
         try:
-            await send_stream(send, answer, incoming, peer_of(call.scope))
+            await send_stream(send, answer, incoming, incoming.peer)
         except Exception:
             log.exception("stream_failed", door=door.path)
 

@@ -12,7 +12,7 @@ import orjson
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
 from eventhub.access.principal import Principal
-from eventhub.doors.http import Answer, Headers, Receive, Scope, read_body, read_head
+from eventhub.doors.http import Answer, Headers, Incoming, Scope, read_body, read_head
 from eventhub.errors import EventHubError, FieldTooLong, Forbidden, InvalidField, UnknownChannel
 from eventhub.event.identity import number_window
 from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
@@ -160,7 +160,7 @@ def _emitted(stream: str, appended: list[Appended]) -> Emitted:
 
 
 async def emit_door(
-    desk: Desk, admission: Admission, scope: Scope, receive: Receive, stream: str
+    desk: Desk, admission: Admission, scope: Scope, incoming: Incoming, stream: str
 ) -> Answer:
     """The door: credentials before the body, so that strangers cannot make the hub read; then a
     place in fair order, so that nobody waits for more than a few requests of another client.
@@ -170,7 +170,7 @@ async def emit_door(
     principal = await desk.gate.authorise(head.credential)
     principal.require("emit", stream)
     key, ce_headers = _own_headers(headers)
-    body = await read_body(receive, head.content_length)
+    body = await read_body(incoming, head.content_length)
     # the data of a CloudEvent keep the whole of their media type
     whole = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
     request = Request(body, head.content_type, ce_headers, whole)

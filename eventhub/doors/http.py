@@ -59,12 +59,17 @@ class Stream(NamedTuple):
 class Peer:
     """The connection of a request beyond what ASGI tells: whether it still stands, what it has not
     taken yet, and how to drop it (eventhub/server.py). Without a server below it stands for ever.
+
+    What the server writes passes through here, so that the head and the body of an answer can go
+    out together: a system call costs more than all the rest of a short answer.
     """
 
-    __slots__ = ("_transport", "gone", "stopping", "waker")
+    __slots__ = ("_held", "_transport", "gone", "stopping", "waker", "whole")
 
     def __init__(self, transport: asyncio.Transport | None = None) -> None:
         self._transport = transport
+        self._held: list[bytes] | None = None
+        self.whole = False  # the newest request, and so each before it, is here to its end
         self.gone = False
         self.stopping = False  # the server wants to end: finish soon
         self.waker: asyncio.Event | None = None  # set when one of both happens
@@ -81,6 +86,29 @@ class Peer:
     def stop(self) -> None:
         self.stopping = True
         self._wake()
+
+    def write(self, piece: bytes) -> None:
+        if self._held is not None:
+            self._held.append(piece)
+        elif self._transport is not None:
+            self._transport.write(piece)
+
+    def hold(self) -> None:
+        """Keep what is written until `release` or `close`."""
+        self._held = []
+
+    def release(self) -> None:
+        held, self._held = self._held, None
+        if held and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(b"".join(held))
+
+    def close(self) -> None:
+        self.release()
+        if self._transport is not None:
+            self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport is None or self._transport.is_closing()
 
     def unsent_bytes(self) -> int:
         """What the reader has not taken yet."""
@@ -111,6 +139,22 @@ def peer_of(scope: Scope) -> Peer:
     return peer if isinstance(peer, Peer) else Peer()
 
 
+class Incoming:
+    """The messages of a caller; `complete` when the whole body was taken."""
+
+    __slots__ = ("_receive", "complete", "peer")
+
+    def __init__(self, receive: Receive, peer: Peer) -> None:
+        self._receive = receive
+        self.peer = peer
+        self.complete = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.complete = not message.get("more_body")
+        return message
+
+
 class Head(NamedTuple):
     """The headers that the doors look at."""
 
@@ -123,10 +167,11 @@ def read_head(headers: Headers) -> Head:
     """Raises Unauthenticated without a bearer credential, InvalidField with more than one header
     for it, UnsupportedMediaType if encoded.
     """
-    require_one_credential(headers)
     credential = content_type = ""
+    credentials = 0
     for name, value in headers:
         if name == b"authorization":
+            credentials += 1
             scheme, _, text = value.partition(b" ")
             if scheme.lower() == b"bearer":
                 credential = text.strip().decode("latin-1")
@@ -134,6 +179,8 @@ def read_head(headers: Headers) -> Head:
             content_type = value.split(b";", 1)[0].strip().lower().decode("latin-1")
         elif name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
+    if credentials > 1:
+        raise _several_credentials()
     if not credential:
         raise Unauthenticated
     if len(credential) > limits.TOKEN_BYTES_MAX:
@@ -146,8 +193,12 @@ def require_one_credential(headers: Headers, *, others: int = 0) -> None:
     depend on which one is read. `others`: those that are not in a header.
     """
     if others + sum(name == b"authorization" for name, _ in headers) > 1:
-        message = "The request has more than one credential; send one Authorization header."
-        raise InvalidField(message, field="Authorization")
+        raise _several_credentials()
+
+
+def _several_credentials() -> InvalidField:
+    message = "The request has more than one credential; send one Authorization header."
+    return InvalidField(message, field="Authorization")
 
 
 def content_length(headers: Headers) -> int | None:
@@ -159,23 +210,25 @@ def content_length(headers: Headers) -> int | None:
 
 
 async def read_body(
-    receive: Receive, announced: int | None, *, bytes_max: int = limits.BODY_BYTES_MAX
+    incoming: Incoming, announced: int | None, *, bytes_max: int = limits.BODY_BYTES_MAX
 ) -> bytes:
     """The whole body. Raises BodyTooLarge as soon as it is known, RequestTimeout, Disconnected."""
     if announced is not None and announced > bytes_max:
         raise BodyTooLarge(bytes_max=bytes_max)
+    if incoming.peer.whole:
+        return await _read_all(incoming, bytes_max)  # without a timer: there is nothing to wait for
     try:
         async with asyncio.timeout(limits.BODY_TIMEOUT_S_MAX):
-            return await _read_all(receive, bytes_max)
+            return await _read_all(incoming, bytes_max)
     except TimeoutError:
         raise RequestTimeout(seconds_max=limits.BODY_TIMEOUT_S_MAX) from None
 
 
-async def _read_all(receive: Receive, bytes_max: int) -> bytes:
+async def _read_all(incoming: Incoming, bytes_max: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while True:
-        message = await receive()
+        message = await incoming()
         if message["type"] == "http.disconnect":
             raise Disconnected
         chunk = message.get("body", b"")
@@ -210,21 +263,6 @@ def problem_answer(error: EventHubError, door: str) -> Answer:
     return Answer(error.status, body, headers, b"application/problem+json")
 
 
-class Incoming:
-    """The caller's messages; `complete` when the whole body was taken."""
-
-    __slots__ = ("_receive", "complete")
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self.complete = False
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self.complete = not message.get("more_body")
-        return message
-
-
 async def send_answer(send: Send, answer: Answer, incoming: Incoming) -> None:
     """Answer. After a refusal, what the caller is still sending is taken before the end: where the
     connection is closed then, closing at once would reset it, and the answer would be lost.
@@ -234,9 +272,13 @@ async def send_answer(send: Send, answer: Answer, incoming: Incoming) -> None:
         (b"content-length", str(len(answer.body)).encode()),
         *answer.headers,
     ]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     lingers = answer.status >= 400 and not incoming.complete
-    await send({"type": "http.response.body", "body": answer.body, "more_body": lingers})
+    incoming.peer.hold()
+    try:
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body, "more_body": lingers})
+    finally:
+        incoming.peer.release()
     if lingers:
         await _take_rest(incoming)
         await send({"type": "http.response.body", "body": b""})

@@ -12,7 +12,7 @@ from eventhub import errors, limits
 from eventhub.access.gate import Gate
 from eventhub.doors.emit import Desk, emit_door
 from eventhub.doors.health import OVERALL, STATUSES, Health
-from eventhub.doors.http import Answer, Receive, Scope, Stream, utf8_path
+from eventhub.doors.http import Answer, Incoming, Scope, Stream, utf8_path
 from eventhub.doors.operations import health_door, metrics_door, ready_door
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.errors import InvalidXml, MalformedXml
@@ -33,7 +33,7 @@ class Call(NamedTuple):
     health: Health
     emits: Admission
     scope: Scope
-    receive: Receive
+    incoming: Incoming
     parameters: tuple[str, ...]  # of the path, in order
 
 
@@ -108,7 +108,7 @@ def _json_answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 async def _emit(call: Call) -> Answer:
     stream = utf8_path(call.parameters[0])
     desk = Desk(call.log, call.gate, call.book)
-    return await emit_door(desk, call.emits, call.scope, call.receive, stream)
+    return await emit_door(desk, call.emits, call.scope, call.incoming, stream)
 
 
 async def _metrics(call: Call) -> Answer:

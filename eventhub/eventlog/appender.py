@@ -8,7 +8,6 @@ transaction is in flight.
 """
 
 import asyncio
-from collections import Counter
 from typing import NamedTuple
 
 import psycopg
@@ -55,7 +54,7 @@ class Appender:
         self._waiting: FairQueue[_Waiting] = FairQueue()
         self._waiting_events = 0
         self._waiting_bytes = 0
-        self._waiting_of: Counter[Party] = Counter()  # events
+        self._waiting_of: dict[Party, int] = {}  # events
         self._some = asyncio.Event()
         self._refuse_until_s = 0.0
 
@@ -75,12 +74,15 @@ class Appender:
             or self._waiting_bytes + size_bytes > limits.APPEND_WAITING_BYTES_MAX
         ):
             raise Overloaded()
-        if self._waiting_of[party] + len(request) > limits.APPEND_WAITING_EVENTS_PER_CLIENT_MAX:
+        of_party = self._waiting_of.get(party, 0) + len(request)
+        if of_party > limits.APPEND_WAITING_EVENTS_PER_CLIENT_MAX:
             message = "As many events of this client wait as may; send fewer at once."
             raise TooManyRequests(message, retry_after_s=1)
         waiting = _Waiting(party, request, size_bytes, loop.create_future())
         self._waiting.put(party, waiting, len(request) + size_bytes // _BYTES_PER_UNIT)
-        self._count(waiting, 1)
+        self._waiting_events += len(request)
+        self._waiting_bytes += size_bytes
+        self._waiting_of[party] = of_party
         self._some.set()
         return await waiting.answer
 
@@ -114,22 +116,21 @@ class Appender:
             ):
                 break
             taken.append(self._waiting.pop())
-            self._count(ahead, -1)
+        self._uncount(taken)
         return [waiting for waiting in taken if not waiting.answer.done()]
 
     def _take_all(self) -> list[_Waiting]:
         taken = [self._waiting.pop() for _ in range(len(self._waiting))]
-        for waiting in taken:
-            self._count(waiting, -1)
+        self._uncount(taken)
         return taken
 
-    def _count(self, waiting: _Waiting, sign: int) -> None:
-        events = sign * len(waiting.request)
-        self._waiting_events += events
-        self._waiting_bytes += sign * waiting.size_bytes
-        self._waiting_of[waiting.party] += events
-        if not self._waiting_of[waiting.party]:
-            del self._waiting_of[waiting.party]
+    def _uncount(self, taken: list[_Waiting]) -> None:
+        for party, request, size_bytes, _ in taken:
+            self._waiting_events -= len(request)
+            self._waiting_bytes -= size_bytes
+            self._waiting_of[party] -= len(request)
+            if not self._waiting_of[party]:
+                del self._waiting_of[party]
 
     async def _append_or_answer(self, taken: list[_Waiting]) -> None:
         """Append; whatever goes wrong, nobody is left waiting, and the next requests are served."""

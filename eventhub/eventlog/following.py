@@ -39,9 +39,9 @@ class Following:
         follower = self._follower
         if follower is None or follower.ring.next != self._told + 1:
             return False
-        self._log.tail.rely()
-        age_s = asyncio.get_running_loop().time() - follower.ring.confirmed_s
-        return age_s < limits.AUTHORISATION_FRESH_S_MAX
+        now_s = asyncio.get_running_loop().time()
+        self._log.tail.rely(now_s)
+        return now_s - follower.ring.confirmed_s < limits.AUTHORISATION_FRESH_S_MAX
 
     def told(self, sequence: int) -> bool:
         """True if everything up to that sequence of `system` was told."""

@@ -202,6 +202,11 @@ class Follower:
         self._life = ring.life
         self._read = read_page
 
+    @property
+    def live(self) -> bool:
+        """True if the ring holds what comes next."""
+        return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
+
     def ready(self, count: int) -> list[Stored] | None:
         """The next events as far as the ring holds them, without waiting;
 

@@ -64,12 +64,16 @@ class Ring:
 
         None when they have left the ring (read them from the log).
         """
-        start = sequence + 1
-        if start < self.first or not self.trusted:
+        if not self.holds(sequence):
             return None
+        start = sequence + 1
         stop = min(self.next, start + count)
         slots = self._slots
         return [stored for at in range(start, stop) if (stored := slots[at & _SLOT]) is not None]
+
+    def holds(self, sequence: int) -> bool:
+        """True if nothing after a sequence has left the ring."""
+        return self.trusted and sequence + 1 >= self.first
 
     def skip_to(self, head: Cursor) -> None:
         """Go on after a head, empty: readers of what is up to it must read from the log."""

@@ -127,9 +127,10 @@ class Tail:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             await set_within(self._some_heard, self._look_at_s - clock())
 
-    def rely(self) -> None:
-        """Somebody goes by what `system` says: from now on it is kept confirmed, for a while."""
-        now_s = asyncio.get_running_loop().time()
+    def rely(self, now_s: float) -> None:
+        """Somebody goes by what `system` says: from now on, by the loop's clock, it is kept
+        confirmed for a while.
+        """
         if now_s - self._relied_s > limits.HEAD_RELIED_S:
             self._look_soon()
         self._relied_s = now_s

@@ -66,7 +66,7 @@ async def bulk_door(call: Call) -> Stream:
     asked = _asked(call.scope)
     visit = Visit(call.gate, head.credential, asked)
     await _in_thread(_owner, await _authorised(visit), asked)
-    pieces = Pieces(call.receive)
+    pieces = Pieces(call.incoming)
     await pieces.begin()  # before the answer begins: whoever waits for a go-ahead has it now
     headers: Headers = [
         (b"cache-control", b"no-store"),

@@ -57,7 +57,7 @@ class ClosureDoors:
         """POST /v1/streams/{stream}/interest. Raises the same, and what a bad body raises."""
         stream = await self._stream(call)
         length = content_length(call.scope["headers"])
-        body = await read_body(call.receive, length, bytes_max=limits.MESSAGE_BYTES_MAX)
+        body = await read_body(call.incoming, length, bytes_max=limits.MESSAGE_BYTES_MAX)
         fields = _fields(body)
         shape = parse_shape(fields.get("shape"))
         asked = Asked(stream.id, audience_of(fields.get("audience")))

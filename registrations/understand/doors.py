@@ -18,7 +18,6 @@ from eventhub.doors.http import (
     Answer,
     Scope,
     Stream,
-    peer_of,
     read_body,
     read_head,
     utf8_path,
@@ -59,7 +58,7 @@ class UnderstandDoors:
         if head.content_type not in ("", JSON):
             raise UnsupportedMediaType("The body is JSON.")
         body = await read_body(
-            call.receive, head.content_length, bytes_max=limits.MANAGE_BODY_BYTES_MAX
+            call.incoming, head.content_length, bytes_max=limits.MANAGE_BODY_BYTES_MAX
         )
         wanted = parse_wanted(parse_object(body))
         principal.require_listen(wanted.stream)
@@ -70,7 +69,7 @@ class UnderstandDoors:
         closing.enter_context(self._slots.one(principal))
         try:
             bounds = await range_of(call.log, stream, wanted)
-            caller = Caller(call.gate, head.credential, principal, peer_of(call.scope))
+            caller = Caller(call.gate, head.credential, principal, call.incoming.peer)
             run = DryRun(call.log, caller, Course(stream, wanted, mask, bounds, kin))
             closing.enter_context(metrics.UNDERSTAND_S.labels(what="dry_run").time())
             if _wants_lines(call.scope):
@@ -103,7 +102,7 @@ class UnderstandDoors:
             search = Search(principal, moment, kin)
             client = None if principal.manages_zone else principal.client_id
             asked = Asked(principal.zone_id, client, stream.id, stored.sequence)
-            await search.run(call.log, asked, after, peer_of(call.scope))
+            await search.run(call.log, asked, after, call.incoming.peer)
         return _answer({"stream": name, **stored.cursor._asdict(), **search.json()})
 
 

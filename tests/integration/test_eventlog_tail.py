@@ -284,6 +284,6 @@ async def test_a_log_at_rest_is_looked_at_as_soon_as_somebody_goes_by_it(
     async with log.follow(1, "now") as follower:
         await log.tail.looked(TIMEOUT_S)
         rested_s = clock()
-        log.tail.rely()
+        log.tail.rely(asyncio.get_running_loop().time())
         await log.tail.looked(TIMEOUT_S)
         assert rested_s < follower.ring.confirmed_s < rested_s + TIMEOUT_S / 2
