@@ -44,7 +44,7 @@ class LocalHub:
             emitted = await emit(Desk(log, gate, book), Sender(principal), stream, made)
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
-        return Receipt.of(emitted.json())
+        return Receipt.of({**emitted.json()})
 
     async def listen(
         self,

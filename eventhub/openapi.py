@@ -15,13 +15,13 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.generators import SchemaGenerator
 
-from delivery.sessions.table import LISTEN_DOORS, LISTEN_SCHEMAS
+from delivery.sessions.table import LISTEN_DOORS
 from eventhub import errors
 from eventhub.access.problems import problem_response
-from eventhub.doors.table import DOORS, component_schemas
+from eventhub.doors.table import DOORS
 from registrations.bulk.table import BULK_DOORS
-from registrations.closure.table import CLOSURE_DOORS, CLOSURE_SCHEMAS
-from registrations.understand.table import UNDERSTAND_DOORS, UNDERSTAND_SCHEMAS
+from registrations.closure.table import CLOSURE_DOORS
+from registrations.understand.table import UNDERSTAND_DOORS
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _LINK = re.compile(r"\[`(\w+)`\]\(/docs/errors#\w+\)")
@@ -41,13 +41,17 @@ _INTRO = mark_safe(
 def add_doors(
     result: dict[str, Any], generator: SchemaGenerator, request: Any, public: bool
 ) -> dict[str, Any]:
-    """drf-spectacular's postprocessing hook: the doors' operations join the document."""
+    """drf-spectacular's postprocessing hook: the doors' operations join the document.
+
+    Raises RuntimeError for a type of theirs that is called like a serializer with other fields.
+    """
+    schemas = result.setdefault("components", {}).setdefault("schemas", {})
     for door in (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS):
         result["paths"].setdefault(door.path, {})[door.method.lower()] = door.operation()
-    components = result.setdefault("components", {})
-    components.setdefault("schemas", {}).update(
-        {**component_schemas(), **CLOSURE_SCHEMAS, **LISTEN_SCHEMAS, **UNDERSTAND_SCHEMAS}
-    )
+        for name, schema in door.schemas().items():
+            known = schemas.setdefault(name, schema)
+            if known.get("properties", {}).keys() != schema.get("properties", {}).keys():
+                raise RuntimeError(f"Two schemas of different fields are called {name}.")
     for _, _, operation in _operations(result):
         operation.setdefault("security", [])  # said of those too that need no credentials
     result["paths"] = dict(sorted(result["paths"].items()))
@@ -168,8 +172,8 @@ def _body_html(operation: dict[str, Any]) -> SafeString | str:
 def _schema_name(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"].rsplit("/", 1)[-1])
-    if "oneOf" in schema:
-        return " or ".join(_schema_name(inner) for inner in schema["oneOf"])
+    if choices := schema.get("oneOf") or schema.get("anyOf"):
+        return " or ".join(map(_schema_name, choices))
     if schema.get("type") == "array":
         return f"[{_schema_name(schema.get('items', {}))}]"
     return str(schema.get("description", schema.get("type", "")))

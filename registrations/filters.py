@@ -6,10 +6,11 @@ other is named by `language`, and `filter` is its text or its JSON (OIF-04, OIF-
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 from uuid import UUID
 
 import orjson
+from msgspec import Meta
 
 from eventhub.errors import EventHubError, InvalidField, MissingField
 from registrations.digest import digest_of, written_form
@@ -22,8 +23,21 @@ from registrations.match.cost import Cost, cost_of
 from registrations.match.spec import Specs, spec_of, specs_of
 
 PAIRS = "pairs"
-FILTER_FIELDS = (*FIELDS, "language", "filter")
 Fields = dict[str, Any]
+
+
+class FilterJson(TypedDict, total=False):
+    """A filter in a body: of the pairs language in fields of its own, of any other in `filter`."""
+
+    domain: str
+    type: str
+    application: str
+    attributes: dict[str, Any]
+    language: str
+    filter: Annotated[Any, Meta(description="A text, or an object where the language is of JSON.")]
+
+
+FILTER_FIELDS = (*FIELDS, "language", "filter")
 
 
 class Filter(NamedTuple):

@@ -13,6 +13,7 @@ from delivery.health import watch
 from eventhub import limits
 from eventhub.access.system import raw_connection
 from eventhub.clock import SystemClock
+from eventhub.doors.health import ReadinessJson
 from eventhub.eventlog import queries
 from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.version import VERSION
@@ -71,7 +72,7 @@ class Overview(NamedTuple):
     endpoints: Endpoints
     registrations: int
     processes: Processes
-    health: dict[str, Any] | None  # None: no web process serves
+    health: ReadinessJson | None  # None: no web process serves
 
 
 def overview(*, zone_id: int) -> Overview:

@@ -2,7 +2,10 @@
 headers. Plain.
 """
 
+from typing import Annotated, TypedDict
+
 import orjson
+from msgspec import Meta
 
 from delivery.sessions import query
 from delivery.sessions.frames import (
@@ -11,12 +14,40 @@ from delivery.sessions.frames import (
     Form,
     ItemFrames,
     LineFrames,
+    Liveness,
 )
 from delivery.sessions.query import Asked
 from eventhub.doors.http import Answer, Headers
+from eventhub.event.json_codec import EventJson
+from eventhub.event.json_types import Int64, Time
 from eventhub.eventlog.history import Ends
 from eventhub.eventlog.starts import cursor_text
-from eventhub.eventlog.stored import Cursor
+from eventhub.eventlog.stored import Cursor, CursorJson
+
+
+class TakenJson(CursorJson):
+    """An event as a page has it, with its place in the stream."""
+
+    prev: Annotated[Int64, Meta(description="Proves that nothing is missing before it.")]
+    liveness: Liveness
+    appended_at: Time
+    event: EventJson
+
+
+class BoundsJson(TypedDict):
+    """Where to go on, and which events there are."""
+
+    cursor: CursorJson
+    head: Int64
+    first: Int64
+
+
+class EventPageJson(BoundsJson):
+    """Events of a stream."""
+
+    stream: str
+    events: list[TakenJson]
+
 
 _FORMS: dict[bytes, Form[bytes]] = {
     query.JSON: ItemFrames(),
@@ -33,7 +64,11 @@ def form_of(kind: bytes) -> Form[bytes]:
 
 def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: Ends) -> Answer:
     """A page: JSON around its items, or its items and a last line. `cursor`: where it ended."""
-    bounds = {"cursor": cursor._asdict(), "head": ends.head.sequence, "first": ends.first}
+    bounds: BoundsJson = {
+        "cursor": cursor.json(),
+        "head": ends.head.sequence,
+        "first": ends.first,
+    }
     headers = [*position_headers(ends.head), (b"eventhub-cursor", cursor_text(cursor).encode())]
     if asked.kind == query.CLOUDEVENTS:
         body = b"[%b]" % b",".join(items)

@@ -2,17 +2,15 @@
 Plain.
 """
 
-from typing import Any
-
 from delivery.sessions import errors as own
+from delivery.sessions import query
+from delivery.sessions.answers import EventPageJson
 from delivery.sessions.door import ListenDoor
 from delivery.sessions.keeper import Keeper
 from delivery.sessions.listening import Sources
-from delivery.sessions.query import KINDS
 from delivery.sessions.raw import RAW_KINDS, RawDoor
 from eventhub import errors, limits
-from eventhub.doors.http import Answer
-from eventhub.doors.table import Call, Door, ref
+from eventhub.doors.table import Door, Said, query_parameter, unbound
 from eventhub.eventlog.archive.reader import Archive
 from registrations.errors import (
     FilterSyntax,
@@ -69,44 +67,41 @@ _SEGMENT_REFUSES: tuple[type[errors.EventHubError], ...] = (
 )
 
 
-def _query(name: str, text: str, **schema: Any) -> dict[str, Any]:
-    shape = {"type": "string", **schema}
-    return {"name": name, "in": "query", "required": False, "description": text, "schema": shape}
-
-
-_ASKS: tuple[dict[str, Any], ...] = (
-    _query(
+_ASKS = (
+    query_parameter(
         "from",
         "`now` (default), `oldest`, `boot`, a cursor `<segment>:<sequence>`, or a time (RFC 3339)."
         " The header `Last-Event-ID` of an EventSource counts instead.",
     ),
-    _query("mask", "64 channel bits as a decimal number."),
-    _query("channels", "Names of channels, instead of `mask`; commas between."),
-    _query("domain", "The event's domain."),
-    _query("type", "The event's type."),
-    _query("attributes", "A JSON object of pairs that the event's attributes contain."),
-    _query("application", "One of the event's applications."),
-    _query(
+    query_parameter("mask", "64 channel bits as a decimal number."),
+    query_parameter("channels", "Names of channels, instead of `mask`; commas between."),
+    query_parameter("domain", "The event's domain."),
+    query_parameter("type", "The event's type."),
+    query_parameter("attributes", "A JSON object of pairs that the event's attributes contain."),
+    query_parameter("application", "One of the event's applications."),
+    query_parameter(
         "language",
         "The language of `filter`; without it the parameters above choose.",
         enum=list(LANGUAGES),
     ),
-    _query("filter", "A filter in that language: a text, or JSON as text."),
-    _query("registrations", "Own registrations instead of a filter; commas between their ids."),
-    _query(
+    query_parameter("filter", "A filter in that language: a text, or JSON as text."),
+    query_parameter(
+        "registrations", "Own registrations instead of a filter; commas between their ids."
+    ),
+    query_parameter(
         "state",
         "Of a keyed stream, with server-sent events: the snapshot after a `gap` (default),"
         " `always` first, or `never`.",
         enum=["gap", "always", "never"],
     ),
-    _query(
+    query_parameter(
         "timeout",
         "Seconds to wait for the first event; 0 (default): a page of history.",
         type="number",
         minimum=0,
         maximum=limits.POLL_TIMEOUT_S_MAX,
     ),
-    _query(
+    query_parameter(
         "limit",
         f"At most so many events; {limits.HISTORY_EVENTS_DEFAULT} by default and"
         f" {limits.HISTORY_EVENTS_MAX} at most in one piece, everything up to the head in lines"
@@ -114,36 +109,11 @@ _ASKS: tuple[dict[str, Any], ...] = (
         type="integer",
         minimum=1,
     ),
-    _query("order", "`backward`: the newest before `from` first.", enum=["forward", "backward"]),
-    _query("access_token", "A connection token, for those who cannot send headers."),
+    query_parameter(
+        "order", "`backward`: the newest before `from` first.", enum=["forward", "backward"]
+    ),
+    query_parameter("access_token", "A connection token, for those who cannot send headers."),
 )
-
-
-def _event_page() -> dict[str, Any]:
-    text, number = {"type": "string"}, {"type": "integer", "format": "int64"}
-    cursor = {"segment": {"type": "string", "format": "uuid"}, "sequence": number}
-    item = {
-        **cursor,
-        "prev": number,
-        "liveness": {"type": "string", "enum": ["live", "recovery", "playback"]},
-        "appended_at": {"type": "string", "format": "date-time"},
-        "event": {"type": "object"},
-    }
-    return {
-        "type": "object",
-        "required": ["stream", "events", "cursor", "head", "first"],
-        "properties": {
-            "stream": text,
-            "events": {"type": "array", "items": {"type": "object", "properties": item}},
-            "cursor": {"type": "object", "properties": cursor},
-            "head": number,
-            "first": number,
-        },
-    }
-
-
-async def _unbound(call: Call) -> Answer:
-    raise errors.NotFound
 
 
 LISTEN_DOORS: tuple[Door, ...] = (
@@ -159,16 +129,16 @@ LISTEN_DOORS: tuple[Door, ...] = (
         ),
         asks=_ASKS,
         answers={
-            "200": {
-                "description": "Events in the stream's order, or backward.",
-                "content": {
-                    kind.decode(): {"schema": ref("EventPage") if at == 0 else {"type": "string"}}
-                    for at, kind in enumerate(KINDS)
+            "200": Said(
+                "Events in the stream's order, or backward.",
+                {
+                    kind.decode(): EventPageJson if kind == query.JSON else {"type": "string"}
+                    for kind in query.KINDS
                 },
-            }
+            )
         },
         refuses=LISTEN_REFUSES,
-        run=_unbound,
+        run=unbound,
     ),
     Door(
         method="GET",
@@ -180,20 +150,15 @@ LISTEN_DOORS: tuple[Door, ...] = (
             " unless `Accept` asks for messages."
         ),
         answers={
-            "200": {
-                "description": "The segment, piece by piece.",
-                "content": {
-                    kind.decode(): {"schema": {"type": "string", "format": "binary"}}
-                    for kind in RAW_KINDS
-                },
-            }
+            "200": Said(
+                "The segment, piece by piece.",
+                {kind.decode(): {"type": "string", "format": "binary"} for kind in RAW_KINDS},
+            )
         },
         refuses=_SEGMENT_REFUSES,
-        run=_unbound,
+        run=unbound,
     ),
 )
-
-LISTEN_SCHEMAS: dict[str, Any] = {"EventPage": _event_page()}
 
 
 def listen_doors(sources: Sources, keeper: Keeper, archive: Archive | None) -> tuple[Door, ...]:

@@ -54,9 +54,7 @@ class Watch:
 
     async def _found(self, demand: Demand) -> dict[str, Any]:
         if self._shape is None:
-            found = shown(demand)
-            del found["sequence"]
-            return found
+            return {name: told for name, told in shown(demand).items() if name != "sequence"}
         return {"wanted": await answer_of(demand, self._shape), "quench": demand.quench}
 
 

@@ -3,15 +3,17 @@
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, is_typeddict
 
 import uritemplate
 from drf_spectacular import openapi
+from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
 from eventhub import errors
 from eventhub.access.pagination import PAGE
+from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import Changed
 
 _BODY_ERRORS = (
@@ -142,7 +144,19 @@ class AutoSchema(openapi.AutoSchema):
             answers = {201: answer}
         elif method == "PUT" and self.view.kind:
             answers = {200: answer, 201: answer}
-        return {**answers, **_problems(self._raised())}
+        typed = {status: self._typed(one) for status, one in answers.items()}
+        return {**typed, **_problems(self._raised())}
+
+    def _typed(self, answer: Any) -> Any:
+        """The schema of a TypedDict; anything else as it is."""
+        if not is_typeddict(answer):
+            return answer
+        schema, components = schema_of(answer)
+        for name, found in components.items():
+            self.registry.register_on_missing(
+                ResolvedComponent(name, ResolvedComponent.SCHEMA, found, object=name)
+            )
+        return schema
 
     def _raised(self) -> Iterator[Any]:
         yield from self.said.raises

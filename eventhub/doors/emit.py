@@ -5,9 +5,10 @@ Plain: no Django, no SQL.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import orjson
+from msgspec import Meta
 
 from eventhub import limits, metrics
 from eventhub.access.gate import Gate
@@ -16,12 +17,37 @@ from eventhub.doors.http import Answer, Headers, Incoming, Scope, read_body, rea
 from eventhub.errors import EventHubError, FieldTooLong, Forbidden, InvalidField, UnknownChannel
 from eventhub.event.identity import number_window
 from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
+from eventhub.event.json_types import Int64, Uuid
 from eventhub.event.requests import Request, read_events
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log
 from eventhub.fair import Admission
 from eventhub.types.book import Book
 from eventhub.types.work import Budget
+
+
+class RangeJson(TypedDict):
+    """Events that were given numbers, one after the other."""
+
+    segment: Uuid
+    first: Int64
+    last: Int64
+
+
+class DuplicateJson(TypedDict):
+    """An event that was there before."""
+
+    index: Annotated[int, Meta(description="In the request.")]
+    segment: Uuid
+    sequence: Int64
+
+
+class EmittedJson(TypedDict):
+    """Where the events of a request are."""
+
+    stream: str
+    ranges: list[RangeJson]
+    duplicates: list[DuplicateJson]
 
 
 class Emitted(NamedTuple):
@@ -33,7 +59,7 @@ class Emitted(NamedTuple):
     ranges: list[tuple[str, int, int]]  # segment, first, last
     duplicates: list[tuple[int, str, int]]  # index in the request, segment, sequence
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> EmittedJson:
         return {
             "stream": self.stream,
             "ranges": [{"segment": s, "first": f, "last": e} for s, f, e in self.ranges],

@@ -6,9 +6,10 @@ address: they are shown to the key of any zone.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, NotRequired, Protocol, TypedDict, get_args
 
 from eventhub.event.json_codec import time_text
+from eventhub.event.json_types import Time
 
 # `off`: not configured here. `starting`: not seen yet, shortly after a start. `unknown`: could not
 # be looked at lately.
@@ -21,6 +22,23 @@ Overall = Literal["ready", "degraded", "not ready"]
 OVERALL: tuple[str, ...] = get_args(Overall)
 
 
+class ComponentStateJson(TypedDict):
+    """One part of the hub. `reason` and `since` only for those who hold a key or are logged in."""
+
+    name: str
+    status: Status
+    reason: NotRequired[str | None]
+    since: NotRequired[Time | None]
+
+
+class ReadinessJson(TypedDict):
+    """What all parts come to, as of a moment; null: nothing was looked at yet."""
+
+    status: Overall
+    as_of: Time | None
+    components: list[ComponentStateJson]
+
+
 class Component(NamedTuple):
     """One part of the hub. `since_us`: from when on the reason holds, where that is known."""
 
@@ -29,7 +47,7 @@ class Component(NamedTuple):
     reason: str = ""
     since_us: int | None = None
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> ComponentStateJson:
         since = None if self.since_us is None else time_text(self.since_us)
         return {
             "name": self.name,
@@ -61,19 +79,17 @@ class Report(NamedTuple):
         found = tuple(by_name.get(each.name, each) for each in self.components)
         return self._replace(components=found)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> ReadinessJson:
         """With reasons, for those who hold a key or are logged in."""
-        components = [each.json() for each in self.components]
-        return {**self._overall_json(), "components": components}
+        return self._json([each.json() for each in self.components])
 
-    def public_json(self) -> dict[str, Any]:
+    def public_json(self) -> ReadinessJson:
         """Names and statuses alone, for everybody."""
-        components = [{"name": each.name, "status": each.status} for each in self.components]
-        return {**self._overall_json(), "components": components}
+        return self._json([{"name": each.name, "status": each.status} for each in self.components])
 
-    def _overall_json(self) -> dict[str, Any]:
+    def _json(self, components: list[ComponentStateJson]) -> ReadinessJson:
         as_of = time_text(self.as_of_us) if self.as_of_us else None
-        return {"status": self.overall(), "as_of": as_of}
+        return {"status": self.overall(), "as_of": as_of, "components": components}
 
 
 class Health(Protocol):

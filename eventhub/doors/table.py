@@ -3,20 +3,20 @@ dispatch and OpenAPI. Plain.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
-
-import msgspec
 
 from eventhub import errors, limits
 from eventhub.access.gate import Gate
-from eventhub.doors.emit import Desk, emit_door
-from eventhub.doors.health import OVERALL, STATUSES, Health
+from eventhub.doors.emit import Desk, EmittedJson, emit_door
+from eventhub.doors.health import Health, ReadinessJson
 from eventhub.doors.http import Answer, Incoming, Scope, Stream, utf8_path
 from eventhub.doors.operations import health_door, metrics_door, ready_door
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.errors import InvalidXml, MalformedXml
 from eventhub.event.inbound import JSON, NDJSON, EventIn
+from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import DatabaseBusy, StorageFull, TransientUnavailable
 from eventhub.eventlog.log import Log
 from eventhub.fair import Admission
@@ -40,6 +40,13 @@ class Call(NamedTuple):
 Run = Callable[[Call], Awaitable[Answer | Stream]]
 
 
+class Said(NamedTuple):
+    """What is answered with one status. `content`: by media type a type, or a JSON Schema."""
+
+    description: str
+    content: Mapping[str, Any] = {}
+
+
 class Door(NamedTuple):
     """One method of one path. `run` answers or raises one of `refuses`."""
 
@@ -47,10 +54,10 @@ class Door(NamedTuple):
     path: str
     summary: str
     description: str
-    answers: dict[str, Any]  # OpenAPI responses that are no errors
+    answers: Mapping[str, Said]  # by status; those that are no errors
     run: Run
     refuses: tuple[type[errors.EventHubError], ...] = ()
-    takes: dict[str, Any] | None = None  # OpenAPI content of the request
+    takes: Mapping[str, Any] | None = None  # the body: by media type a type, or a JSON Schema
     asks: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters beside those of the path
 
     def pattern(self) -> re.Pattern[str]:
@@ -70,17 +77,49 @@ class Door(NamedTuple):
                 for name in names
             ]
             + list(self.asks),
-            "responses": {**self.answers, **_problem_responses((*_ALWAYS, *self.refuses))},
+            "responses": {
+                **{status: _response(said) for status, said in self.answers.items()},
+                **_problem_responses((*_ALWAYS, *self.refuses)),
+            },
         }
         if self.takes is not None:
-            operation["requestBody"] = {"required": True, "content": self.takes}
+            operation["requestBody"] = {"required": True, "content": _content(self.takes)}
         known = errors.Unauthenticated in self.refuses
         operation["security"] = [{"bearer": []}] if known else []
         return operation
 
+    def schemas(self) -> dict[str, Any]:
+        """The JSON Schemas that the operation refers to, by name."""
+        contents = [self.takes or {}, *(said.content for said in self.answers.values())]
+        found: dict[str, Any] = {}
+        for kind in chain.from_iterable(content.values() for content in contents):
+            found |= schema_of(kind)[1]
+        return found
 
+
+def query_parameter(name: str, text: str, **schema: Any) -> dict[str, Any]:
+    """An OpenAPI parameter of the query; a text, if its schema says nothing else."""
+    shape = {"type": "string", **schema}
+    return {"name": name, "in": "query", "required": False, "description": text, "schema": shape}
+
+
+async def unbound(call: Call) -> Answer:
+    """In a table whose doors are served with what one process has: nothing is there yet."""
+    raise errors.NotFound
+
+
+_PROBLEM = {"$ref": "#/components/schemas/Problem"}
 # Of every request, before its door is known.
 _ALWAYS = (errors.BadRequest, errors.HeadersTooLarge, errors.RequestTimeout, errors.NotFound)
+
+
+def _response(said: Said) -> dict[str, Any]:
+    response: dict[str, Any] = {"description": said.description}
+    return {**response, "content": _content(said.content)} if said.content else response
+
+
+def _content(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {media: {"schema": schema_of(kind)[0]} for media, kind in content.items()}
 
 
 def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[str, Any]:
@@ -90,19 +129,10 @@ def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[
     return {
         status: {
             "description": " or ".join(f"`{code}`" for code in codes),
-            "content": {"application/problem+json": {"schema": ref("Problem")}},
+            "content": {"application/problem+json": {"schema": _PROBLEM}},
         }
         for status, codes in sorted(by_status.items())
     }
-
-
-def ref(name: str) -> dict[str, str]:
-    """A schema of the document, by name."""
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _json_answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"200": {"description": description, "content": {JSON: {"schema": schema}}}}
 
 
 async def _emit(call: Call) -> Answer:
@@ -162,6 +192,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
 
 _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
 _STATUS = {"type": "object", "properties": {"status": {"type": "string"}}}
+_TEXT = {"type": "string"}
 
 DOORS: tuple[Door, ...] = (
     Door(
@@ -177,16 +208,14 @@ DOORS: tuple[Door, ...] = (
             " an `Idempotency-Key`. With headers `ce-*`, the body is the data of a CloudEvent."
         ),
         takes={
-            JSON: {
-                "schema": {"oneOf": [ref("EventIn"), {"type": "array", "items": ref("EventIn")}]}
-            },
-            NDJSON: {"schema": {"type": "string", "description": "one EventIn per line"}},
-            cloudevents.STRUCTURED: {"schema": _CLOUD_EVENT},
-            cloudevents.BATCH: {"schema": {"type": "array", "items": _CLOUD_EVENT}},
-            oif.CONTENT_TYPE: {"schema": {"type": "string", "description": "`name: value; ...`"}},
-            fox_xml.CONTENT_TYPES[0]: {"schema": {"type": "string"}},
+            JSON: EventIn | list[EventIn],
+            NDJSON: {"type": "string", "description": "one EventIn per line"},
+            cloudevents.STRUCTURED: _CLOUD_EVENT,
+            cloudevents.BATCH: {"type": "array", "items": _CLOUD_EVENT},
+            oif.CONTENT_TYPE: {"type": "string", "description": "`name: value; ...`"},
+            fox_xml.CONTENT_TYPES[0]: _TEXT,
         },
-        answers=_json_answer("Stored and durable.", ref("Emitted")),
+        answers={"200": Said("Stored and durable.", {JSON: EmittedJson})},
         refuses=EMIT_REFUSES,
         run=_emit,
     ),
@@ -195,7 +224,7 @@ DOORS: tuple[Door, ...] = (
         path="/healthz",
         summary="Is the process alive?",
         description="Touches no dependency.",
-        answers=_json_answer("Alive.", _STATUS),
+        answers={"200": Said("Alive.", {JSON: _STATUS})},
         run=_health,
     ),
     Door(
@@ -208,8 +237,8 @@ DOORS: tuple[Door, ...] = (
             " component; with a key or token also the reason and since when."
         ),
         answers={
-            **_json_answer("Ready, or degraded.", ref("Readiness")),
-            "503": {"description": "Not ready.", "content": {JSON: {"schema": ref("Readiness")}}},
+            "200": Said("Ready, or degraded.", {JSON: ReadinessJson}),
+            "503": Said("Not ready.", {JSON: ReadinessJson}),
         },
         refuses=(errors.InvalidCredentials, errors.TokenExpired),
         run=_ready,
@@ -219,54 +248,7 @@ DOORS: tuple[Door, ...] = (
         path="/metrics",
         summary="Prometheus metrics",
         description="Of all web processes of this hub when run by `manage.py up`.",
-        answers={"200": {"description": "Prometheus text format.", "content": {"text/plain": {}}}},
+        answers={"200": Said("Prometheus text format.", {"text/plain": _TEXT})},
         run=_metrics,
     ),
 )
-
-
-def component_schemas() -> dict[str, Any]:
-    """The schemas that the operations refer to."""
-    _, schemas = msgspec.json.schema_components(
-        [EventIn], ref_template="#/components/schemas/{name}"
-    )
-    text = {"type": "string"}
-    number = {"type": "integer", "format": "int64"}
-    run = {"segment": {"type": "string", "format": "uuid"}, "first": number, "last": number}
-    duplicate = {"index": {"type": "integer"}, "segment": text, "sequence": number}
-    return {
-        **schemas,
-        "Readiness": _readiness_schema(),
-        "Emitted": _object(
-            {
-                "stream": text,
-                "ranges": {"type": "array", "items": _object(run)},
-                "duplicates": {"type": "array", "items": _object(duplicate)},
-            }
-        ),
-    }
-
-
-def _readiness_schema() -> dict[str, Any]:
-    time = {"type": ["string", "null"], "format": "date-time"}
-    component = {
-        "type": "object",
-        "required": ["name", "status"],
-        "properties": {
-            "name": {"type": "string"},
-            "status": {"type": "string", "enum": list(STATUSES)},
-            "reason": {"type": ["string", "null"]},
-            "since": time,
-        },
-    }
-    return _object(
-        {
-            "status": {"type": "string", "enum": list(OVERALL)},
-            "as_of": time,
-            "components": {"type": "array", "items": component},
-        }
-    )
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}

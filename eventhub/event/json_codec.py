@@ -2,12 +2,60 @@
 
 import base64
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 import orjson
+from msgspec import Meta
 
 from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
+from eventhub.event.json_types import Int64, Time
+
+
+class IdJson(TypedDict):
+    """A producer's id, and whose it is."""
+
+    client: str
+    timestamp: Int64
+    sequence: Int64
+    incarnation: Int64
+
+
+class EventJson(TypedDict, total=False):
+    """An event's own fields; those that are not given are left out."""
+
+    domain: Required[str]
+    type: Required[str]
+    attributes: Required[dict[str, Any]]
+    mask: Required[Annotated[str, Meta(description="64 channel bits as a decimal number.")]]
+    id: IdJson | str
+    source: Annotated[str, Meta(description="The client that emitted it.")]
+    name: str
+    version: str
+    node: str
+    key: str
+    bundle: str
+    correlation: str
+    cause: str
+    traceparent: str
+    summary: str
+    merge_scheme: str
+    content_type: str
+    body: Annotated[Any, Meta(description="If it is JSON.")]
+    body_base64: Annotated[str, Meta(description="If it is not.")]
+    application: list[str]
+    environment: dict[str, str]
+    depends: list[str]
+    destinations: list[str]
+    audience: list[str]
+    security_level: Literal["low", "high"]
+    priority: int
+    bundle_number: Int64
+    time_constraint_ms: Int64
+    tombstone: bool
+    expires_at: Time
+    time: Time
+
 
 _TEXTS = (
     "source",
@@ -35,7 +83,7 @@ def time_text(time_us: int) -> str:
 
 
 def event_json(event: Event) -> bytes:
-    """The event's own fields as a JSON object; fields not given are left out.
+    """The event's own fields as the JSON of an EventJson.
 
     `mask` is a decimal string, because it may exceed what a JavaScript number holds. A JSON body is
     `body`, any other is `body_base64`.

@@ -3,10 +3,11 @@
 Decoded and encoded at most once. Plain.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from eventhub.event import json_codec, protobuf_codec
 from eventhub.event.envelope import Event
+from eventhub.event.json_types import Int64, Uuid
 
 
 class Cursor(NamedTuple):
@@ -17,6 +18,16 @@ class Cursor(NamedTuple):
 
     segment: str  # UUID
     sequence: int
+
+    def json(self) -> "CursorJson":
+        return {"segment": self.segment, "sequence": self.sequence}
+
+
+class CursorJson(TypedDict):
+    """A position in a stream: the last event seen."""
+
+    segment: Uuid
+    sequence: Int64
 
 
 class StreamInfo(NamedTuple):

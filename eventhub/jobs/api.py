@@ -36,6 +36,7 @@ from eventhub.jobs.serializers import (
 from eventhub.soon import RedisOff
 from registrations.errors import FilterSyntax, FilterTooLarge
 
+_OTHER = "application/octet-stream"
 _MEDIA = {
     ".csv": "text/csv; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -127,12 +128,15 @@ class ResultFile(Runs):
     @operation(
         "Get a file of a run's result",
         *(UnknownJob, ResultGone),
-        answer={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        answer={
+            (200, media.partition(";")[0]): OpenApiTypes.BINARY
+            for media in (*_MEDIA.values(), _OTHER)
+        },
     )
     def retrieve(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
         place, file = selectors.find_file(**self.run, name=kwargs["path"])
         answer = StreamingHttpResponse(
-            _chunks(place), content_type=_MEDIA.get(place.suffix, "application/octet-stream")
+            _chunks(place), content_type=_MEDIA.get(place.suffix, _OTHER)
         )
         answer["Content-Length"] = str(file.bytes)
         answer["Content-Security-Policy"] = _POLICY

@@ -19,11 +19,10 @@ from eventhub.eventlog.models import Segment, Stream
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams import selectors, services
 from eventhub.streams.errors import KeyedFixed
-from eventhub.streams.forms import FORMS, accepted, shown
+from eventhub.streams.forms import FORMS, StoredEventJson, accepted, shown
 from eventhub.streams.serializers import (
     PolicySerializer,
     SegmentSerializer,
-    StoredEventSerializer,
     StreamSerializer,
 )
 
@@ -89,15 +88,17 @@ class OneEvent(ResourceView):
     """One stored event. It was complete when it got its number and never changes (EMC-04)."""
 
     unknown = errors.UnknownEvent
-    serializer_class = StoredEventSerializer
 
     @operation(
         "Show an event; its ETag is the sha256 of the stored bytes",
         *(errors.UnknownStream, errors.Gone, errors.LogHole, NotRepresentable),
         errors.MethodNotAllowed,
         answer={
-            (200, "application/json"): StoredEventSerializer,
-            **{(200, form): OpenApiTypes.STR for form in FORMS},
+            (200, "application/json"): StoredEventJson,
+            **{
+                (200, form): OpenApiTypes.OBJECT if form.endswith("json") else OpenApiTypes.STR
+                for form in FORMS
+            },
         },
     )
     def retrieve(self, request: Request, **kwargs: Any) -> Response | HttpResponse:

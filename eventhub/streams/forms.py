@@ -1,15 +1,19 @@
 """One event in the form that a caller accepts: the hub's own JSON, or that of a codec."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
+
+from msgspec import Meta
 
 from eventhub.access import selectors as access
 from eventhub.access.services import DEFAULT_CHANNEL
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.fox_xml import Told
-from eventhub.event.json_codec import time_text
+from eventhub.event.json_codec import EventJson, time_text
+from eventhub.event.json_types import Time
 from eventhub.event.signature import signature
+from eventhub.eventlog.stored import CursorJson
 from eventhub.types import selectors as types
 from eventhub.types.errors import UnknownType
 
@@ -23,7 +27,33 @@ class Placed(NamedTuple):
     place: str  # its cursor as a text
 
 
-def shown(placed: Placed) -> dict[str, Any]:
+class ControlJson(TypedDict):
+    """Each control of an event, with what it is where it was not given."""
+
+    channels: list[str]
+    destinations: tuple[str, ...]
+    audience: tuple[str, ...]
+    expires_at: Time | None
+    priority: int
+    security_level: str
+
+
+class ShownJson(TypedDict):
+    """What an event's own fields do not say by themselves."""
+
+    signature: Annotated[str, Meta(description="Of the names of the attributes.")]
+    channels: Annotated[list[str], Meta(description="The names of those bits that have one.")]
+    control: ControlJson
+
+
+class StoredEventJson(EventJson, CursorJson, ShownJson):
+    """An event with what the log gave it."""
+
+    stream: str
+    appended_at: Time
+
+
+def shown(placed: Placed) -> ShownJson:
     """What the event's own fields do not say by themselves: the names of its channels, the
     signature of its tags (FOX-06), and each control, with its default where it was not given
     (FOX-10).

@@ -154,28 +154,3 @@ class SegmentSerializer(AnswerSerializer):
 
     def get_archived(self, segment: Segment) -> bool:
         return segment.archive_path is not None
-
-
-class StoredEventSerializer(Serializer):
-    """An event with what the log gave it; its own fields are those of the emit door."""
-
-    @classmethod
-    def represent(cls, item: Any) -> dict[str, Any]:
-        """As it is: what else an event has is the emitter's."""
-        return dict(item)
-
-    stream = serializers.CharField()
-    segment = serializers.UUIDField()
-    sequence = serializers.IntegerField()
-    appended_at = serializers.DateTimeField()
-    domain = serializers.CharField()
-    type = serializers.CharField()
-    attributes = serializers.DictField()
-    mask = serializers.CharField(help_text="64 channel bits as a decimal string.")
-    channels = serializers.ListField(
-        child=serializers.CharField(), help_text="The names of those bits that have one."
-    )
-    signature = serializers.CharField(help_text="Of the names of the attributes.")
-    control = serializers.DictField(
-        help_text="Each control of the event, with what it is where it was not given."
-    )

@@ -1,7 +1,7 @@
 """The bulk door as the tables of doors want it: its path, what it takes and answers, its errors."""
 
 from eventhub import errors, limits
-from eventhub.doors.table import Door
+from eventhub.doors.table import Door, Said, query_parameter
 from eventhub.event.inbound import NDJSON
 from registrations.bulk.door import bulk_door
 
@@ -25,26 +25,16 @@ BULK_DOORS: tuple[Door, ...] = (
             f"Lines are stored in pieces of at most {limits.REGISTRATIONS_PER_REQUEST_MAX}, each in"
             " one transaction; a refused line keeps no other from being stored. API keys only."
         ),
-        takes={NDJSON: {"schema": {"type": "string", "description": _LINE}}},
+        takes={NDJSON: {"type": "string", "description": _LINE}},
         answers={
-            "200": {
-                "description": "Begun; what became of each line is in the lines.",
-                "content": {NDJSON: {"schema": {"type": "string", "description": _ANSWER}}},
-            }
+            "200": Said(
+                "Begun; what became of each line is in the lines.",
+                {NDJSON: {"type": "string", "description": _ANSWER}},
+            )
         },
         asks=(
-            {
-                "name": "client",
-                "in": "query",
-                "schema": {"type": "string"},
-                "description": "Whose they are; the key's own client if it is not given.",
-            },
-            {
-                "name": "tickets",
-                "in": "query",
-                "schema": {"type": "boolean"},
-                "description": "Tell the ticket of each new registration.",
-            },
+            query_parameter("client", "Whose they are; the key's own client if it is not given."),
+            query_parameter("tickets", "Tell the ticket of each new registration.", type="boolean"),
         ),
         refuses=(
             errors.InvalidField,

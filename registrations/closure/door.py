@@ -4,11 +4,12 @@ shape. Plain but for asking the database.
 They are for who emits: what they tell is the union of all interests, and nobody's name.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from urllib.parse import parse_qsl
 
 import msgspec
 import orjson
+from msgspec import Meta
 
 from eventhub import errors, limits
 from eventhub.access.gate import Gate
@@ -23,11 +24,66 @@ from eventhub.doors.http import (
 )
 from eventhub.doors.table import Call
 from eventhub.event.inbound import refuse_json
+from eventhub.event.json_types import Int64
 from eventhub.eventlog.stored import StreamInfo
 from registrations.closure.live import Closures, Demand
-from registrations.closure.shapes import Question, Shape, Wanted, parse_shape
+from registrations.closure.shapes import Question, Shape, ShapeJson, Wanted, parse_shape
 from registrations.closure.stored import Asked, Audience
 from registrations.turns import in_turns
+
+
+class AboveJson(TypedDict):
+    """A declared type that has others above it."""
+
+    domain: str
+    type: str
+    above: tuple[str, ...]
+
+
+class DemandJson(TypedDict):
+    """What is wanted of a stream, as producers are told."""
+
+    filter: Annotated[str, Meta(description="`false` if nothing is wanted.")]
+    alternatives: Annotated[
+        tuple[str, ...], Meta(description="The same in parts, of which one must hold.")
+    ]
+    widened: Annotated[
+        bool, Meta(description="It lets through more than is wanted: it would be too large.")
+    ]
+    above: list[AboveJson]
+    quench: Annotated[
+        bool,
+        Meta(
+            description="Listens are in it, and an emitter may leave out what it does not let"
+            " through."
+        ),
+    ]
+    tag: Annotated[str, Meta(description="Equal while it is the same.")]
+    sequence: Annotated[Int64, Meta(description="Of `system`: what came up to it is in.")]
+
+
+class ClosureJson(DemandJson):
+    """The closure of a stream."""
+
+    stream: str
+    language: Literal["predicate"]
+
+
+class InterestJson(TypedDict):
+    """Whether anybody wants events of a shape."""
+
+    stream: str
+    wanted: Wanted
+    quench: bool
+    tag: str
+    sequence: Int64
+
+
+class InterestRequest(TypedDict):
+    """A shape, and whose interest counts."""
+
+    shape: ShapeJson
+    audience: NotRequired[list[str]]
 
 
 class ClosureDoors:
@@ -50,7 +106,7 @@ class ClosureDoors:
         ]
         if _has_tag(call.scope["headers"], demand.tag):
             return Answer(304, b"", headers=headers)
-        found = {"stream": stream.name, "language": "predicate", **shown(demand)}
+        found: ClosureJson = {"stream": stream.name, "language": "predicate", **shown(demand)}
         return Answer(200, orjson.dumps(found), headers=headers)
 
     async def interest(self, call: Call) -> Answer:
@@ -62,9 +118,13 @@ class ClosureDoors:
         shape = parse_shape(fields.get("shape"))
         asked = Asked(stream.id, audience_of(fields.get("audience")))
         demand = await self._closures.current(asked)
-        told: dict[str, Any] = {"wanted": await answer_of(demand, shape)}
-        told |= {"quench": demand.quench, "tag": demand.tag}
-        found = {"stream": stream.name, **told, "sequence": demand.through}
+        found: InterestJson = {
+            "stream": stream.name,
+            "wanted": await answer_of(demand, shape),
+            "quench": demand.quench,
+            "tag": demand.tag,
+            "sequence": demand.through,
+        }
         return Answer(200, orjson.dumps(found), headers=[])
 
     async def _stream(self, call: Call) -> StreamInfo:
@@ -92,9 +152,9 @@ async def answer_of(demand: Demand, shape: Shape) -> Wanted:
     return found if demand.quench or found != "no" else "maybe"
 
 
-def shown(demand: Demand) -> dict[str, Any]:
+def shown(demand: Demand) -> DemandJson:
     """As producers are told."""
-    above = [
+    above: list[AboveJson] = [
         {"domain": domain, "type": type, "above": names}
         for (domain, type), names in sorted(demand.above.items())
     ]
@@ -145,7 +205,7 @@ def _fields(body: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise errors.InvalidField("The body is an object with a `shape`.", field="body")
     for name in found:
-        if name not in ("shape", "audience"):
+        if name not in InterestRequest.__annotations__:
             raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
     if "shape" not in found:
         raise errors.MissingField(field="shape")

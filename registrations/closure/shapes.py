@@ -3,7 +3,7 @@ any: the rest may be anything. Plain.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from eventhub import limits
 from eventhub.errors import EventHubError, FieldTooLong, InvalidField, UnknownField
@@ -31,7 +31,16 @@ from registrations.lang.paths import all_paths, asks_of_type
 
 Wanted = Literal["yes", "no", "maybe"]
 _TEXTS = ("domain", "type")
-_FIELDS = (*_TEXTS, "application", "attributes", "environment")
+
+
+class ShapeJson(TypedDict, total=False):
+    """What is known of an event; the rest may be anything."""
+
+    domain: str
+    type: str
+    application: str | list[str]
+    attributes: dict[str, Any]
+    environment: dict[str, str]
 
 
 class Shape(NamedTuple):
@@ -54,7 +63,7 @@ def parse_shape(fields: Any) -> Shape:
     if not isinstance(fields, dict):
         raise InvalidField("A shape is an object with fields of events.", field="shape")
     for name in fields:
-        if name not in _FIELDS:
+        if name not in ShapeJson.__annotations__:
             raise UnknownField(field=f"shape.{name[: limits.NAME_CHARS_MAX]}")
     given = {name: value for name, value in fields.items() if value is not None}
     texts = {name: _text(given[name], name) for name in _TEXTS if name in given}

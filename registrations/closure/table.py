@@ -2,13 +2,11 @@
 OpenAPI. Plain.
 """
 
-from typing import Any
-
 from eventhub import errors
 from eventhub.access.gate import Gate
-from eventhub.doors.http import Answer
-from eventhub.doors.table import Call, Door, ref
-from registrations.closure.door import ClosureDoors
+from eventhub.doors.table import Door, Said, query_parameter, unbound
+from eventhub.event.inbound import JSON
+from registrations.closure.door import ClosureDoors, ClosureJson, InterestJson, InterestRequest
 from registrations.closure.live import Closures
 
 _REFUSES: tuple[type[errors.EventHubError], ...] = (
@@ -23,72 +21,6 @@ _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.UnknownStream,
     errors.DatabaseUnavailable,
 )
-_TEXT: dict[str, Any] = {"type": "string"}
-_FLAG: dict[str, Any] = {"type": "boolean"}
-_NUMBER: dict[str, Any] = {"type": "integer", "format": "int64"}
-_GROUPS = {"type": "array", "items": _TEXT}
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}
-
-
-_ASKED = _object({"shape": ref("Shape"), "audience": _GROUPS})
-_ABOVE = _object({"domain": _TEXT, "type": _TEXT, "above": {"type": "array", "items": _TEXT}})
-CLOSURE_SCHEMAS: dict[str, Any] = {
-    "Closure": _object(
-        {
-            "stream": _TEXT,
-            "language": {"type": "string", "enum": ["predicate"]},
-            "filter": {**_TEXT, "description": "`false` if nothing is wanted."},
-            "alternatives": {
-                "type": "array",
-                "items": _TEXT,
-                "description": "The same in parts, of which one must hold.",
-            },
-            "widened": {
-                **_FLAG,
-                "description": "It lets through more than is wanted: it would be too large.",
-            },
-            "above": {
-                "type": "array",
-                "items": _ABOVE,
-                "description": "Declared types that have others above them.",
-            },
-            "quench": {
-                **_FLAG,
-                "description": "Listens are in it, and an emitter may leave out what it does not"
-                " let through.",
-            },
-            "tag": {**_TEXT, "description": "Equal while it is the same."},
-            "sequence": {**_NUMBER, "description": "Of `system`: what came up to it is in."},
-        }
-    ),
-    "Shape": {
-        "type": "object",
-        "properties": {
-            "domain": _TEXT,
-            "type": _TEXT,
-            "application": _GROUPS,
-            "attributes": {"type": "object"},
-            "environment": {"type": "object"},
-        },
-    },
-    "Interest": _object(
-        {
-            "stream": _TEXT,
-            "wanted": {"type": "string", "enum": ["yes", "no", "maybe"]},
-            "quench": _FLAG,
-            "tag": _TEXT,
-            "sequence": _NUMBER,
-        }
-    ),
-}
-
-
-async def _unbound(call: Call) -> Answer:
-    raise errors.NotFound
-
 
 CLOSURE_DOORS: tuple[Door, ...] = (
     Door(
@@ -101,23 +33,16 @@ CLOSURE_DOORS: tuple[Door, ...] = (
             " `If-None-Match` 304 says that it is still the same."
         ),
         asks=(
-            {
-                "name": "audience",
-                "in": "query",
-                "required": False,
-                "description": "Groups, commas between: only what their clients want counts.",
-                "schema": _TEXT,
-            },
+            query_parameter(
+                "audience", "Groups, commas between: only what their clients want counts."
+            ),
         ),
         answers={
-            "200": {
-                "description": "The closure.",
-                "content": {"application/json": {"schema": ref("Closure")}},
-            },
-            "304": {"description": "The one with that tag is current."},
+            "200": Said("The closure.", {JSON: ClosureJson}),
+            "304": Said("The one with that tag is current."),
         },
         refuses=_REFUSES,
-        run=_unbound,
+        run=unbound,
     ),
     Door(
         method="POST",
@@ -127,17 +52,8 @@ CLOSURE_DOORS: tuple[Door, ...] = (
             "A shape is what is known of an event; the rest may be anything. `no` is certain:"
             " nobody wants any event of that shape."
         ),
-        takes={
-            "application/json": {
-                "schema": {**_ASKED, "required": ["shape"]},
-            }
-        },
-        answers={
-            "200": {
-                "description": "Wanted, or not.",
-                "content": {"application/json": {"schema": ref("Interest")}},
-            }
-        },
+        takes={JSON: InterestRequest},
+        answers={"200": Said("Wanted, or not.", {JSON: InterestJson})},
         refuses=(
             *_REFUSES,
             errors.MalformedJson,
@@ -147,7 +63,7 @@ CLOSURE_DOORS: tuple[Door, ...] = (
             errors.BodyTooLarge,
             errors.RequestTimeout,
         ),
-        run=_unbound,
+        run=unbound,
     ),
 )
 

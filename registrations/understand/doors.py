@@ -3,7 +3,7 @@ read for long, show how far they are, and end when their caller goes. Plain.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import parse_qsl
@@ -35,9 +35,9 @@ from eventhub.event.inbound import JSON, NDJSON
 from eventhub.eventlog.stored import Stored, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.types.book import ZoneKin
-from registrations.understand.dry import Caller, Course, DryRun
+from registrations.understand.dry import Caller, Course, DryRun, DryRunJson
 from registrations.understand.rows import Asked, event_at
-from registrations.understand.search import Search
+from registrations.understand.search import EventMatchesJson, Search
 from registrations.understand.slots import Slots
 from registrations.understand.standing import Moment
 from registrations.understand.wanted import bits_of, parse_wanted, range_of
@@ -103,7 +103,8 @@ class UnderstandDoors:
             client = None if principal.manages_zone else principal.client_id
             asked = Asked(principal.zone_id, client, stream.id, stored.sequence)
             await search.run(call.log, asked, after, call.incoming.peer)
-        return _answer({"stream": name, **stored.cursor._asdict(), **search.json()})
+        found: EventMatchesJson = {"stream": name, **stored.cursor.json(), **search.json()}
+        return _answer(found)
 
 
 def _stream(run: DryRun, caller: Caller, closing: ExitStack) -> Stream:
@@ -133,11 +134,11 @@ async def _lines(run: DryRun, caller: Caller, closing: ExitStack) -> AsyncGenera
     yield _line({"op": "end", **run.json()})
 
 
-def _line(message: dict[str, Any]) -> bytes:
+def _line(message: Mapping[str, Any]) -> bytes:
     return orjson.dumps(message) + b"\n"
 
 
-def _answer(body: dict[str, Any]) -> Answer:
+def _answer(body: DryRunJson | EventMatchesJson) -> Answer:
     return Answer(200, orjson.dumps(body), [(b"cache-control", b"no-store")])
 
 

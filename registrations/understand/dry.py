@@ -4,7 +4,7 @@ caller may see them and is there. Plain but for asking the log.
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 from eventhub import limits
 from eventhub.access.audience import is_shown
@@ -14,19 +14,39 @@ from eventhub.doors.http import Peer
 from eventhub.errors import Gone
 from eventhub.event.audience import shown_to
 from eventhub.event.envelope import Event
+from eventhub.event.json_types import Int64
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import Page
-from eventhub.eventlog.stored import Stored, StreamInfo
+from eventhub.eventlog.stored import CursorJson, Stored, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.types.book import ZoneKin
 from registrations.lang.evaluate import holds
 from registrations.lang.printed import printed
 from registrations.understand.slots import Turns
-from registrations.understand.tally import Tally
+from registrations.understand.tally import CountsJson, Tally, TallyJson
 from registrations.understand.wanted import Range, Wanted
 
 _CHUNK_EVENTS = 32  # decoded at once, to know their types; some 0.2 ms
 Stopped = Literal["end", "events", "time", "gap", "closed"]
+
+
+class ProgressJson(CountsJson):
+    """How far a run is. `cursor`: the last event it looked at; `to`: the last it will."""
+
+    cursor: CursorJson
+    to: Int64
+
+
+_From = TypedDict("_From", {"from": CursorJson})
+
+
+class DryRunJson(_From, ProgressJson, TallyJson):
+    """What a run came to."""
+
+    stream: str
+    predicate: str
+    stopped: Stopped
+    took_s: float
 
 
 class Caller(NamedTuple):
@@ -84,19 +104,18 @@ class DryRun:
             async for _ in self._look(page, principal):
                 yield
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> ProgressJson:
         """How far it is."""
-        place = {"cursor": self._cursor._asdict(), "to": self._course.range.last}
-        return {**place, **self.tally.counts()}
+        return {**self.tally.counts(), "cursor": self._cursor.json(), "to": self._course.range.last}
 
-    def json(self) -> dict[str, Any]:
-        """What it came to. `cursor`: the last event it looked at."""
+    def json(self) -> DryRunJson:
+        """What it came to."""
         course = self._course
         return {
             "stream": course.stream.name,
             "predicate": printed(course.wanted.draft.node),
-            "from": course.range.after._asdict(),
-            "cursor": self._cursor._asdict(),
+            "from": course.range.after.json(),
+            "cursor": self._cursor.json(),
             "to": course.range.last,
             "stopped": self.stopped,
             "took_s": round(self._clock() - self._began_s, 3),

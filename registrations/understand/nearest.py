@@ -4,7 +4,9 @@ tests. Plain.
 
 from bisect import insort
 from collections.abc import Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Generic, NamedTuple, TypedDict, TypeVar
+
+from msgspec import Meta
 
 from eventhub.event.envelope import Event
 from registrations.lang.ast import Compare, Const, Node, Path
@@ -15,6 +17,13 @@ from registrations.match.spec import Spec, Specs
 
 T = TypeVar("T")
 Alternatives = tuple[tuple[Node, ...], ...]  # of a filter; of each all tests must hold
+
+
+class FailedJson(TypedDict):
+    """A test that failed."""
+
+    predicate: str
+    why: Annotated[str, Meta(description="In words.")]
 
 
 class Miss(NamedTuple):
@@ -47,7 +56,7 @@ def miss_of(alternatives: Alternatives, event: Event, kin: Kin) -> Miss | None:
     return best
 
 
-def failed_json(miss: Miss, event: Event, kin: Kin) -> list[dict[str, Any]]:
+def failed_json(miss: Miss, event: Event, kin: Kin) -> list[FailedJson]:
     """What failed, and why, in answers."""
     found = [explain(node, event, kin) for node in miss.failed]
     return [{"predicate": one.predicate, "why": one.why} for one in found]

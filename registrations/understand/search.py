@@ -3,18 +3,22 @@ as a bound allows. Plain but for asking the log.
 """
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
+
+from msgspec import Meta
 
 from eventhub import limits
 from eventhub.access.principal import Principal
 from eventhub.doors.http import Peer
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import CursorJson
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from registrations.filters import stored_filter
 from registrations.lang.evaluate import Kin
 from registrations.understand.nearest import (
     Alternatives,
+    FailedJson,
     Miss,
     Nearest,
     alternatives_of,
@@ -25,12 +29,42 @@ from registrations.understand.rows import Asked, naming, standing
 from registrations.understand.slots import Turns
 from registrations.understand.standing import (
     Circumstance,
+    CircumstanceJson,
     Moment,
     Standing,
+    StandingJson,
     chosen,
     circumstances_of,
     standing_json,
 )
+
+
+class NearJson(StandingJson):
+    """A registration that an event did not match. `failed`: of its `tests`; `against`: what else
+    is.
+    """
+
+    predicate: str
+    tests: int
+    failed: list[FailedJson]
+    against: list[CircumstanceJson]
+
+
+class SearchJson(TypedDict):
+    """What was found."""
+
+    looked_at: Annotated[int, Meta(description="Registrations.")]
+    truncated: bool
+    next: Annotated[str | None, Meta(description="Pass as `after` to go on.")]
+    matched: int
+    matches: list[StandingJson]
+    nearest: list[NearJson]
+
+
+class EventMatchesJson(SearchJson, CursorJson):
+    """Which registrations an event matched, and which it nearly did."""
+
+    stream: str
 
 
 class Near(NamedTuple):
@@ -75,7 +109,7 @@ class Search:
         if len(ids) == limits.MATCHES_LOOKS_MAX:
             self.next = ids[-1]
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> SearchJson:
         """What was found."""
         return {
             "looked_at": self.looked_at,
@@ -111,7 +145,7 @@ class Search:
             found = self._compiled[key] = alternatives_of(stored_filter(*key).specs())
         return found
 
-    def _near_json(self, near: Near) -> dict[str, Any]:
+    def _near_json(self, near: Near) -> NearJson:
         version, miss, against = near
         filter = stored_filter(version.language, version.filter_json)
         return {
@@ -119,5 +153,5 @@ class Search:
             "predicate": filter.reading().predicate,
             "tests": miss.tests,
             "failed": failed_json(miss, self._moment.event, self._kin),
-            "against": [one._asdict() for one in against],
+            "against": [one.json() for one in against],
         }

@@ -3,11 +3,14 @@ say in whether its client is told. Plain.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypedDict
+
+from msgspec import Meta
 
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import time_text
+from eventhub.event.json_types import Int64
 
 # what has a say beside the filter
 Name = Literal[
@@ -23,12 +26,34 @@ Name = Literal[
 ]
 
 
+class CircumstanceJson(TypedDict):
+    """One thing that must be so beside the filter, whether it is, and why."""
+
+    name: Name
+    held: bool
+    why: Annotated[str, Meta(description="In words.")]
+
+
+class StandingJson(TypedDict):
+    """Which registration that is, in answers."""
+
+    id: Int64
+    client: str
+    version: Annotated[int, Meta(description="That held for the event, or the current one.")]
+    current: bool
+    endpoint: Int64 | None
+    group: str | None
+
+
 class Circumstance(NamedTuple):
     """One thing that must be so beside the filter, whether it is, and why."""
 
     name: Name
     held: bool
     why: str
+
+    def json(self) -> CircumstanceJson:
+        return {"name": self.name, "held": self.held, "why": self.why}
 
 
 class Standing(NamedTuple):
@@ -138,7 +163,7 @@ def channels(mask: int, moment: Moment) -> Circumstance:
     return Circumstance("channels", common != 0, why)
 
 
-def standing_json(version: Standing) -> dict[str, Any]:
+def standing_json(version: Standing) -> StandingJson:
     """Which registration that is, in answers."""
     return {
         "id": version.registration,

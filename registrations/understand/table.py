@@ -2,14 +2,15 @@
 and OpenAPI. Plain.
 """
 
-from typing import Any
-
 from eventhub import errors, limits
-from eventhub.doors.table import Door, ref
+from eventhub.doors.table import Door, Said, query_parameter
 from eventhub.event.inbound import JSON, NDJSON
 from eventhub.eventlog.errors import TransientUnavailable
 from registrations import errors as own
 from registrations.understand.doors import UnderstandDoors
+from registrations.understand.dry import DryRunJson
+from registrations.understand.search import EventMatchesJson
+from registrations.understand.wanted import DryRunRequest
 
 _LOG: tuple[type[errors.EventHubError], ...] = (
     errors.Unauthenticated,
@@ -45,119 +46,6 @@ _FILTER: tuple[type[errors.EventHubError], ...] = (
     errors.UnsupportedMediaType,
 )
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_NUMBER: dict[str, Any] = {"type": "integer", "format": "int64"}
-_WHY: dict[str, Any] = {"type": "string", "description": "In words."}
-
-
-def _object(properties: dict[str, Any], *, required: bool = True) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": "object", "properties": properties}
-    return {**found, "required": list(properties)} if required else found
-
-
-def _list(item: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": item}
-
-
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    return {**schema, "type": [schema["type"], "null"]}
-
-
-_CURSOR = _object({"segment": {"type": "string", "format": "uuid"}, "sequence": _NUMBER})
-_SERIES = _object(
-    {
-        "begins_at": _or_null({"type": "string", "format": "date-time"}),
-        "width_s": {"type": "number", "description": "Seconds of one count."},
-        "looked_at": _list({"type": "integer"}),
-        "matched": _list({"type": "integer"}),
-    }
-)
-_SAMPLE = _object(
-    {
-        **_CURSOR["properties"],
-        "appended_at": {"type": "string", "format": "date-time"},
-        "event": {"type": "object", "description": "Without its body."},
-    }
-)
-_STANDING = {
-    "id": _NUMBER,
-    "client": _TEXT,
-    "version": {"type": "integer", "description": "That held for the event, or the current one."},
-    "current": {"type": "boolean"},
-    "endpoint": _or_null(_NUMBER),
-    "group": _or_null(_TEXT),
-}
-
-UNDERSTAND_SCHEMAS: dict[str, Any] = {
-    "DryRunRequest": _object(
-        {
-            "stream": _TEXT,
-            "language": _TEXT,
-            "filter": {"description": "A text, or an object where the language is of JSON."},
-            "domain": _TEXT,
-            "type": _TEXT,
-            "application": _TEXT,
-            "attributes": {"type": "object"},
-            "last": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": limits.DRY_RUN_EVENTS_MAX,
-                "default": limits.DRY_RUN_EVENTS_DEFAULT,
-                "description": "The last so many events; or `from`.",
-            },
-            "from": {
-                "type": "string",
-                "description": "`oldest`, `boot`, a cursor `<segment>:<sequence>`, or a time.",
-            },
-            "to": {"type": "string", "description": "A cursor or a time; else the head."},
-            "samples": {"type": "integer", "minimum": 0, "maximum": limits.DRY_RUN_SAMPLES_MAX},
-            "mask": {"oneOf": [_TEXT, _NUMBER]},
-            "channels": _list(_TEXT),
-        },
-        required=False,
-    ),
-    "DryRun": _object(
-        {
-            "stream": _TEXT,
-            "predicate": _TEXT,
-            "from": _CURSOR,
-            "cursor": _CURSOR,
-            "to": _NUMBER,
-            "stopped": {"type": "string", "enum": ["end", "events", "time", "gap", "closed"]},
-            "took_s": {"type": "number"},
-            "looked_at": _NUMBER,
-            "matched": _NUMBER,
-            "series": _SERIES,
-            "rate_per_hour": _or_null({"type": "number"}),
-            "samples": _object({"first": _list(_SAMPLE), "last": _list(_SAMPLE)}),
-        }
-    ),
-    "EventMatches": _object(
-        {
-            "stream": _TEXT,
-            **_CURSOR["properties"],
-            "looked_at": {"type": "integer", "description": "Registrations."},
-            "truncated": {"type": "boolean"},
-            "next": _or_null({"type": "string", "description": "Pass as `after` to go on."}),
-            "matched": {"type": "integer"},
-            "matches": _list(_object(_STANDING)),
-            "nearest": _list(
-                _object(
-                    {
-                        **_STANDING,
-                        "predicate": _TEXT,
-                        "tests": {"type": "integer"},
-                        "failed": _list(_object({"predicate": _TEXT, "why": _WHY})),
-                        "against": _list(
-                            _object({"name": _TEXT, "held": {"type": "boolean"}, "why": _WHY})
-                        ),
-                    }
-                )
-            ),
-        }
-    ),
-}
-
 _DOORS = UnderstandDoors()
 
 UNDERSTAND_DOORS: tuple[Door, ...] = (
@@ -171,15 +59,12 @@ UNDERSTAND_DOORS: tuple[Door, ...] = (
             " whether a bound did. With `Accept: application/x-ndjson` lines of progress come on"
             " the way (`op`: `progress`, then `end` or `error`); closing the connection ends it."
         ),
-        takes={JSON: {"schema": ref("DryRunRequest")}},
+        takes={JSON: DryRunRequest},
         answers={
-            "200": {
-                "description": "How many matched, when, and some of them.",
-                "content": {
-                    JSON: {"schema": ref("DryRun")},
-                    NDJSON: {"schema": {"type": "string"}},
-                },
-            }
+            "200": Said(
+                "How many matched, when, and some of them.",
+                {JSON: DryRunJson, NDJSON: {"type": "string"}},
+            )
         },
         refuses=(*_LOG, *_FILTER),
         run=_DOORS.dry_run,
@@ -193,20 +78,11 @@ UNDERSTAND_DOORS: tuple[Door, ...] = (
             f" {limits.MATCHES_LOOKS_MAX} registrations or {limits.MATCHES_S_MAX:.0f} s at a time:"
             " then `truncated` is true, and `next` goes on."
         ),
-        asks=(
-            {
-                "name": "after",
-                "in": "query",
-                "required": False,
-                "description": "The `next` of the answer before.",
-                "schema": _TEXT,
-            },
-        ),
+        asks=(query_parameter("after", "The `next` of the answer before."),),
         answers={
-            "200": {
-                "description": "The matches, and the nearest misses with what failed.",
-                "content": {JSON: {"schema": ref("EventMatches")}},
-            }
+            "200": Said(
+                "The matches, and the nearest misses with what failed.", {JSON: EventMatchesJson}
+            )
         },
         refuses=(*_LOG, errors.UnknownEvent),
         run=_DOORS.matches,

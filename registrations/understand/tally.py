@@ -3,13 +3,15 @@ of the events. Plain.
 """
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import orjson
+from msgspec import Meta
 
 from eventhub import limits
-from eventhub.event.json_codec import event_json, time_text
-from eventhub.eventlog.stored import Stored
+from eventhub.event.json_codec import EventJson, event_json, time_text
+from eventhub.event.json_types import Int64, Time
+from eventhub.eventlog.stored import CursorJson, Stored
 
 _MS, _S = 1_000, 1_000_000  # µs
 _HOUR, _DAY = 3_600 * _S, 86_400 * _S
@@ -18,6 +20,44 @@ _WIDTHS_US = (
     *(_MS, 10 * _MS, 100 * _MS, _S, 5 * _S, 15 * _S, 60 * _S, 300 * _S, 900 * _S),
     *(_HOUR, 3 * _HOUR, 6 * _HOUR, _DAY, 7 * _DAY, 28 * _DAY),
 )
+
+
+class SeriesJson(TypedDict):
+    """Counts, one for each span of time."""
+
+    begins_at: Time | None
+    width_s: Annotated[float, Meta(description="Seconds of one count.")]
+    looked_at: list[int]
+    matched: list[int]
+
+
+class CountsJson(TypedDict):
+    """What a run has found so far."""
+
+    looked_at: Int64
+    matched: Int64
+    series: SeriesJson
+
+
+class SampleJson(CursorJson):
+    """An event that matched."""
+
+    appended_at: Time
+    event: Annotated[EventJson, Meta(description="Without its body.")]
+
+
+class SamplesJson(TypedDict):
+    """The first and the last that matched."""
+
+    first: list[SampleJson]
+    last: list[SampleJson]
+
+
+class TallyJson(CountsJson):
+    """What a run has found. `rate_per_hour` is null where the events take no time."""
+
+    rate_per_hour: float | None
+    samples: SamplesJson
 
 
 class Bucket:
@@ -50,7 +90,7 @@ class Series:
         bucket.looked_at += 1
         bucket.matched += matched
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> SeriesJson:
         """All spans from the first to the last, empty ones too."""
         found = [
             self._buckets.get(number, Bucket()) for number in range(self._first, self._last + 1)
@@ -90,12 +130,12 @@ class Sample(NamedTuple):
 
     stored: Stored
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> SampleJson:
         """Without its body, which no filter looks at."""
         stored = self.stored
         event = stored.event._replace(body=None, content_type="")
         return {
-            **stored.cursor._asdict(),
+            **stored.cursor.json(),
             "appended_at": time_text(stored.appended_at_us),
             "event": orjson.loads(event_json(event)),
         }
@@ -126,12 +166,12 @@ class Tally:
         elif self._samples:
             self._last.append(Sample(stored))
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> CountsJson:
         """What is told on the way."""
         return {"looked_at": self.looked_at, "matched": self.matched, "series": self.series.json()}
 
-    def json(self) -> dict[str, Any]:
-        """All of it. `rate_per_hour` is null where the events take no time."""
+    def json(self) -> TallyJson:
+        """All of it."""
         span_us = 0 if self._span_us is None else self._span_us[1] - self._span_us[0]
         return {
             **self.counts(),

@@ -3,7 +3,9 @@ Plain.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Required, TypedDict
+
+from msgspec import Meta
 
 from eventhub import limits
 from eventhub.access.gate import Gate
@@ -17,18 +19,43 @@ from eventhub.errors import (
 )
 from eventhub.event.envelope import ALL_MASK
 from eventhub.event.inbound import parse_mask
+from eventhub.event.json_types import Int64
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.history import before, ends_of
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import At, Start, resolve
 from eventhub.eventlog.starts import parse_start
 from eventhub.eventlog.stored import Cursor, StreamInfo
-from registrations.filters import FILTER_FIELDS
+from registrations.filters import FilterJson
 from registrations.understand.drafts import Draft, parse_draft, require_known
 
-_OWN = ("stream", "last", "from", "to", "samples", "mask", "channels")
-_FIELDS = frozenset((*FILTER_FIELDS, *_OWN))
 Mask = int | list[str] | None  # 64 bits, names of channels, or all
+_FROM = "`oldest`, `boot`, a cursor `<segment>:<sequence>`, or a time."
+
+
+_From = TypedDict("_From", {"from": Annotated[str, Meta(description=_FROM)]}, total=False)
+
+
+class DryRunRequest(FilterJson, _From, total=False):
+    """A draft of a filter, and the events it is run over."""
+
+    stream: Required[str]
+    last: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=limits.DRY_RUN_EVENTS_MAX,
+            description="The last so many events; or `from`.",
+            extra_json_schema={"default": limits.DRY_RUN_EVENTS_DEFAULT},
+        ),
+    ]
+    to: Annotated[str, Meta(description="A cursor or a time; else the head.")]
+    samples: Annotated[int, Meta(ge=0, le=limits.DRY_RUN_SAMPLES_MAX)]
+    mask: str | Int64
+    channels: list[str]
+
+
+_FIELDS = frozenset(DryRunRequest.__annotations__)
 
 
 class Wanted(NamedTuple):

@@ -28,9 +28,10 @@ from tests.live import LiveHub, live_hub
 RECORDING = Path(__file__).parent / "recorded" / "management.jsonl"
 
 
-def recorded(hub: LiveHub) -> list[Record]:
-    """The answers of a hub on which nothing was done before."""
-    return list(Stage(hub).record(CALLS))
+def recorded(hub: LiveHub) -> tuple[list[Record], list[str]]:
+    """The answers of a hub on which nothing was done before, and what in them is not documented."""
+    stage = Stage(hub)
+    return list(stage.record(CALLS)), stage.undocumented
 
 
 def main() -> int:
@@ -44,7 +45,7 @@ def main() -> int:
     if options.compare:
         return _compare(*options.compare)
     with _hub() as hub:
-        records = _recorded_bad(hub) if options.bad else recorded(hub)
+        records = _recorded_bad(hub) if options.bad else recorded(hub)[0]
     comparing.write(options.file, records)
     for record in records:
         if "missing" in record:

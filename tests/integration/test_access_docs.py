@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import pytest
 from django.test import Client
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
@@ -25,6 +26,12 @@ def test_every_route_and_door_is_in_one_valid_document() -> None:
     assert {re.sub(r"<(?:str|path|key|name):(\w+)>", r"{\1}", route) for route in routes()} <= paths
     for door in DOORS:
         assert door.method.lower() in document["paths"][door.path]
+
+
+def test_two_schemas_of_one_name_are_refused() -> None:
+    others = {"Cursor": {"properties": {"place": {}}}}
+    with pytest.raises(RuntimeError, match="Cursor"):
+        openapi.add_doors({"paths": {}, "components": {"schemas": others}}, None, None, True)  # type: ignore[arg-type]
 
 
 def test_every_operation_states_its_errors_and_every_reference_exists() -> None:

@@ -2,16 +2,14 @@
 query parameter, a foreign zone, a condition, a wrong method or a wrong body.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from tests.acceptance import documented
 from tests.acceptance.recorded.call import Call
 
-_DOCUMENT = Path(__file__).resolve().parents[3] / "frontend" / "openapi.json"
 PARAMETERS = {
     "client": "shop",
     "public_id": "<key>",
@@ -33,14 +31,10 @@ PARAMETERS = {
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _OPERATORS = ("/v1/zones", "/v1/jobs")
 _HOT = "hot doors"
-_DEEP = ("key", "path")  # these may hold slashes
 
 
-class Operation(NamedTuple):
-    """What the document names."""
-
-    method: str
-    route: str
+class Operation(documented.Operation):
+    """One that is called."""
 
     @property
     def path(self) -> str:
@@ -55,30 +49,18 @@ class Operation(NamedTuple):
         return f"{self.method} {self.path}"
 
     @property
-    def pattern(self) -> re.Pattern[str]:
-        """Of the lines of its calls."""
-        path = re.sub(r"\\{(\w+)\\}", _value, re.escape(self.route))
-        return re.compile(rf"{self.method} {path}(\?.*)?")
-
-    @property
     def caller(self) -> str:
         """Who may do it."""
         return "operator" if self.route.startswith(_OPERATORS) else "admin"
 
 
-def _value(name: re.Match[str]) -> str:
-    return "[^?]+" if name[1] in _DEEP else "[^/?]+"
-
-
 @cache
 def operations() -> tuple[Operation, ...]:
     """All but the hot ones, which Django does not serve."""
-    paths = json.loads(_DOCUMENT.read_text())["paths"]
     return tuple(
-        Operation(method.upper(), route)
-        for route, found in paths.items()
-        for method, operation in found.items()
-        if method != "parameters" and _HOT not in operation["tags"]
+        Operation(*operation)
+        for operation, said in documented.operations().items()
+        if _HOT not in said["tags"]
     )
 
 

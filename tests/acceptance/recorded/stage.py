@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tests.acceptance.documented import undocumented
 from tests.acceptance.recorded.call import Call
 from tests.acceptance.recorded.placeholders import Placeholders
 from tests.live import Answer, LiveHub
@@ -57,6 +58,7 @@ class Stage:
             "<farkey>": _public_id(other.admin),
             "<revokedkey>": _public_id(self.keys["revoked"]),
         }
+        self.undocumented: list[str] = []  # in the answers so far
         self._placeholders = Placeholders(self.keys.values())
 
     def record(self, calls: Iterable[Call]) -> Iterator[dict[str, Any]]:
@@ -70,6 +72,7 @@ class Stage:
             else:
                 number += 1
                 answer = self._send(call)
+                self.undocumented += undocumented(call.line, answer)
                 kept = self._keep(call, answer)
                 found = self._placeholders.replaced(shown(answer))
                 yield {"number": number, **_sent(call), **found, **kept}

@@ -1,0 +1,107 @@
+"""Compares answers with what the OpenAPI document says of them."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jsonschema import Draft202012Validator
+
+from tests.live import Answer
+
+_DOCUMENT = Path(__file__).resolve().parents[2] / "frontend" / "openapi.json"
+_REF = "#/components/schemas/"
+_DEEP = ("key", "path")  # these may hold slashes
+
+
+class Operation(NamedTuple):
+    """What the document names."""
+
+    method: str
+    route: str
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Of the lines of its calls."""
+        path = re.sub(r"\\{(\w+)\\}", _value, re.escape(self.route))
+        return re.compile(rf"{self.method} {path}(\?.*)?")
+
+
+def _value(name: re.Match[str]) -> str:
+    return "[^?]+" if name[1] in _DEEP else "[^/?]+"
+
+
+@cache
+def document() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_DOCUMENT.read_text())
+    return found
+
+
+@cache
+def operations() -> dict[Operation, dict[str, Any]]:
+    """All of the document."""
+    return {
+        Operation(method.upper(), route): operation
+        for route, methods in document()["paths"].items()
+        for method, operation in methods.items()
+        if method != "parameters"
+    }
+
+
+def undocumented(line: str, answer: Answer) -> list[str]:
+    """What an answer to `METHOD /path` has that the document does not say, in words; nothing for a
+    request that is no operation of it.
+    """
+    named = [one for one in operations() if one.pattern.fullmatch(line)]
+    if not named:
+        return []
+    operation = min(named, key=lambda one: one.route.count("{"))
+    said = operations()[operation]["responses"].get(str(answer.status))
+    if said is None:
+        return [f"{line}: a status {answer.status} is not documented"]
+    return [f"{line}: {answer.status}: {found}" for found in _of_content(said, answer)]
+
+
+def _of_content(said: dict[str, Any], answer: Answer) -> Iterator[str]:
+    kind = answer.headers.get("content-type", "").partition(";")[0]
+    if not answer.body:
+        return
+    if kind not in said.get("content", {}):
+        yield f"a body of {kind} is not documented"
+    elif kind.endswith("json"):
+        schema = said["content"][kind]["schema"]
+        for error in _validator(json.dumps(schema)).iter_errors(answer.json):
+            yield f"{'.'.join(map(str, error.path))}: {error.message[:200]}"
+        if answer.status < 400:  # a problem has members of its own
+            yield from (f"{field} is not documented" for field in _unsaid(schema, answer.json, ""))
+
+
+@cache
+def _validator(schema: str) -> Draft202012Validator:
+    return Draft202012Validator({**json.loads(schema), "components": document()["components"]})
+
+
+def _unsaid(schema: dict[str, Any], value: Any, place: str) -> Iterator[str]:
+    """Fields of objects that the schema does not name."""
+    schema = _resolved(schema)
+    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
+        if _validator(json.dumps(part)).is_valid(value):
+            yield from _unsaid(part, value, place)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unsaid(schema.get("items", {}), item, f"{place}.{index}")
+    elif isinstance(value, dict) and "properties" in schema:
+        for name, field in value.items():
+            if name in schema["properties"]:
+                yield from _unsaid(schema["properties"][name], field, f"{place}.{name}")
+            elif not schema.get("additionalProperties"):
+                yield f"{place}.{name}"
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    found: dict[str, Any] = document()["components"]["schemas"][schema["$ref"].removeprefix(_REF)]
+    return found
