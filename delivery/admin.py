@@ -33,7 +33,7 @@ class HeartbeatAdmin(ReadOnly):
 
 
 @admin.register(CallbackWorker)
-class DrainAdmin(ReadOnly):
+class CallbackWorkerAdmin(ReadOnly):
     list_display = ("id", "last_seen_at")
 
 

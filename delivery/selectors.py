@@ -20,7 +20,7 @@ from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import queries, streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.models import Segment
-from eventhub.eventlog.rows import cursor_of
+from eventhub.eventlog.rows import cursor_of, scalars
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
 from registrations.owners import heard, require_some_listen, scope
@@ -138,8 +138,7 @@ def find_event(*, actor: Actor, delivery: Delivery) -> bytes | None:
     is not any more, or not within reach, or for others than the actor.
     """
     values = {name: getattr(delivery, name) for name in DeliveryId._fields}
-    row = raw_connection().execute(SQL["event"], values).fetchone()
-    payload = row and row[0]
+    payload = scalars(raw_connection()).execute(SQL["event"], values).fetchone()
     if payload is None and delivery.gap_first is None:
         payload = _from_the_log(actor, delivery)
     if payload is None:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
+from psycopg.rows import BaseRowFactory, tuple_row
 
 from eventhub import limits
 from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import Int8Array, TextArray, adapt, int8_array, text_array
-from eventhub.eventlog.rows import cursor_of
+from eventhub.eventlog.rows import cursor_of, named, scalars
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
 from registrations import expensive
@@ -94,6 +95,39 @@ class Keyed(NamedTuple):
     live: bool
 
 
+class _Named(NamedTuple):
+    key: str
+    keyed: Keyed
+
+
+class _Stream(NamedTuple):
+    id: int
+    name: str
+
+
+class _Matched(NamedTuple):
+    id: int
+    matching: str
+
+
+class _Made(NamedTuple):
+    id: int
+
+
+class _Places(NamedTuple):
+    """The places of a barrier, in parallel lists."""
+
+    streams: list[int]
+    segments: list[str]
+    sequences: list[int]
+
+
+class _Place(NamedTuple):
+    barrier: int
+    stream_id: int
+    cursor: Cursor
+
+
 class Search(NamedTuple):
     """Which registrations of a zone are listed; None: all. `patterns` and `system`: of which
     streams alone (owners.Heard); `few`: these streams, if they are few.
@@ -113,13 +147,14 @@ class Search(NamedTuple):
 
 def lock_session(connection: Connection, client_id: int) -> Session | None:
     """The client's session `default`, made if there is none; None if the client has ended."""
-    if connection.execute(SQL["lock_client"], (client_id,)).fetchone() is None:
+    if scalars(connection).execute(SQL["lock_client"], (client_id,)).fetchone() is None:
         return None
-    found = connection.execute(SQL["lock_session"], (client_id,)).fetchone()
+    query = cursor_of(connection, Session)
+    found = query.execute(SQL["lock_session"], (client_id,)).fetchone()
     if found is None:
         connection.execute(SQL["add_session"], (client_id,))
-        found = connection.execute(SQL["lock_session"], (client_id,)).fetchone()
-    return Session(*found) if found else None
+        found = query.execute(SQL["lock_session"], (client_id,)).fetchone()
+    return found
 
 
 def count_session(connection: Connection, session_id: int, change: int) -> None:
@@ -129,26 +164,27 @@ def count_session(connection: Connection, session_id: int, change: int) -> None:
 
 def streams_by_name(connection: Connection, zone_id: int, names: Iterable[str]) -> dict[str, int]:
     """The ids of those streams of the zone that there are; `system` is in every zone."""
-    return dict(connection.execute(SQL["streams_by_name"], (zone_id, list(names))).fetchall())
+    query = cursor_of(connection, _Stream)
+    return {name: id for id, name in query.execute(SQL["streams_by_name"], (zone_id, list(names)))}
 
 
 def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-    return dict(connection.execute(SQL["stream_names"], (list(ids),)).fetchall())
+    return dict(cursor_of(connection, _Stream).execute(SQL["stream_names"], (list(ids),)))
 
 
 def transient_streams(connection: Connection, ids: Iterable[int]) -> set[int]:
     """Those of the streams that are in memory only, for good."""
-    return {id for [id] in connection.execute(SQL["transient_streams"], (list(ids),)).fetchall()}
+    return set(scalars(connection).execute(SQL["transient_streams"], (list(ids),)))
 
 
 def strategies(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
     """By which strategy the events of streams are matched."""
-    return dict(connection.execute(SQL["strategies"], (list(ids),)).fetchall())
+    return dict(cursor_of(connection, _Matched).execute(SQL["strategies"], (list(ids),)))
 
 
 def new_barrier(connection: Connection) -> int:
     """The id of a barrier to be raised in this transaction; rows may refer to it at once."""
-    return _number(connection, "new_barrier", ())
+    return int(scalars(connection).execute(SQL["new_barrier"]).fetchone() or 0)
 
 
 def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]) -> Vector:
@@ -160,11 +196,12 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
         connection.execute(SQL["count_groups_at"], {"barrier": barrier})
         lock_system(connection)
         values = {"barrier": barrier, "streams": sorted(stream_ids)}
-        cursor = connection.execute(SQL["raise_barrier"], values)
-    row = cursor.fetchone()
-    if row is None:
+        places = cursor_of(connection, _Places).execute(SQL["raise_barrier"], values)
+    found = places.fetchone()
+    if found is None:
         raise RuntimeError("the barrier was not made in this transaction")
-    return {id: Cursor(*place) for id, *place in zip(*map(_list, row), strict=True)}
+    cursors = map(Cursor, found.segments, found.sequences)
+    return dict(zip(found.streams, cursors, strict=True))
 
 
 def insert(
@@ -178,7 +215,8 @@ def insert(
     given.
     """
     values = {**whose._asdict(), "barrier": barrier, "keys": text_array(keys), **_columns(wanted)}
-    ids = [id for [id] in _cursor(connection).execute(SQL["insert_registrations"], values)]
+    query = _packed(connection, row_factory=named(_Made))
+    ids = [made.id for made in query.execute(SQL["insert_registrations"], values)]
     expensive.note(connection, map(_begun, ids, wanted))
     return ids
 
@@ -188,10 +226,10 @@ def owner_of(connection: Connection, zone_id: int, client_id: int | None, regist
     UnknownRegistration.
     """
     values = {"id": registration, "zone_id": zone_id, "client_id": client_id}
-    found = connection.execute(SQL["owner"], values).fetchone()
+    found = scalars(connection).execute(SQL["owner"], values).fetchone()
     if found is None:
         raise UnknownRegistration(field="registration")
-    return int(found[0])
+    return int(found)
 
 
 def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Registration]:
@@ -224,7 +262,7 @@ def add_versions(connection: Connection, versions: Sequence[NewVersion], barrier
         "barrier": barrier,
         **_columns([one.wanted for one in versions]),
     }
-    _cursor(connection).execute(SQL["insert_versions"], values)
+    _packed(connection).execute(SQL["insert_versions"], values)
     expensive.note(connection, (_begun(one.registration, one.wanted) for one in versions))
 
 
@@ -234,21 +272,23 @@ def end(connection: Connection, registrations: Iterable[int]) -> None:
 
 def by_key(connection: Connection, client_id: int, keys: Iterable[str]) -> dict[str, Keyed]:
     """What the client's keys name; one that ended only if none of that key is live."""
-    rows = _cursor(connection).execute(SQL["by_key"], (client_id, text_array([*keys])))
-    return {key: Keyed(id, live) for key, id, live in rows}
+    query = _packed(connection, row_factory=named(_Named))
+    rows = query.execute(SQL["by_key"], (client_id, text_array([*keys])))
+    return {row.key: row.keyed for row in rows}
 
 
 def own(connection: Connection, client_id: int, ids: Iterable[int]) -> dict[int, bool]:
     """Those of the ids that are or were the client's: True for those that are live."""
-    return dict(connection.execute(SQL["own"], (client_id, list(ids))).fetchall())
+    query = cursor_of(connection, Keyed)
+    return dict(query.execute(SQL["own"], (client_id, list(ids))))
 
 
 def end_of_client(connection: Connection, client_id: int, barrier: int) -> tuple[int, list[int]]:
     """End all registrations of a client whose session is locked: how many, and their streams."""
     ended = connection.execute(SQL["end_registrations_of_client"], (client_id,)).rowcount
     values = {"client_id": client_id, "barrier": barrier}
-    row = connection.execute(SQL["end_versions_of_client"], values).fetchone()
-    return ended, list(row[0]) if row else []
+    streams = scalars(connection).execute(SQL["end_versions_of_client"], values).fetchone()
+    return ended, list(streams or ())
 
 
 def search(connection: Connection, wanted: Search, after: int, count: int) -> list[Registration]:
@@ -265,8 +305,9 @@ def few_streams(
         return None
     values = {"zone_id": zone_id, "patterns": patterns, "system": system}
     most = limits.STREAMS_LOOKED_UP_MAX
-    row = connection.execute(SQL["few_streams"], {**values, "most": most}).fetchone()
-    return row[0] if row else None
+    query = scalars(connection).execute(SQL["few_streams"], {**values, "most": most})
+    few: list[int] | None = query.fetchone()
+    return few
 
 
 def show(connection: Connection, ids: Sequence[int]) -> list[Registration]:
@@ -280,9 +321,9 @@ def vectors(connection: Connection, registrations: Sequence[Registration]) -> di
     barriers = {one.barrier for one in registrations}
     streams = {id for one in registrations for id in one.streams}
     found: dict[int, Vector] = {barrier: {} for barrier in barriers}
-    rows = connection.execute(SQL["barrier_places"], (list(barriers), list(streams))).fetchall()
-    for barrier, stream_id, segment, sequence in rows:
-        found[barrier][stream_id] = Cursor(segment, sequence)
+    query = cursor_of(connection, _Place)
+    for row in query.execute(SQL["barrier_places"], (list(barriers), list(streams))):
+        found[row.barrier][row.stream_id] = row.cursor
     return found
 
 
@@ -308,19 +349,10 @@ def _begun(id: int, wanted: Wanted) -> expensive.Begun:
     return expensive.Begun(id, wanted.streams, wanted.expensive)
 
 
-def _cursor(connection: Connection) -> psycopg.Cursor[Any]:
+def _packed(
+    connection: Connection, row_factory: BaseRowFactory[Any] = tuple_row
+) -> psycopg.Cursor[Any]:
     """For statements of many rows: the server binds their parameters, arrays as they are packed."""
-    cursor = psycopg.Cursor(connection)
+    cursor = psycopg.Cursor(connection, row_factory=row_factory)
     adapt(cursor)
     return cursor
-
-
-def _list(value: Any) -> list[Any]:
-    return value or []
-
-
-def _number(connection: Connection, query: str, values: tuple[Any, ...]) -> int:
-    row = connection.execute(SQL[query], values).fetchone()
-    if row is None:
-        raise RuntimeError(f"{query} gave nothing")
-    return int(row[0])

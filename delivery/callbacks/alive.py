@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID, uuid4
 
 from delivery.callbacks.claims import retry_pauses
@@ -21,6 +21,7 @@ from eventhub import limits, metrics
 from eventhub.clock import Clock
 from eventhub.eventlog import queries
 from eventhub.eventlog.database import Connection, answered_within, heard
+from eventhub.eventlog.rows import cursor_of
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -30,6 +31,18 @@ _LOW = (1 << 64) - 1
 _NONE = UUID(int=0)  # no claim has it
 _MEND_SHARE = 30  # what many endpoints take is a small part of the time
 _STEP_S = 1.0  # what the database's clock may differ between two beats from our own
+
+
+class _Beat(NamedTuple):
+    at_s: float  # by the database's clock
+    silent: list[UUID]
+
+
+class _Piece(NamedTuple):
+    """What was done for some endpoints. `after`: the last of them, if there may be more."""
+
+    changed: int
+    after: int | None
 
 
 class Alive:
@@ -105,8 +118,8 @@ class Alive:
         """Returns the workers that have been silent for too long."""
         asked_s = self._clock.monotonic_s()
         values = {"id": self._id, "silent_s": limits.CALLBACK_SILENT_S}
-        row = await (await connection.execute(SQL["beat"], values)).fetchone()
-        at_s, silent = row or (0.0, [])
+        query = cursor_of(connection, _Beat)
+        at_s, silent = await (await query.execute(SQL["beat"], values)).fetchone() or _Beat(0.0, [])
         lived, passed_s = self.now, asked_s - self._beat_s
         stepped = abs(at_s - self._beat_at_s - passed_s) > _STEP_S
         if not lived or stepped or passed_s > limits.CALLBACK_SILENT_S / 2:
@@ -140,13 +153,13 @@ class Alive:
             "deliveries_max": 2 * limits.CALLBACK_LANE_DELIVERIES_MAX,
             "claim_s": limits.CALLBACK_CLAIM_S,
         }
-        freed = await self._in_pieces(connection, "free_parallel", values)
+        freed = await self._in_pieces(connection, SQL["free_parallel"], values)
         lanes = await _free_lanes(connection, values)
         metrics.CALLBACK_FREED.inc(freed + lanes)
         return freed, lanes
 
     async def _in_pieces(
-        self, connection: Connection, statement: str, values: dict[str, Any]
+        self, connection: Connection, statement: LiteralString, values: dict[str, Any]
     ) -> int:
         """Go through the endpoints, some in a statement, and show between two of them that this
         worker lives; the number of deliveries that were changed.
@@ -157,11 +170,12 @@ class Alive:
         while after is not None:
             piece = {**values, "after": after, "endpoints_max": endpoints_max}
             with answered_within(connection, limits.CALLBACK_SILENT_S):
-                row = await (await connection.execute(SQL[statement], piece)).fetchone()
+                query = await cursor_of(connection, _Piece).execute(statement, piece)
+                found = await query.fetchone() or _Piece(0, None)
                 if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_BEAT_S:
                     await self._beat(connection)
-            count, after = row or (0, None)
-            changed += count
+            after = found.after
+            changed += found.changed
         return changed
 
     async def _mend(self, connection: Connection) -> None:
@@ -171,7 +185,7 @@ class Alive:
             "deliveries_max": limits.CALLBACK_MEND_DELIVERIES_MAX,
             **retry_pauses(),
         }
-        mended = await self._in_pieces(connection, "mend_parallel", values)
+        mended = await self._in_pieces(connection, SQL["mend_parallel"], values)
         mended += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})
         now_s = self._clock.monotonic_s()
         pause_s = max(limits.CALLBACK_MEND_INTERVAL_S, _MEND_SHARE * (now_s - began_s))

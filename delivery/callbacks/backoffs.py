@@ -13,6 +13,7 @@ from eventhub import limits, metrics
 from eventhub.eventlog import queries
 from eventhub.eventlog.arrays import int8_array
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import scalars
 
 SQL = queries.load("backoffs.sql", Path(__file__).parent.parent / "sql")
 
@@ -20,8 +21,8 @@ SQL = queries.load("backoffs.sql", Path(__file__).parent.parent / "sql")
 async def take_probes(connection: Connection, endpoint_ids: Collection[int]) -> frozenset[int]:
     """Those of the endpoints that this worker may call now, once."""
     values = {"endpoints": int8_array([*endpoint_ids]), "probe_s": limits.CALLBACK_PROBE_S}
-    rows = await (await connection.execute(SQL["take_probes"], values)).fetchall()
-    return frozenset(row[0] for row in rows)
+    taken = await scalars(connection).execute(SQL["take_probes"], values)
+    return frozenset(await taken.fetchall())
 
 
 async def return_probes(connection: Connection, endpoint_ids: Collection[int]) -> None:

@@ -6,6 +6,7 @@ away; a claim that was made and not heard of ends by itself.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -16,6 +17,7 @@ from eventhub import limits
 from eventhub.eventlog import arrays, queries
 from eventhub.eventlog.arrays import int8_array, text_array
 from eventhub.eventlog.database import Connection, connect
+from eventhub.eventlog.rows import cursor_of, scalars
 from registrations.endpoints.rows import Format
 from registrations.lang.report import Report, stored_report
 
@@ -57,13 +59,13 @@ class Found(NamedTuple):
 
     due: dict[Any, Endpoint]  # by endpoint id, or by lane
     deleted: frozenset[int]  # endpoints whose deliveries are to be cancelled
+    failing: Mapping[int, Failing | None]  # of all endpoints that were seen
     last: Any
-    failing: Mapping[int, Failing | None] = {}  # of all endpoints that were seen
 
 
 class Claimed(NamedTuple):
-    """A delivery in this worker's hands. `attempts` were made before, of which `spared` do not
-    count. `probe`: the one request to an endpoint that backs off; `spares`: it does not count.
+    """A delivery in this worker's hands, tried so many times before. `probe`: the one request to an
+    endpoint that backs off; `spares`: it does not count.
     """
 
     partition_id: int
@@ -74,19 +76,74 @@ class Claimed(NamedTuple):
     stream_id: int
     registrations: list[int]
     attempts: int
-    spared: int
+    uncounted_attempts: int
     payload: bytes | None  # the event's stored bytes, if the delivery has outlived its group
     created_at_us: int
     gap_first: int | None  # no event is owed, but word that those from here to `sequence` are gone
-    gap_why: str | None
-    shape: list[int] | None = None  # versions whose reports say what is told; None: the event
-    token: str = ""
-    probe: bool = False
-    spares: bool = False
+    gap_reason: str | None
+    version_ids: list[int] | None  # whose reports say what is told; None: the event
+    token: str
+    probe: bool
+    spares: bool
 
     @property
     def lane(self) -> Lane:
         return Lane(self.endpoint_id, self.stream_id, self.run)
+
+
+class _Placed(NamedTuple):
+    """A delivery of a lane, and where in it it stands, from 1 on."""
+
+    claimed: Claimed
+    place: int
+
+
+class _Seen(NamedTuple):
+    """An endpoint with deliveries that wait; nothing but its id if it is gone."""
+
+    endpoint: Endpoint
+    is_due: bool
+    is_deleted: bool
+    failures: int | None
+    backs_off: bool
+    spares: bool
+
+    def failing(self) -> Failing | None:
+        if self.failures is None:
+            return None
+        return Failing(self.failures, self.backs_off, self.backs_off and self.spares)
+
+
+class _SeenLane(NamedTuple):
+    """A lane with deliveries that wait."""
+
+    seen: _Seen
+    stream_id: int
+    run: int
+
+    @property
+    def lane(self) -> Lane:
+        return Lane(self.seen.endpoint.id, self.stream_id, self.run)
+
+
+class StoredEvent(NamedTuple):
+    """An event's bytes, as they are stored."""
+
+    segment_id: int
+    sequence: int
+    appended_at_us: int
+    payload: bytes
+
+
+class _Segment(NamedTuple):
+    id: int
+    segment: str
+    stream: str
+
+
+class _Reported(NamedTuple):
+    id: int
+    report: str
 
 
 async def open_connection(url: str, name: str) -> Connection:
@@ -99,12 +156,12 @@ async def open_connection(url: str, name: str) -> Connection:
 
 async def scan_parallel(connection: Connection, after: int) -> Found:
     """The endpoints with deliveries due, from the one behind `after` on."""
-    bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX}
-    rows = await _rows(connection, "scan_parallel", {**bounds, **_pauses()})
-    due = {row[0]: Endpoint(row[0], *row[6:]) for row in rows if row[1]}
-    deleted = frozenset(row[0] for row in rows if row[2])
-    failing = {row[0]: _failing(*row[3:6]) for row in rows}
-    return Found(due, deleted, rows[-1][0] if _was_cut(rows) else None, failing)
+    bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX, **_pauses()}
+    query = cursor_of(connection, _Seen)
+    rows = await (await query.execute(SQL["scan_parallel"], bounds, binary=True)).fetchall()
+    due = {row.endpoint.id: row.endpoint for row in rows if row.is_due}
+    last = rows[-1].endpoint.id if _was_cut(rows) else None
+    return Found(due, *_states(rows), last)
 
 
 async def scan_ordered(connection: Connection, after: Lane) -> Found:
@@ -114,16 +171,19 @@ async def scan_ordered(connection: Connection, after: Lane) -> Found:
         "stream": after.stream_id,
         "run": after.run,
         "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
+        **_pauses(),
     }
-    rows = await _rows(connection, "scan_ordered", {**bounds, **_pauses()})
-    due = {Lane(*row[:3]): Endpoint(row[0], *row[8:]) for row in rows if row[3]}
-    deleted = frozenset(row[0] for row in rows if row[4])
-    failing = {row[0]: _failing(*row[5:8]) for row in rows}
-    return Found(due, deleted, Lane(*rows[-1][:3]) if _was_cut(rows) else None, failing)
+    query = cursor_of(connection, _SeenLane)
+    rows = await (await query.execute(SQL["scan_ordered"], bounds, binary=True)).fetchall()
+    due = {row.lane: row.seen.endpoint for row in rows if row.seen.is_due}
+    last = rows[-1].lane if _was_cut(rows) else None
+    return Found(due, *_states([row.seen for row in rows]), last)
 
 
-def _failing(failures: int | None, backs_off: bool, spares: bool) -> Failing | None:
-    return None if failures is None else Failing(failures, backs_off, backs_off and spares)
+def _states(rows: Sequence[_Seen]) -> tuple[frozenset[int], dict[int, Failing | None]]:
+    """Endpoints that are deleted, and how each fails."""
+    deleted = frozenset(row.endpoint.id for row in rows if row.is_deleted)
+    return deleted, {row.endpoint.id: row.failing() for row in rows}
 
 
 def _pauses() -> dict[str, float]:
@@ -165,8 +225,8 @@ async def claim_parallel(
         "token": token,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
-    rows = await _rows(connection, "claim_parallel", values)
-    return [Claimed._make((*row, token, False, False)) for row in rows]
+    query = cursor_of(connection, Claimed)
+    return await (await query.execute(SQL["claim_parallel"], values, binary=True)).fetchall()
 
 
 async def claim_ordered(
@@ -184,16 +244,17 @@ async def claim_ordered(
     token = token or str(uuid4())
     terms = {"token": token, "claim_s": limits.CALLBACK_CLAIM_S}
     asked = {**_lanes(lanes), **terms, "probes": int8_array([*probes])}
-    taken = await _rows(connection, "take_lanes", asked)
-    if not taken:
+    query = cursor_of(connection, Lane)
+    held = await (await query.execute(SQL["take_lanes"], asked, binary=True)).fetchall()
+    if not held:
         return []
-    held = [Lane(*row) for row in taken]
     most = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX, **retry_pauses()}
-    rows = await _rows(connection, "claim_lanes", {**_lanes(held), **terms, **most})
+    wanted = {**_lanes(held), **terms, **most}
+    claims = cursor_of(connection, _Placed)
+    rows = await (await claims.execute(SQL["claim_lanes"], wanted, binary=True)).fetchall()
     found: dict[Lane, list[Claimed]] = {lane: [] for lane in held}
     behind: list[Claimed] = []
-    for *row, place in sorted(rows, key=_place):
-        claimed = Claimed._make((*row, token, False, False))
+    for claimed, place in sorted(rows, key=attrgetter("place")):
         taken_before = found[claimed.lane]
         (taken_before if place == len(taken_before) + 1 else behind).append(claimed)
     if behind:
@@ -202,10 +263,6 @@ async def claim_ordered(
     if empty:
         await leave_lanes(connection, [(lane, token) for lane in empty])
     return [claims for claims in found.values() if claims]
-
-
-def _place(row: tuple[Any, ...]) -> int:
-    return int(row[-1])
 
 
 async def leave_lanes(connection: Connection, held: Sequence[tuple[Lane, str]]) -> None:
@@ -244,17 +301,15 @@ async def forget_lanes(url: str) -> None:
         await connection.execute(SQL["forget_lanes"], {"kept_s": limits.CALLBACK_LANE_KEPT_S})
 
 
-async def load_events(
-    connection: Connection, claims: Iterable[Claimed]
-) -> dict[tuple[int, int], tuple[int, bytes]]:
-    """(when it was appended in microseconds, stored bytes) by (segment's number, sequence)."""
+async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[StoredEvent]:
+    """The events of deliveries, as far as they are held."""
     wanted = {(each.segment_id, each.sequence) for each in claims}
     values = {
         "segments": int8_array([segment for segment, _ in wanted]),
         "sequences": int8_array([sequence for _, sequence in wanted]),
     }
-    rows = await _rows(connection, "events", values)
-    return {(row[0], row[1]): (row[2], row[3]) for row in rows}
+    query = cursor_of(connection, StoredEvent)
+    return await (await query.execute(SQL["events"], values, binary=True)).fetchall()
 
 
 async def kept_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
@@ -265,26 +320,31 @@ async def kept_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
         "sequence": claimed.sequence,
         "run": claimed.run,
     }
-    rows = await _rows(connection, "kept_bytes", values)
-    return rows[0][0] if rows else None
+    query = scalars(connection)
+    kept: bytes | None = await (
+        await query.execute(SQL["kept_bytes"], values, binary=True)
+    ).fetchone()
+    return kept
 
 
 async def why_lost(connection: Connection, segment: int) -> str:
     """Why the events of a segment are not held any more."""
-    rows = await _rows(connection, "why_lost", {"segment": segment})
-    return (rows[0][0] if rows else None) or "dropped"
+    query = await scalars(connection).execute(SQL["why_lost"], {"segment": segment})
+    return await query.fetchone() or "dropped"
 
 
 async def load_places(connection: Connection, segments: Iterable[int]) -> dict[int, Place]:
     """Segments' UUIDs and their streams' names, by the segments' numbers."""
-    rows = await _rows(connection, "places", {"segments": int8_array([*segments])})
-    return {row[0]: Place(row[1], row[2]) for row in rows}
+    query = cursor_of(connection, _Segment)
+    rows = await query.execute(SQL["places"], {"segments": int8_array([*segments])})
+    return {id: Place(segment, stream) async for id, segment, stream in rows}
 
 
 async def load_reports(connection: Connection, versions: Iterable[int]) -> dict[int, Report]:
     """The reports of those versions of registrations that have one."""
-    rows = await _rows(connection, "reports", {"versions": int8_array([*versions])})
-    return {row[0]: stored_report(row[1]) for row in rows}
+    query = cursor_of(connection, _Reported)
+    rows = await query.execute(SQL["reports"], {"versions": int8_array([*versions])})
+    return {id: stored_report(report) async for id, report in rows}
 
 
 def where(claims: Sequence[Claimed]) -> dict[str, Any]:
@@ -304,8 +364,3 @@ def _lanes(lanes: Sequence[Lane]) -> dict[str, Any]:
         "streams": int8_array([lane.stream_id for lane in lanes]),
         "runs": int8_array([lane.run for lane in lanes]),
     }
-
-
-async def _rows(connection: Connection, name: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    cursor = await connection.execute(SQL[name], values, binary=True)
-    return await cursor.fetchall()

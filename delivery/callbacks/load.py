@@ -88,7 +88,7 @@ class Loader:
         place, format = self._place(claimed), endpoints[claimed.endpoint_id].format
         if claimed.gap_first is not None:
             resume: dict[str, str | int] = {"segment": place.segment, "sequence": claimed.sequence}
-            gap = Gap(claimed.gap_first, claimed.sequence, resume, claimed.gap_why or "")
+            gap = Gap(claimed.gap_first, claimed.sequence, resume, claimed.gap_reason or "")
             return gap_body(format, place, gap)
         if not self._has_reports(claimed):
             return None
@@ -123,8 +123,10 @@ class Loader:
     async def _read(
         self, connection: Connection, missing: Sequence[Claimed]
     ) -> Mapping[_Key, _Event | Gap]:
-        rows = await claims.load_events(connection, missing)
-        events: dict[_Key, _Event | Gap] = {key: _Event(*row) for key, row in rows.items()}
+        events: dict[_Key, _Event | Gap] = {
+            (found.segment_id, found.sequence): _Event(found.appended_at_us, found.payload)
+            for found in await claims.load_events(connection, missing)
+        }
         away = {_key(each): each for each in missing if _key(each) not in events}
         try:
             async with asyncio.timeout(limits.CALLBACK_ARCHIVE_S_MAX):
@@ -166,15 +168,15 @@ class Loader:
 
     def _has_reports(self, claimed: Claimed) -> bool:
         """False if what is to be told is not known: then nothing is, rather than too much."""
-        return claimed.shape is None or all(id in self._reports for id in claimed.shape)
+        return claimed.version_ids is None or all(id in self._reports for id in claimed.version_ids)
 
     def _report(self, claimed: Claimed) -> Report | None:
-        if claimed.shape is None:
+        if claimed.version_ids is None:
             return None
-        return together(self._reports[id] for id in claimed.shape)
+        return together(self._reports[id] for id in claimed.version_ids)
 
     async def _load_reports(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
-        wanted = {id for each in claimed if each.shape is not None for id in each.shape}
+        wanted = {id for each in claimed if each.version_ids is not None for id in each.version_ids}
         if wanted <= self._reports.keys():
             return
         if len(self._reports) + len(wanted) > limits.CALLBACK_NAMES_CACHED_MAX:

@@ -150,7 +150,7 @@ class Posting:
         finally:
             self._slots.ended(claimed.endpoint_id, request, outcome)
         self._health.ended(claimed.endpoint_id, outcome)
-        number = claimed.attempts - claimed.spared + 1
+        number = claimed.attempts - claimed.uncounted_attempts + 1
         how = {"probe": claimed.probe, "spares": claimed.spares}
         decision = decide(tried, number, self._random, **how)
         self._outbox.add(Result(claimed, decision, attempt))

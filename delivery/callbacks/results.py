@@ -9,6 +9,7 @@ from delivery.callbacks.claims import SQL, Claimed, where
 from delivery.callbacks.retry import Decision
 from eventhub.eventlog.arrays import int8_array, text_array
 from eventhub.eventlog.database import Connection
+from eventhub.eventlog.rows import cursor_of
 from eventhub.logs import get_logger
 
 log = get_logger(__name__)
@@ -91,6 +92,5 @@ async def _write(
         "responses": text_array([each.response for each in tries]),
         "keep_attempts": keep_attempts,
     }
-    cursor = await connection.execute(SQL["write_results"], values)
-    row = await cursor.fetchone()
-    return Written(*row) if row else Written()
+    query = cursor_of(connection, Written)
+    return await (await query.execute(SQL["write_results"], values)).fetchone() or Written()

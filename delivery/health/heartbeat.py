@@ -11,6 +11,7 @@ import psycopg
 
 from delivery.health.facts import SQL
 from eventhub import limits
+from eventhub.eventlog.rows import scalars
 from eventhub.logs import Seldom, get_logger
 
 seldom = Seldom(get_logger(__name__))
@@ -42,8 +43,8 @@ class Heart:
                         tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
                         options=f"-c statement_timeout={limits.HEALTH_LOOK_MS_MAX}",
                     )
-                row = self._connection.execute(SQL["heard"], {"part": part}).fetchone()
-                return int(row[0]) if row and row[0] is not None else None
+                number = scalars(self._connection).execute(SQL["heard"], {"part": part}).fetchone()
+                return None if number is None else int(number)
             except psycopg.Error as error:
                 seldom.info("heartbeat_postponed", part=part, reason=type(error).__name__)
                 connection, self._connection = self._connection, None

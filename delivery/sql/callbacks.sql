@@ -22,12 +22,13 @@ WITH RECURSIVE hop AS (
          ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS next
      WHERE hop.number < %(endpoints_max)s
 )
-SELECT hop.endpoint_id,
+SELECT hop.endpoint_id AS id,
        hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL
        AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
-            OR e.changed_at > b.recorded_at AND e.changed_at <= now()),
-       e.deleted_at IS NOT NULL, b.failures, b.pause_s > 0,
-       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END),
+            OR e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
+       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
+       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
+       AS spares,
        e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
@@ -51,7 +52,7 @@ WITH RECURSIVE hop AS (
          ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
      WHERE hop.number < %(lanes_max)s
 )
-SELECT hop.endpoint_id, hop.stream_id, hop.run,
+SELECT hop.endpoint_id AS id, hop.stream_id, hop.run,
        is_due(hop.next_attempt_at, NULL, hop.attempts, hop.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
        AND e.enabled AND e.deleted_at IS NULL
        AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
@@ -60,9 +61,10 @@ SELECT hop.endpoint_id, hop.stream_id, hop.run,
                         WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id AND l.run = hop.run
                           AND l.expires_at > now())
        AND NOT EXISTS (SELECT FROM fanouts f
-                        WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence),
-       e.deleted_at IS NOT NULL, b.failures, b.pause_s > 0,
-       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END),
+                        WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence) AS is_due,
+       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
+       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
+       AS spares,
        e.url, e.secret, e.client_id, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
@@ -87,7 +89,8 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
  WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence AND d.run = due.run
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_reason, d.version_ids
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.claim::text AS token, false AS probe, false AS spares
 
 -- name: take_lanes
 -- The lanes that are free at this moment; another worker may have been faster. None of an endpoint that backs off, unless
@@ -130,21 +133,22 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.run = o.run AND d.state = 'pending'
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.gap_first, d.gap_reason, d.version_ids, o.place
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.claim::text AS token, false AS probe, false AS spares, o.place
 
 -- name: events
 -- Stored bytes, asked for by segment and sequence; the group is that of the segment, which may have moved.
-SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::bigint, e.payload
+SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::bigint AS appended_at_us, e.payload
   FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS wanted (segment_id, sequence)
   JOIN segments s ON s.id = wanted.segment_id
   JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = wanted.segment_id AND e.sequence = wanted.sequence
 
 -- name: places
-SELECT g.id, g.uuid::text, s.name FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
+SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
 
 -- name: reports
 -- What versions of registrations have told of an event. A version is never changed and never deleted.
-SELECT id, report::text FROM registration_versions WHERE id = ANY (%(versions)s) AND report IS NOT NULL
+SELECT id, report::text AS report FROM registration_versions WHERE id = ANY (%(versions)s) AND report IS NOT NULL
 
 -- name: kept_bytes
 -- A delivery's own bytes of its event, which it may have got after it was claimed, and in whatever partition it lies since.
@@ -193,7 +197,7 @@ WITH result AS (
        SET deliveries = l.deliveries + excluded.deliveries, first = least(l.first, excluded.first),
            last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since)
 )
-SELECT count(*), count(*) FILTER (WHERE state = 'dead') FROM written
+SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead') AS dead FROM written
 
 -- name: give_back
 -- Claimed and not tried: due again at once.

@@ -12,9 +12,9 @@ WITH seen AS (
         ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
     RETURNING last_seen_at
 )
-SELECT extract(epoch FROM (SELECT last_seen_at FROM seen))::float8,
+SELECT extract(epoch FROM (SELECT last_seen_at FROM seen))::float8 AS at_s,
        ARRAY(SELECT id FROM callback_workers
-              WHERE id <> %(id)s AND is_over(last_seen_at + make_interval(secs => %(silent_s)s), %(silent_s)s))
+              WHERE id <> %(id)s AND is_over(last_seen_at + make_interval(secs => %(silent_s)s), %(silent_s)s)) AS silent
 
 -- name: notify
 -- There are new deliveries; never inside of the transaction that writes them, whose commit it would serialise.
@@ -60,7 +60,7 @@ WITH RECURSIVE hop AS (
        AND d.state = 'pending' AND d.claim BETWEEN %(first)s AND %(last)s
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM freed), CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END FROM hop
+SELECT (SELECT count(*) FROM freed) AS changed, CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END AS after FROM hop
 
 -- name: mend_parallel
 -- Of some endpoints behind one the deliveries that lie furthest ahead: those that lie further ahead than they can have been
@@ -93,7 +93,7 @@ WITH RECURSIVE hop AS (
        AND d.state = 'pending' AND d.claim IS NOT DISTINCT FROM a.claim AND d.next_attempt_at = a.next_attempt_at
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM mended), CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END FROM hop
+SELECT (SELECT count(*) FROM mended) AS changed, CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END AS after FROM hop
 
 -- name: free_lanes
 -- Lanes that were taken with tokens between these, and those that are held further ahead than they can be by nobody that

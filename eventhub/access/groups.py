@@ -14,17 +14,26 @@ from eventhub import limits
 from eventhub.eventlog.database import reading
 from eventhub.eventlog.following import Following
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Stored
 
 Members = Mapping[str, frozenset[str]]  # by name of a client, its groups; without those in none
 
 # The zone's name, and its live clients that are in a group; one row of nulls if there are none.
 _OF_ZONE = """
-    SELECT z.name, c.name, c.groups::text
+    SELECT z.name AS zone, c.name AS client, c.groups::text AS groups
       FROM zones z
       LEFT JOIN clients c ON c.zone_id = z.id AND c.deleted_at IS NULL AND c.groups <> '[]'
      WHERE z.id = %s
 """
+
+
+class _Row(NamedTuple):
+    """A client of a zone and its groups, as JSON; of a zone that has none, one of nulls."""
+
+    zone: str
+    client: str | None
+    groups: str
 
 
 class _Known(NamedTuple):
@@ -57,18 +66,18 @@ class Groups:
     async def _load(self, zone_id: int) -> Members:
         changes = self._changes
         async with reading(self._log.lookups) as connection:
-            cursor = await connection.execute(_OF_ZONE, (zone_id,))
-            rows = await cursor.fetchall()
+            query = cursor_of(connection, _Row)
+            rows = await (await query.execute(_OF_ZONE, (zone_id,))).fetchall()
         sets: dict[str, frozenset[str]] = {}  # most clients of a zone are in the same few groups
         members = {
-            client: sets.setdefault(groups, frozenset(orjson.loads(groups)))
-            for _, client, groups in rows
-            if client is not None
+            row.client: sets.setdefault(row.groups, frozenset(orjson.loads(row.groups)))
+            for row in rows
+            if row.client is not None
         }
         if rows and changes == self._changes:  # nothing was changed while they were read
             if len(self._zones) >= limits.GROUP_ZONES_CACHED_MAX:
                 self._zones.clear()
-            self._zones[zone_id] = _Known(rows[0][0], members)
+            self._zones[zone_id] = _Known(rows[0].zone, members)
         return members
 
     async def _tell(self, stored: Stored | None) -> None:

@@ -270,8 +270,7 @@ class Upkeep:
 
 async def _announce(connection: Connection, episode: Episode) -> None:
     bounds = episode._asdict()
-    row = await (await connection.execute(SQL["disk_was_full"], bounds)).fetchone()
-    if row is None:
+    if not await (await scalars(connection).execute(SQL["disk_was_full"], bounds)).fetchone():
         return
     seconds = (episode.until_us - episode.since_us) / 1e6
     attributes = {"level": "warning", "duration_s": round(seconds, 3)}

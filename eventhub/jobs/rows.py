@@ -242,7 +242,7 @@ def cancel(connection: Connection, run: int) -> bool:
     it is over, or publishes its result.
     """
     names = ("cancel_waiting", "cancel_running")
-    return any(connection.execute(SQL[name], {"id": run}).fetchone() for name in names)
+    return any(scalars(connection).execute(SQL[name], {"id": run}).fetchone() for name in names)
 
 
 def forget(connection: Connection, job: str) -> None:

@@ -40,7 +40,7 @@ class SegmentAdmin(ReadOnly):
 
 
 @admin.register(EventPartition)
-class GroupAdmin(ReadOnly):
+class EventPartitionAdmin(ReadOnly):
     list_display = ("id", "created_at", "moved_bytes")
 
 

@@ -15,6 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from eventhub import schema
+from eventhub.eventlog.rows import scalars
 from eventhub.schema import Form, Found, Migration, OtherSchema
 from eventhub.up import programs
 
@@ -66,7 +67,7 @@ def restore(url: str, file: Path) -> None:
         with psycopg.connect(url, autocommit=True) as connection:
             cursor = connection.cursor()
             schema.require_own(cursor, schema.read(cursor, ours))
-            others = [name or "unnamed" for [name] in connection.execute(_OTHERS).fetchall()]
+            others = [name or "unnamed" for name in scalars(connection).execute(_OTHERS)]
     except psycopg.Error as error:
         raise DumpFailed(f"The database cannot be reached: {error}") from error
     except OtherSchema as error:

@@ -16,6 +16,7 @@ import psycopg
 
 from eventhub import limits
 from eventhub.eventlog.disk import wal_bytes
+from eventhub.eventlog.rows import scalars
 from eventhub.guarded import Command
 from eventhub.up import leftovers, programs
 
@@ -112,14 +113,11 @@ class Postgres(NamedTuple):
             with psycopg.connect(
                 self.url("postgres"), connect_timeout=CONNECT_TIMEOUT_S, autocommit=True
             ) as connection:
-                recovers, known = connection.execute(
-                    "SELECT pg_is_in_recovery(),"
-                    " EXISTS (SELECT FROM pg_database WHERE datname = %s)",
-                    [DATABASE],
-                ).fetchone() or (True, False)
-                if recovers:  # it answers reads while it replays archived WAL
-                    return False
-                if not known:
+                ask = scalars(connection)
+                if ask.execute("SELECT pg_is_in_recovery()").fetchone():
+                    return False  # it answers reads while it replays archived WAL
+                there = "SELECT true FROM pg_database WHERE datname = %s"
+                if not ask.execute(there, [DATABASE]).fetchone():
                     connection.execute(f'CREATE DATABASE "{DATABASE}"')
         except psycopg.Error:
             return False

@@ -11,6 +11,7 @@ import psycopg
 
 from eventhub.eventlog import append, queries
 from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.system import Announcement, announce_in
 
 SQL = queries.load("endpoints.sql", Path(__file__).parent.parent / "sql")
@@ -30,6 +31,20 @@ class Told(NamedTuple):
     reason: str | None  # why it is not enabled: `request`, `gone`
 
 
+class _Held(NamedTuple):
+    id: int
+    url: str
+
+
+class _Disabled(NamedTuple):
+    """Whose the endpoint was that was disabled, and what is told of it now."""
+
+    zone_id: int
+    zone: str
+    client: str
+    told: Told
+
+
 def hold(
     connection: Connection, client_id: int, ids: Iterable[int], urls: Iterable[str]
 ) -> dict[int, str]:
@@ -37,12 +52,12 @@ def hold(
     of the transaction.
     """
     values = {"client_id": client_id, "ids": list(ids), "urls": list(urls)}
-    return dict(connection.execute(SQL["hold_endpoints"], values).fetchall())
+    return dict(cursor_of(connection, _Held).execute(SQL["hold_endpoints"], values))
 
 
 def streams_behind(connection: Connection, endpoint_id: int) -> list[str]:
     """The names of the streams whose events the endpoint, whose row is locked, is sent."""
-    return [name for [name] in connection.execute(SQL["streams_behind"], (endpoint_id,)).fetchall()]
+    return scalars(connection).execute(SQL["streams_behind"], (endpoint_id,)).fetchall()
 
 
 def delete_of_client(connection: Connection, client_id: int) -> int:
@@ -57,14 +72,13 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
     On a connection in autocommit mode, in a transaction of its own.
     """
     async with connection.transaction():
-        cursor = await connection.execute(SQL["disable"], {"id": endpoint_id, "reason": reason})
-        row = await cursor.fetchone()
+        query = cursor_of(connection, _Disabled)
+        values = {"id": endpoint_id, "reason": reason}
+        row = await (await query.execute(SQL["disable"], values)).fetchone()
         if row is None:
             return False
-        zone_id, zone, client, ordered, format = row
-        after = Told(ordered, format, enabled=False, reason=reason)
-        told = changed(zone_id, client, endpoint_id, after)
-        place = await announce_in(connection, zone=zone, announcement=told)
+        told = changed(row.zone_id, row.client, endpoint_id, row.told)
+        place = await announce_in(connection, zone=row.zone, announcement=told)
     heads = append.heads_text({place.stream_id: place.sequence})
     await connection.execute(append.SQL["notify"], (heads,))
     return True

@@ -27,6 +27,11 @@ class Behind(NamedTuple):
     current: bool
 
 
+class _Held(NamedTuple):
+    name: str
+    id: int
+
+
 def hold(connection: Connection, client_id: int, names: Iterable[str]) -> dict[str, int]:
     """The client's groups of those names, {name: id}, kept as they are to the end of the
     transaction.
@@ -34,7 +39,7 @@ def hold(connection: Connection, client_id: int, names: Iterable[str]) -> dict[s
     asked = list(names)
     if not asked:
         return {}
-    return dict(connection.execute(SQL["hold_groups"], (client_id, asked)).fetchall())
+    return dict(cursor_of(connection, _Held).execute(SQL["hold_groups"], (client_id, asked)))
 
 
 def streams_ever(connection: Connection, group_id: int) -> list[Behind]:

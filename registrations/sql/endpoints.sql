@@ -21,4 +21,4 @@ UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false
 UPDATE endpoints e SET enabled = false, reason = %(reason)s, changed_at = now()
   FROM clients c JOIN zones z ON z.id = c.zone_id
  WHERE e.id = %(id)s AND e.enabled AND e.deleted_at IS NULL AND c.id = e.client_id
-RETURNING z.id, z.name, c.name, e.ordered, e.format
+RETURNING z.id AS zone_id, z.name AS zone, c.name AS client, e.ordered, e.format, e.enabled, e.reason

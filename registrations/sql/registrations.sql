@@ -59,7 +59,7 @@ WITH locked AS MATERIALIZED (
 )
 UPDATE barriers b SET streams = v.streams, segments = v.segments, sequences = v.sequences
   FROM vector v WHERE b.id = %(barrier)s
-RETURNING b.streams, b.segments::text[], b.sequences
+RETURNING b.streams, b.segments::text[] AS segments, b.sequences
 
 -- name: insert_registrations
 -- Numbers ascend in the order given; each registration with its first version.
@@ -115,13 +115,13 @@ UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[])
 
 -- name: by_key
 -- What a client's keys name; of several that ended, the last.
-SELECT DISTINCT ON (key) key, id, deleted_at IS NULL
+SELECT DISTINCT ON (key) key, id, deleted_at IS NULL AS live
   FROM registrations
  WHERE client_id = %s AND key = ANY (%s::text[])
  ORDER BY key, deleted_at IS NULL DESC, id DESC
 
 -- name: own
-SELECT id, deleted_at IS NULL FROM registrations WHERE client_id = %s AND id = ANY (%s::bigint[])
+SELECT id, deleted_at IS NULL AS live FROM registrations WHERE client_id = %s AND id = ANY (%s::bigint[])
 
 -- name: end_registrations_of_client
 -- Waits for changes under way; what they made is seen by the statement after it.
@@ -201,6 +201,6 @@ SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filte
  ORDER BY r.id
 
 -- name: barrier_places
-SELECT b.id, p.stream_id, p.segment::text, p.sequence
+SELECT b.id AS barrier, p.stream_id, p.segment::text AS segment, p.sequence
   FROM barriers b, unnest(b.streams, b.segments, b.sequences) AS p (stream_id, segment, sequence)
  WHERE b.id = ANY (%s) AND p.stream_id = ANY (%s)

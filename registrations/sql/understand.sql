@@ -17,15 +17,16 @@ SELECT DISTINCT v.registration_id
 -- ones. Where it is given, of one client. A group is suspended for the event if one of its suspensions was under way; a
 -- stream that is not in its barriers had none of its registrations. OFFSET: each is found by its ticket, whatever is
 -- believed of how many name the stream; after much was brought in at once that is wrong.
-SELECT r.id, c.name, c.groups::text, v.number, v.endpoint_id, v.language, v.filter::text,
-       COALESCE(f.sequence, 0), u.sequence, v.until_barrier IS NULL, v.suspended, g.name,
+SELECT r.id AS registration, c.name AS client, ARRAY(SELECT jsonb_array_elements_text(c.groups)) AS groups, v.number, v.endpoint_id, v.language,
+       v.filter::text AS filter_json, COALESCE(f.sequence, 0) AS since, u.sequence AS until, v.until_barrier IS NULL AS current,
+       v.suspended, g.name AS group,
        EXISTS (SELECT FROM suspensions s
                  JOIN barriers b ON b.id = s.from_barrier
                  LEFT JOIN barriers e ON e.id = s.until_barrier
                 WHERE s.group_id = v.group_id
                   AND COALESCE(b.sequences[array_position(b.streams, %(stream_id)s)], 0) < %(sequence)s
-                  AND (e.id IS NULL OR e.sequences[array_position(e.streams, %(stream_id)s)] >= %(sequence)s)),
-       ARRAY(SELECT x.name FROM streams x WHERE x.id = ANY (v.streams))
+                  AND (e.id IS NULL OR e.sequences[array_position(e.streams, %(stream_id)s)] >= %(sequence)s)) AS group_suspended,
+       ARRAY(SELECT x.name FROM streams x WHERE x.id = ANY (v.streams)) AS streams
   FROM unnest(%(registrations)s::bigint[]) AS wanted (id)
  CROSS JOIN LATERAL (SELECT * FROM registration_versions WHERE registration_id = wanted.id OFFSET 0) AS v
   JOIN registrations r ON r.id = wanted.id AND r.deleted_at IS NULL AND r.zone_id = %(zone_id)s

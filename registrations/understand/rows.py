@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
 import psycopg
 
 from eventhub.errors import Gone, UnknownEvent
@@ -14,6 +13,7 @@ from eventhub.eventlog import queries
 from eventhub.eventlog.history import before, ends_of
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import Page
+from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
 from registrations.understand.standing import Standing
 
@@ -34,8 +34,7 @@ async def naming(
 ) -> list[int]:
     """At most so many live registrations after one that name the stream, or did."""
     values = {**asked._asdict(), "after": after, "count": count}
-    cursor = await connection.execute(SQL["naming"], values)
-    return [row[0] for row in await cursor.fetchall()]
+    return await (await scalars(connection).execute(SQL["naming"], values)).fetchall()
 
 
 async def standing(
@@ -43,8 +42,8 @@ async def standing(
 ) -> list[Standing]:
     """By registration and version."""
     values = {**asked._asdict(), "registrations": registrations}
-    cursor = await connection.execute(SQL["standing"], values)
-    return _found(await cursor.fetchall())
+    query = cursor_of(connection, Standing)
+    return _found(await (await query.execute(SQL["standing"], values)).fetchall())
 
 
 def standing_now(
@@ -52,7 +51,7 @@ def standing_now(
 ) -> list[Standing]:
     """The same on a connection that waits."""
     values = {**asked._asdict(), "registrations": registrations}
-    return _found(connection.execute(SQL["standing"], values).fetchall())
+    return _found(cursor_of(connection, Standing).execute(SQL["standing"], values).fetchall())
 
 
 async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:
@@ -73,9 +72,6 @@ async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:
     return found[0]
 
 
-def _found(rows: Iterable[tuple[Any, ...]]) -> list[Standing]:
-    found: list[Standing] = []
-    for id, client, groups, *more in rows:
-        one = Standing(id, client, frozenset(orjson.loads(groups)), *more)
-        found.append(one._replace(streams=tuple(one.streams)))
-    return found
+def _found(rows: Iterable[Standing]) -> list[Standing]:
+    """With what is a set, or a tuple, as one."""
+    return [row._replace(groups=frozenset(row.groups), streams=tuple(row.streams)) for row in rows]

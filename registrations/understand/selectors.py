@@ -22,6 +22,7 @@ from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.inbound import event_mask, from_objects, stored_bytes
 from eventhub.event.json_codec import time_text
+from eventhub.eventlog.rows import scalars
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.selectors import find_stored, place_of
@@ -94,9 +95,9 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
         return {**found, "mistake": error.problem()}
     if client_id is not None and ids is not None:
         digest = draft.filter.digest(client_id, ids)
-        row = raw_connection().execute(SQL["equal"], (digest,)).fetchone()
-        if row is not None:
-            found["equal_to"] = row[0]
+        equal_to = scalars(raw_connection()).execute(SQL["equal"], (digest,)).fetchone()
+        if equal_to is not None:
+            found["equal_to"] = equal_to
             found["warnings"] = [*found["warnings"], "equal_to"]
     return found
 

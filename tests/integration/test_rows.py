@@ -21,6 +21,13 @@ from eventhub.schema import HOME
 from tests.databases import migrated_database
 from tests.integration.test_models import FOLDERS, columns
 
+BY_POSITION = (  # rows of another kind, or of tables of a release before
+    "eventhub/takeover.py",
+    "eventhub/client/outbox_file.py",
+    "eventhub/eventlog/transient.py",
+    "eventhub/eventlog/read.py",
+)
+
 
 class Place(NamedTuple):
     segment: str
@@ -190,3 +197,64 @@ def _drift(connection: psycopg.Connection[Any], one: Mapped) -> str:
     if one.how in ("tuples_of", "in_order") and names != columns_of(one.kind):
         return f"{names}, not {columns_of(one.kind)}"
     return differences(one.kind, names)
+
+
+def test_no_row_is_read_by_position() -> None:
+    """A connection's own cursor gives plain tuples; whether there is a row may be asked of it."""
+    found = [
+        f"{file.relative_to(HOME)}:{line}"
+        for folder in FOLDERS
+        for file in sorted((HOME / folder).rglob("*.py"))
+        for line in _read_by_position(ast.parse(file.read_text()))
+        if file.relative_to(HOME).as_posix() not in BY_POSITION
+    ]
+    assert found == []
+
+
+def _read_by_position(tree: ast.Module) -> Iterator[int]:
+    asked = {
+        id(node.left if isinstance(node, ast.Compare) else node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(ast.Name("row"), ast.Constant(int())):
+                yield node.lineno
+            case ast.Call(ast.Attribute(executed, "fetchone" | "fetchall")) if id(
+                node
+            ) not in asked and _is_plain(executed):
+                yield node.lineno
+
+
+def _is_plain(executed: ast.expr) -> bool:
+    """True for `connection.execute(…)`, awaited or not."""
+    match executed:
+        case ast.Await(inner):
+            return _is_plain(inner)
+        case ast.Call(ast.Attribute(ast.Name("connection") | ast.Attribute(), "execute")):
+            return True
+        case ast.Call(ast.Attribute(ast.Call(ast.Name("raw_connection")), "execute")):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = connection.execute(SQL['a']).fetchone()",
+        "x = (await (await connection.execute(SQL['a'])).fetchall())",
+        "x = self._connection.execute(SQL['a']).fetchone()",
+        "x = raw_connection().execute(SQL['a']).fetchall()",
+        "x = [row[0] for row in rows]",
+    ],
+)
+def test_a_row_that_is_read_by_position_is_found(text: str) -> None:
+    assert list(_read_by_position(ast.parse(f"async def f(): {text}"))) == [1]
+
+
+def test_rows_that_have_names_are_no_finding() -> None:
+    text = (
+        "x = scalars(connection).execute(SQL['a']).fetchone()\nx = y.execute().fetchone() is None"
+    )
+    assert list(_read_by_position(ast.parse(text))) == []
