@@ -200,12 +200,12 @@ async def test_the_event_of_a_delivery_is_found_where_its_segment_moved(
     assert due(world, kept) == [Due(group, 1, None)]
     [claimed] = [one for one in await claims.claim_parallel(connection, {7: 100})
                  if one.stream_id == kept]  # fmt: skip
-    found = await claims.load_events(connection, [claimed])
+    [found] = await claims.load_events(connection, [claimed])
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = 1",
         *(later, claimed.segment_id),
     )
-    assert found[(claimed.segment_id, 1)][1] == payload
+    assert (found.segment_id, found.sequence, found.payload) == (claimed.segment_id, 1, payload)
 
 
 async def test_deliveries_partitions_that_nothing_is_in_go_with_their_events(

@@ -15,8 +15,8 @@ def endpoints(ids: range, client: int = 1) -> dict[int, Endpoint]:
 
 def test_each_gets_its_turn_across_pages() -> None:
     turns = Turns(Random(1))
-    pages = [(0, Found(endpoints(range(1, 11)), NOTHING, 10)),
-             (10, Found(endpoints(range(11, 14)), NOTHING, None))]  # fmt: skip
+    pages = [(0, Found(endpoints(range(1, 11)), NOTHING, {}, 10)),
+             (10, Found(endpoints(range(11, 14)), NOTHING, {}, None))]  # fmt: skip
     served = []
     turns.due(*pages[0])
     turns.grant(turns.due(*pages[0]), [])
@@ -31,9 +31,9 @@ def test_each_gets_its_turn_across_pages() -> None:
 
 def test_what_is_not_due_any_more_does_not_wait() -> None:
     turns = Turns(Random(1))
-    turns.grant(turns.due(0, Found(endpoints(range(1, 11)), NOTHING, 10)), [])
-    assert set(turns.due(10, Found({}, NOTHING, None))) == set(range(1, 11))
-    assert set(turns.due(0, Found(endpoints(range(3, 5)), NOTHING, 10))) == {3, 4}
+    turns.grant(turns.due(0, Found(endpoints(range(1, 11)), NOTHING, {}, 10)), [])
+    assert set(turns.due(10, Found({}, NOTHING, {}, None))) == set(range(1, 11))
+    assert set(turns.due(0, Found(endpoints(range(3, 5)), NOTHING, {}, 10))) == {3, 4}
 
 
 def test_the_never_granted_come_first_and_workers_begin_at_different_places() -> None:
@@ -55,7 +55,7 @@ def test_what_is_remembered_is_bounded() -> None:
     turns = Turns(Random(1))
     most = limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX
     turns.grant(endpoints(range(most + 1)), [])
-    assert turns.due(-1, Found({}, NOTHING, None)) == {}
+    assert turns.due(-1, Found({}, NOTHING, {}, None)) == {}
     for first in range(0, most + 10, 100):
         turns.grant({}, range(first, first + 100))
     assert len(turns._granted) <= most
