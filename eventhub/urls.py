@@ -6,7 +6,6 @@ The hot doors never reach Django.
 from django.contrib import admin
 from django.urls import include, path
 
-from delivery.listens import api as listens_api
 from eventhub import console, openapi
 from eventhub.access import backoffice
 from eventhub.access.resource import LIST, ONE, PUT
@@ -30,11 +29,9 @@ urlpatterns = [
     path("v1/registrations", include("registrations.urls")),
     path("v1/registration-groups", include("registrations.groups.urls")),
     path("v1/endpoints", include("registrations.endpoints.urls")),
-    path("v1/deliveries", include("delivery.urls")),
-    path("v1/clients/<str:client>/listens", listens_api.ClientListens.as_view(LIST)),
+    path("v1/", include("delivery.urls")),
     path("v1/jobs", include("eventhub.jobs.urls")),
     path("v1/", include("eventhub.access.urls")),
-    path("v1/", include("delivery.overview.urls")),
     path("docs/openapi.json", openapi.openapi_json),
     path("docs/api", openapi.api_page),
     path("docs/errors", openapi.errors_page),
