@@ -1,26 +1,27 @@
-"""Deliveries: what is pending for endpoints, what became of it, and every try."""
+"""Deliveries and what became of them, the record of listens, and the overview of a zone."""
 
-import re
 from typing import Any
 
-import orjson
 from django.db.models import QuerySet
 
 from delivery import selectors
 from delivery.errors import UnknownDelivery
-from delivery.filtersets import ENDS, DeliveryFilters
-from delivery.models import Delivery
-from delivery.selectors import DeliveryId, Ended, EndedRow
-from delivery.serializers import ENDED, DeliverySerializer, OneDeliverySerializer
+from delivery.filtersets import ENDS, DeliveryFilters, ListenFilters
+from delivery.models import Delivery, Listen
+from delivery.overview.selectors import overview
+from delivery.overview.serializers import OverviewSerializer
+from delivery.selectors import PLACE
+from delivery.serializers import (
+    ENDED,
+    DeliverySerializer,
+    ListenSerializer,
+    OneDeliverySerializer,
+)
 from eventhub import errors
-from eventhub.access.pagination import Cut, foreign_cursor, read_page
+from eventhub.access.pagination import Cut, read_page, values_of
+from eventhub.access.permissions import IsZoneManager
 from eventhub.access.resource import ResourceView, operation
 from registrations.errors import UnknownEndpoint
-
-_ID = re.compile(r"\.".join([r"([0-9]{1,18})", r"([0-9]{1,9})", *[r"([0-9]{1,18})"] * 2,
-                             r"([0-9]{1,9})"]))  # fmt: skip
-_NEWEST_FIRST = ("-partition_id", "-segment", "-sequence", "-run")
-_BY_ENDPOINT = ("endpoint", "run")
 
 
 class Deliveries(ResourceView):
@@ -31,8 +32,8 @@ class Deliveries(ResourceView):
     queryset = Delivery.objects.all()
     serializer_class = DeliverySerializer
     filterset_class = DeliveryFilters
-    listed = EndedRow._fields[:-2]
-    cursor = ("endpoint", "partition_id", "segment", "sequence", "run")
+    listed = selectors.LISTED
+    cursor = tuple(field.name for field in PLACE)
 
     @operation(
         "List deliveries of an endpoint, of an event, or failed ones of all endpoints",
@@ -41,21 +42,20 @@ class Deliveries(ResourceView):
     def get_queryset(self) -> QuerySet[Delivery] | Cut:
         asked = self.asked
         endpoint, sequence, state = asked["endpoint"], asked["sequence"], asked["state"]
-        client, stream = asked["client"], asked["stream"]
+        stream = asked["stream"]
         if endpoint is None and sequence is None and state in ENDED:
             page = read_page(self.request)
-            ended = Ended(client, stream, state, _after(page.after), page.limit)
-            return selectors.list_ended(actor=self.actor, asked=ended)
-        if client is not None:
+            return selectors.list_ended(actor=self.actor, asked=asked, page=page)
+        if asked["client"] is not None:
             raise errors.InvalidField(
                 f"Name a `client` with a `state` of {ENDS}, and nothing else that says whose.",
                 field="client",
             )
         if endpoint is not None and sequence is None:
-            self.ordering = _NEWEST_FIRST
+            self.ordering = ("-partition_id", "-segment", "-sequence", "-run")
             found = selectors.of_endpoint(actor=self.actor, endpoint_id=endpoint, stream=stream)
         elif endpoint is None and stream is not None and sequence is not None:
-            self.ordering = _BY_ENDPOINT
+            self.ordering = ("endpoint", "run")
             found = selectors.of_event(actor=self.actor, stream=stream, sequence=sequence)
         else:
             raise errors.MissingField(
@@ -69,23 +69,36 @@ class Deliveries(ResourceView):
 
     @operation("Show a delivery with its event and its tries", answer=OneDeliverySerializer)
     def get_object(self) -> Delivery:
-        name = _id(self.kwargs["delivery"])
-        if name is None:
-            raise self.not_found()
-        found = selectors.find_delivery(actor=self.actor, delivery=name)
-        event = selectors.find_event(actor=self.actor, delivery=found)
-        found.event = None if event is None else orjson.loads(event)
-        found.tries = selectors.tries_of(delivery=found)
-        return found
+        try:
+            place = values_of(self.kwargs["delivery"], PLACE)
+        except errors.InvalidField:
+            raise self.not_found() from None
+        return selectors.find_delivery(actor=self.actor, place=place)
 
 
-def _id(text: str) -> DeliveryId | None:
-    found = _ID.fullmatch(text)
-    return None if found is None else DeliveryId(*map(int, found.groups()))
+class ClientListens(ResourceView):
+    """When a client listened, from where, and how far it was told."""
+
+    queryset = Listen.objects.all()
+    serializer_class = ListenSerializer
+    filterset_class = ListenFilters
+    ordering = ("-started_at", "-id")
+
+    @operation("List when a client listened, and how far it was told", errors.UnknownStream)
+    def get_queryset(self) -> QuerySet[Listen]:
+        client, stream = self.kwargs["client"], self.asked["stream"]
+        return selectors.listens_of(actor=self.actor, client=client, stream=stream)
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        return queryset  # which is filtered
 
 
-def _after(text: str) -> DeliveryId | None:
-    found = _id(text)
-    if text and found is None:
-        raise foreign_cursor()
-    return found
+class ZoneOverview(ResourceView):
+    """How a zone is doing. Cheap: counts are bounded."""
+
+    permission_classes = (IsZoneManager,)
+    serializer_class = OverviewSerializer
+
+    @operation("Show a zone's overview")
+    def get_object(self) -> dict[str, Any]:
+        return overview(zone_id=self.actor.zone_id)

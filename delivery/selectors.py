@@ -1,150 +1,134 @@
-"""Reads of deliveries and their tries, as far as the actor may see the endpoint."""
+"""Reads of deliveries with their tries, and of listens, as far as the actor may see the endpoint or
+the client, and the stream.
+"""
 
-from datetime import datetime
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from django.db.models import F, QuerySet
+import orjson
+from django.db.models import Case, F, Field, Lookup, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, TupleLessThan
+from django.db.models.functions import Coalesce
 
 from delivery.errors import UnknownDelivery
-from delivery.models import Attempt, Delivery
+from delivery.models import PENDING, Attempt, Delivery, Listen
 from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
-from eventhub.access.pagination import Cut
+from eventhub.access.pagination import Cut, Page, text_of, values_of
 from eventhub.access.system import raw_connection
 from eventhub.env import read_env
 from eventhub.errors import EventHubError
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
-from eventhub.eventlog import queries, streams
+from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.eventlog.models import Segment
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.eventlog.models import Event, Segment
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
-from registrations.owners import heard, require_some_listen, scope
+from registrations.owners import heard, owner, require_some_listen, scope
 
-SQL = queries.load("deliveries.sql", Path(__file__).parent / "sql")
-
-
-class DeliveryId(NamedTuple):
-    """What names a delivery. The partition may change when the event outlives its own."""
-
-    endpoint_id: int
-    partition_id: int
-    segment_id: int
-    sequence: int
-    run: int
-
-
-class EndedRow(NamedTuple):
-    """A delivery that ended, as it is listed for all endpoints; the others are, but for the end."""
-
-    endpoint_id: int
-    partition_id: int
-    segment_id: int
-    sequence: int
-    run: int
-    stream_name: str
-    segment_uuid: str
-    registrations: list[int]
-    state: str
-    attempts: int
-    next_attempt_at: datetime
-    created_at: datetime
-    finished_at: datetime | None
-    gap_first: int | None  # no event is owed, but word of a gap that ends at the sequence
-    gap_reason: str | None
-    shown: bool
-    last: bool  # of those that were looked at
-
-
-class Ended(NamedTuple):
-    """Which of all endpoints' deliveries that ended without being delivered are listed."""
-
-    client: str | None
-    stream: str | None
-    state: str
-    after: DeliveryId | None
-    rows_max: int
-
-
-def name_of(delivery: Any) -> str:
-    """A delivery's id, which is its place in a list."""
-    return ".".join(str(getattr(delivery, name)) for name in DeliveryId._fields)
+# What names a delivery, and its place in a list. The partition may change when the event outlives
+# its own.
+PLACE: tuple[Field, ...] = tuple(
+    map(Delivery._meta.get_field, ("endpoint", "partition_id", "segment", "sequence", "run"))
+)
+LISTED = (
+    *(field.attname for field in PLACE),
+    *("stream_name", "segment_uuid", "registrations", "state", "attempts", "due_at", "created_at"),
+    *("finished_at", "gap_first", "gap_reason"),
+)
+_BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id", "run")
 
 
 def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
     """An endpoint's deliveries, also of one that was deleted, of the streams that the actor may
     listen to, or of one of them. Forbidden if there is none.
     """
-    _require_heard(actor, stream)
+    shown = _of_streams(actor, stream)
     if not Endpoint.objects.filter(pk=endpoint_id, **_whose(actor)).exists():
         raise UnknownEndpoint(field="endpoint")
-    found = _deliveries().filter(heard(actor=actor).streams(), endpoint_id=endpoint_id)
-    if stream is not None:
-        found = found.filter(stream_id=_stream_id(actor, stream))
-    return found
+    return _as_shown(Delivery.objects.filter(shown, endpoint_id=endpoint_id))
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
     """The deliveries of one event. Forbidden if the actor may not listen to it."""
-    actor.require_listen(stream, field="stream")
-    segments = Segment.objects.filter(stream_id=_stream_id(actor, stream), first__lte=sequence)
+    segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
 
 
-def list_ended(*, actor: Actor, asked: Ended) -> Cut:
+def list_ended(*, actor: Actor, asked: dict[str, Any], page: Page) -> Cut:
     """Deliveries of all endpoints that ended in a state other than delivered, of the newest
     segments first, of the streams that the actor may listen to, or of one of them; those of the
-    actor's own client, of the one that a manager names, or of all. A part may be short, or empty,
-    with more behind it. Forbidden as in `of_endpoint`.
+    actor's own client, of the one that a manager names, or of all. Forbidden as in `of_endpoint`.
+
+    Where some are left out it looks at so many at most, so that those cost nobody: a page may be
+    short, or empty, with more behind it.
     """
-    _require_heard(actor, asked.stream)
-    after = asked.after._asdict() if asked.after else dict.fromkeys(DeliveryId._fields)
-    values = {
-        **after,
-        **heard(actor=actor)._asdict(),
-        "zone_id": actor.zone_id,
-        "client_id": scope(actor=actor, name=asked.client),
-        "stream": None if asked.stream is None else _stream_id(actor, asked.stream),
-        "state": asked.state,
-        "looks_max": limits.DELIVERIES_LOOKS_MAX,
-        "count": asked.rows_max + 1,
-    }
-    found = cursor_of(raw_connection(), EndedRow).execute(SQL["of_zone"], values).fetchall()
-    page = found[: asked.rows_max]
-    more = len(found) > len(page) or (bool(page) and page[-1].last)
-    return Cut([row for row in page if row.shown], name_of(page[-1]) if more else None)
+    shown = _of_streams(actor, asked["stream"])
+    client_id = scope(actor=actor, name=asked["client"])
+    if client_id is not None:
+        shown &= Q(endpoint__client_id=client_id)
+    ended = Delivery.objects.filter(zone_id=actor.zone_id, state=asked["state"])
+    ended = ended.order_by(*(f"-{name}" for name in _BY_AGE))
+    if page.after:
+        ended = ended.filter(_than(TupleLessThan, page.after))
+    places = ended.values_list(*_BY_AGE, named=True)
+    last = [*places[limits.DELIVERIES_LOOKS_MAX - 1 : limits.DELIVERIES_LOOKS_MAX]] if shown else []
+    if last:
+        ended = ended.filter(_than(TupleGreaterThanOrEqual, text_of(last[0], PLACE)))
+    rows = _as_shown(ended.filter(shown)).values_list(*LISTED, named=True)
+    found = [*rows[: page.limit + 1]]
+    if len(found) > page.limit:
+        found = last = found[: page.limit]
+    return Cut(found, text_of(last[-1], PLACE) if last else None)
 
 
-def find_delivery(*, actor: Actor, delivery: DeliveryId) -> Delivery:
-    """One delivery, also after it moved to another partition. UnknownDelivery if there is none, or
-    it is another client's; Forbidden if the actor may not listen to its stream.
+def find_delivery(*, actor: Actor, place: Sequence[int]) -> Delivery:
+    """One delivery, also after it moved to another partition, with its event and its newest tries.
+    UnknownDelivery if there is none, or it is another client's; Forbidden if the actor may not
+    listen to its stream.
     """
-    name = delivery._asdict()
-    del name["partition_id"]
-    found = _of_actor(actor).filter(**name).first()
+    endpoint_id, _, segment_id, sequence, run = place
+    name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence, "run": run}
+    event = Event.objects.filter(
+        partition_id=OuterRef("segment__partition_id"),
+        segment_id=OuterRef("segment_id"),
+        sequence=OuterRef("sequence"),
+    )
+    stored = Coalesce(Subquery(event.values("payload")), "payload")
+    found = _of_actor(actor).annotate(stored=stored).filter(**name).first()
     if found is None:
         raise UnknownDelivery(field="delivery")
     actor.require_listen(found.stream_name, field="delivery")
+    found.event = _event(actor, found)
+    tries = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
+    found.tries = tries[: limits.PAGE_ITEMS_MAX]
     return found
 
 
-def find_event(*, actor: Actor, delivery: Delivery) -> bytes | None:
-    """The event of a delivery that `find_delivery` gave, as JSON, wherever it is held; None if it
-    is not any more, or not within reach, or for others than the actor.
+def listens_of(*, actor: Actor, client: str, stream: str | None) -> QuerySet[Listen]:
+    """A client's listens to the streams that the actor may listen to, or to one of them. Forbidden
+    for another client's, but to who manages the zone, and if there is no such stream.
     """
-    values = {name: getattr(delivery, name) for name in DeliveryId._fields}
-    payload = scalars(raw_connection()).execute(SQL["event"], values).fetchone()
+    whose = owner(actor=actor, name=client)
+    shown = _of_streams(actor, stream)
+    found = Listen.objects.filter(shown, zone_id=actor.zone_id, client_id=whose.id)
+    return found.annotate(stream_name=F("stream__name"))
+
+
+def _event(actor: Actor, delivery: Delivery) -> Any:
+    """The event of a delivery as JSON, wherever it is held; None if it is not any more, or not
+    within reach, or for others than the actor.
+    """
+    payload = delivery.stored
     if payload is None and delivery.gap_first is None:
         payload = _from_the_log(actor, delivery)
-    if payload is None:
+    event = None if payload is None else decode(bytes(payload))
+    if event is None or not is_shown(event, actor.principal):
         return None
-    event = decode(bytes(payload))
-    return event_json(event) if is_shown(event, actor.principal) else None
+    return orjson.loads(event_json(event))
 
 
 def _from_the_log(actor: Actor, delivery: Delivery) -> bytes | None:
@@ -158,38 +142,40 @@ def _from_the_log(actor: Actor, delivery: Delivery) -> bytes | None:
     return stored.payload if stored.segment == str(delivery.segment_uuid) else None
 
 
-def tries_of(*, delivery: Delivery) -> QuerySet[Attempt]:
-    """The attempts of a delivery that are kept, the newest first."""
-    name = {name: getattr(delivery, name) for name in DeliveryId._fields}
-    del name["partition_id"]
-    found = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
-    return found[: limits.PAGE_ITEMS_MAX]
-
-
-def _deliveries() -> QuerySet[Delivery]:
-    """As they are shown: with the name of the stream and the UUID of the segment."""
+def _as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Deliveries with the name of the stream and the UUID of the segment; `due_at`: the
+    next attempt, while there will be one.
+    """
+    due_at = Case(When(PENDING, then=F("next_attempt_at")))
     names = {"stream_name": F("stream__name"), "segment_uuid": F("segment__uuid")}
-    return Delivery.objects.annotate(**names).defer("payload")
+    return found.annotate(**names, due_at=due_at)
 
 
 def _of_actor(actor: Actor) -> QuerySet[Delivery]:
-    whose = {f"endpoint__{name}": value for name, value in _whose(actor).items()}
-    return _deliveries().filter(**whose)
+    return _as_shown(Delivery.objects.filter(**_whose(actor, "endpoint__")))
 
 
-def _whose(actor: Actor) -> dict[str, int]:
-    """The endpoints that the actor deals with."""
+def _whose(actor: Actor, of: str = "") -> dict[str, int]:
+    """The endpoints that the actor deals with, or what is of them."""
     client_id = scope(actor=actor)
-    client = {} if client_id is None else {"client_id": client_id}
-    return {"zone_id": actor.zone_id, **client}
+    client = {} if client_id is None else {f"{of}client_id": client_id}
+    return {f"{of}zone_id": actor.zone_id, **client}
 
 
-def _require_heard(actor: Actor, stream: str | None) -> None:
+def _of_streams(actor: Actor, stream: str | None) -> Q:
+    """What is of the streams that the actor may listen to, or of the one that is named. Forbidden
+    if it may not listen to that, or to any.
+    """
     if stream is not None:
         actor.require_listen(stream, field="stream")
-    elif not heard(actor=actor).system:
+        return Q(stream_id=streams.get_stream(raw_connection(), actor.zone_id, stream).id)
+    shown = heard(actor=actor)
+    if not shown.system:
         require_some_listen(actor=actor)
+    return shown.streams()
 
 
-def _stream_id(actor: Actor, stream: str) -> int:
-    return streams.get_stream(raw_connection(), actor.zone_id, stream).id
+def _than(lookup: type[Lookup], cursor: str) -> Lookup:
+    """A comparison of deliveries by age with the one of a cursor."""
+    endpoint, *place, run = values_of(cursor, PLACE)
+    return lookup(tuple(map(F, _BY_AGE)), (*place, endpoint, run))

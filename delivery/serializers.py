@@ -1,18 +1,20 @@
-"""The shapes of deliveries and their tries."""
+"""The shapes of deliveries and their tries, and of listens on record."""
 
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.models import Attempt, Delivery
-from delivery.selectors import name_of
+from delivery.models import Attempt, Delivery, Listen
+from delivery.selectors import PLACE
 from eventhub.access.fields import MomentField
+from eventhub.access.pagination import micros, text_of
 from eventhub.access.shapes import AnswerSerializer, Serializer
 
-_MOMENT = MomentField()
 STATES = tuple(Delivery.State.values)
 ENDED = STATES[2:]  # without being delivered: these are listed for all endpoints together
+DOORS = ("websocket", "sse", "poll", "lines", "local", "many")
+_UNSIGNED = (1 << 64) - 1
 
 
 class GapSerializer(Serializer):
@@ -33,8 +35,10 @@ class DeliverySerializer(AnswerSerializer):
         child=serializers.IntegerField(), help_text="The registrations that matched, ascending."
     )
     attempts = serializers.IntegerField(help_text="Tries so far.")
-    next_attempt_at = serializers.SerializerMethodField(
-        help_text="While it is being tried: when that is given up."
+    next_attempt_at = MomentField(
+        source="due_at",
+        allow_null=True,
+        help_text="While it is being tried: when that is given up.",
     )
     gap = serializers.SerializerMethodField(
         help_text="Events that were dropped before they were delivered: the endpoint is told so.",
@@ -48,14 +52,7 @@ class DeliverySerializer(AnswerSerializer):
         )
 
     def get_id(self, delivery: Delivery) -> str:
-        return name_of(delivery)
-
-    @extend_schema_field(MomentField(allow_null=True))
-    def get_next_attempt_at(self, delivery: Delivery) -> str | None:
-        """None when it is finished."""
-        if delivery.state != Delivery.State.PENDING:
-            return None
-        return _MOMENT.to_representation(delivery.next_attempt_at)
+        return text_of(delivery, PLACE)
 
     @extend_schema_field(GapSerializer(allow_null=True))
     def get_gap(self, delivery: Delivery) -> dict[str, Any] | None:
@@ -83,3 +80,58 @@ class OneDeliverySerializer(DeliverySerializer):
 
     class Meta(DeliverySerializer.Meta):
         fields = (*DeliverySerializer.Meta.fields, "event", "tries")
+
+
+class PlaceSerializer(Serializer):
+    segment = serializers.UUIDField(allow_null=True)
+    sequence = serializers.IntegerField()
+
+
+class ThroughSerializer(Serializer):
+    segment = serializers.UUIDField(source="told_segment", allow_null=True)
+    sequence = serializers.IntegerField(source="told_sequence")
+
+
+class ListenSerializer(AnswerSerializer):
+    id = serializers.SerializerMethodField()
+    stream = serializers.CharField(source="stream_name")
+    door = serializers.ChoiceField(
+        choices=DOORS,
+        help_text="`poll` and `lines`: requests that followed one another. `many`: the client began"
+        " more listens within an hour than are kept; from here on they are not on record.",
+    )
+    after = PlaceSerializer(source="*", help_text="It is told what comes after this event.")
+    mask = serializers.SerializerMethodField()
+    through = ThroughSerializer(source="*", help_text="It was told all of that up to this event.")
+
+    class Meta:
+        model = Listen
+        fields = (
+            *("id", "stream", "node", "door", "listen", "start", "after", "mask", "filter"),
+            *("registrations", "through", "events", "began_at", "seen_at", "ended_at", "why"),
+        )
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "listen": {"source": "name", "help_text": "Its name on a websocket."},
+            "events": {"source": "told", "help_text": "So many."},
+            "began_at": {"source": "started_at"},
+            "seen_at": {"source": "last_seen_at", "help_text": "As of then."},
+            "start": {
+                "help_text": "What it began from: `cursor`, `now`, `oldest`, `boot`, `time`; `gap`"
+                " or `state` behind what was missing; `continued` after a day."
+            },
+            "filter": {
+                "help_text": "What it lets through, in predicate form; null: registrations, or too"
+                " long."
+            },
+            "why": {
+                "source": "end_reason",
+                "help_text": "`stopped`, `left`, `slow_reader`, `gap`, `continued`, or the code of"
+                " an error.",
+            },
+        }
+
+    def get_id(self, listen: Listen) -> str:
+        return f"{micros(listen.started_at)}.{listen.id}"
+
+    def get_mask(self, listen: Listen) -> str:
+        return str(listen.mask & _UNSIGNED)

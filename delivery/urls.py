@@ -1,11 +1,13 @@
-"""Routes of deliveries, below /v1/deliveries."""
+"""Routes of deliveries, of the listens of a client, and of the overview, below /v1/."""
 
 from django.urls import path
 
-from delivery.api import Deliveries
+from delivery.api import ClientListens, Deliveries, ZoneOverview
 from eventhub.access.resource import LIST, ONE
 
 urlpatterns = [
-    path("", Deliveries.as_view(LIST)),
-    path("/<str:delivery>", Deliveries.as_view(ONE)),
+    path("deliveries", Deliveries.as_view(LIST)),
+    path("deliveries/<str:delivery>", Deliveries.as_view(ONE)),
+    path("clients/<str:client>/listens", ClientListens.as_view(LIST)),
+    path("overview", ZoneOverview.as_view(ONE)),
 ]

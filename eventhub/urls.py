@@ -6,13 +6,14 @@ The hot doors never reach Django.
 from django.contrib import admin
 from django.urls import include, path
 
-from delivery.listens import api as listens_api
 from eventhub import console, openapi
 from eventhub.access import backoffice
-from eventhub.access.resource import LIST, ONE, PUT
+from eventhub.access.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE, PUT
 from eventhub.streams import hub_api
 from registrations import api as registrations_api
 from registrations.building import api as index_api
+from registrations.endpoints.api import Endpoints
+from registrations.groups.api import Groups
 
 admin.autodiscover()
 
@@ -28,13 +29,13 @@ urlpatterns = [
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.understand.urls")),
     path("v1/registrations", include("registrations.urls")),
-    path("v1/registration-groups", include("registrations.groups.urls")),
-    path("v1/endpoints", include("registrations.endpoints.urls")),
-    path("v1/deliveries", include("delivery.urls")),
-    path("v1/clients/<str:client>/listens", listens_api.ClientListens.as_view(LIST)),
+    path("v1/registration-groups", Groups.as_view(LIST_AND_CREATE)),
+    path("v1/registration-groups/<str:group>", Groups.as_view(CHANGE_AND_DELETE)),
+    path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
+    path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
+    path("v1/", include("delivery.urls")),
     path("v1/jobs", include("eventhub.jobs.urls")),
     path("v1/", include("eventhub.access.urls")),
-    path("v1/", include("delivery.overview.urls")),
     path("docs/openapi.json", openapi.openapi_json),
     path("docs/api", openapi.api_page),
     path("docs/errors", openapi.errors_page),

@@ -84,12 +84,10 @@ def _json(listens: Iterable[dict[str, Any]]) -> str:
 
 
 def _begun(number: int, begun: Begun) -> dict[str, Any]:
-    mask, filter, registrations, wish = begun.wanted
     fields = begun._asdict()
-    del fields["after"], fields["wanted"]
-    signed = mask - (1 << 64) if mask >> 63 else mask
-    wanted = {"mask": signed, "filter": filter, "registrations": registrations, "wish": wish}
-    return {"number": number, **fields, **wanted, **_cursor(begun.after)}
+    wanted, after = fields.pop("wanted"), fields.pop("after")
+    signed = wanted.mask - (1 << 64) if wanted.mask >> 63 else wanted.mask
+    return {"number": number, **fields, **wanted._asdict(), "mask": signed, **_cursor(after)}
 
 
 def _told(one: Progress) -> dict[str, Any]:

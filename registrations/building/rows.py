@@ -105,8 +105,7 @@ def fail(connection: Connection, stream_id: int, reason: str, detail: str) -> No
 def builds(connection: Connection, ids: Sequence[int]) -> dict[int, Build]:
     """Of those streams that have one, or of which one is waited for."""
     values = {"streams": list(ids), "silent_s": limits.INDEX_BUILD_SILENT_S}
-    rows = cursor_of(connection, _OfStream).execute(SQL["builds"], values).fetchall()
-    return {row.stream_id: row.build for row in rows}
+    return dict(cursor_of(connection, _OfStream).execute(SQL["builds"], values))
 
 
 def at_work(connection: Connection) -> list[Stream]:
@@ -125,12 +124,7 @@ def streams(connection: Connection, ids: Sequence[int]) -> list[Stream]:
     return cursor_of(connection, Stream).execute(SQL["streams"], {"streams": list(ids)}).fetchall()
 
 
-def stream_of(connection: Connection, zone: str, stream: str) -> int | None:
-    """The stream's id; the hub-wide one is in every zone."""
-    values = {"zone": zone, "stream": stream}
-    found: int | None = scalars(connection).execute(SQL["stream_of"], values).fetchone()
+def zone_id(connection: Connection, zone: str) -> int | None:
+    """The zone's id, if there is one of that name."""
+    found: int | None = scalars(connection).execute(SQL["zone_id"], (zone,)).fetchone()
     return found
-
-
-def has_zone(connection: Connection, zone: str) -> bool:
-    return bool(scalars(connection).execute(SQL["has_zone"], {"zone": zone}).fetchone())

@@ -1,12 +1,24 @@
-"""Asks for builds of match indexes. A worker does them (job.py)."""
+"""Shows the match index of a stream, and asks for builds of it. A worker does them (job.py)."""
+
+from pathlib import Path
+
+from django.conf import settings
 
 from eventhub.access.actor import Actor
 from eventhub.access.system import raw_connection
+from eventhub.eventlog import streams
 from eventhub.soon import BUILD_INDEXES, require_workers, soon
 from registrations.building import rows
-from registrations.building.selectors import find_standing
-from registrations.building.standing import Standing
+from registrations.building.standing import Standing, standings
 from registrations.errors import NothingToIndex
+
+
+def find_standing(*, actor: Actor, stream: str) -> Standing:
+    """How the stream's index stands."""
+    connection = raw_connection()
+    found = streams.get_stream(connection, actor.zone_id, stream)
+    [standing] = standings(connection, Path(settings.ENV.data), [found.id], exact=False)
+    return standing
 
 
 def ask_build(*, actor: Actor, stream: str) -> Standing:

@@ -112,14 +112,16 @@ class Question:
     def __init__(self, closure: Closure, shape: Shape, kin: Kin = only_itself) -> None:
         self.answer: Wanted = "no"
         self._closure = closure
-        self._asked = _Asked(shape, EventValues(shape.event), kin)
+        self._shape = shape
+        self._values = EventValues(shape.event)
+        self._kin = kin
 
     def steps(self) -> Iterator[None]:
         """Each looks at a test or two."""
         for parts in self._closure.form:
             verdict: bool | None = True
             for part in parts:
-                verdict = _all([verdict, _verdict(part, self._asked)])
+                verdict = _all([verdict, self._verdict(part)])
                 yield
                 if verdict is False:
                     break
@@ -129,6 +131,42 @@ class Question:
             if verdict is not False:
                 self.answer = "maybe"
 
+    def _verdict(self, part: Node) -> bool | None:
+        """None: it depends on what is not known."""
+        shape = self._shape
+        match part:
+            case Not(item):
+                found = self._verdict(item)
+                return None if found is None else not found
+            case OfType(domain, type):
+                verdicts = []
+                if domain is not None:
+                    known = "domain" in shape.known
+                    verdicts.append(shape.event.domain == domain if known else None)
+                if type is not None:
+                    verdicts.append(self._of_type(OfType(None, type, part.below)))
+                return _all(verdicts)
+            case Compare(_, left, right):
+                known = _known(left, shape) and _known(right, shape)
+            case In(path) | Text(_, path) | Exists(path):
+                known = _known(path, shape)
+            case Within():
+                paths = all_paths(part)
+                known = not asks_of_type(part) and all(_known(path, shape) for path in paths)
+            case _:
+                known = False
+        return holds(part, self._values, self._kin) if known else None
+
+    def _of_type(self, part: OfType) -> bool | None:
+        """A declared type above the event's counts once the hub checks events by the declaration,
+        which may be a moment later.
+        """
+        if "type" not in self._shape.known:
+            return None
+        if holds(part, self._values):
+            return True
+        return None if holds(part, self._values, self._kin) else False
+
 
 def wanted(closure: Closure, shape: Shape, kin: Kin = only_itself) -> Wanted:
     """The answer to such a question."""
@@ -136,51 +174,6 @@ def wanted(closure: Closure, shape: Shape, kin: Kin = only_itself) -> Wanted:
     for _ in question.steps():
         pass
     return question.answer
-
-
-class _Asked(NamedTuple):
-    """A shape while it is asked about."""
-
-    shape: Shape
-    values: EventValues
-    kin: Kin
-
-
-def _verdict(part: Node, asked: _Asked) -> bool | None:
-    """None: it depends on what is not known."""
-    shape = asked.shape
-    match part:
-        case Not(item):
-            found = _verdict(item, asked)
-            return None if found is None else not found
-        case OfType(domain, type):
-            verdicts = []
-            if domain is not None:
-                known = "domain" in shape.known
-                verdicts.append(shape.event.domain == domain if known else None)
-            if type is not None:
-                verdicts.append(_of_type(OfType(None, type, part.below), asked))
-            return _all(verdicts)
-        case Compare(_, left, right):
-            known = _known(left, shape) and _known(right, shape)
-        case In(path) | Text(_, path) | Exists(path):
-            known = _known(path, shape)
-        case Within():
-            known = not asks_of_type(part) and all(_known(path, shape) for path in all_paths(part))
-        case _:
-            known = False
-    return holds(part, asked.values, asked.kin) if known else None
-
-
-def _of_type(part: OfType, asked: _Asked) -> bool | None:
-    """A declared type above the event's counts once the hub checks events by the declaration, which
-    may be a moment later.
-    """
-    if "type" not in asked.shape.known:
-        return None
-    if holds(part, asked.values):
-        return True
-    return None if holds(part, asked.values, asked.kin) else False
 
 
 def _all(verdicts: list[bool | None]) -> bool | None:

@@ -1,45 +1,128 @@
 """Endpoints: where the hub calls back."""
 
-from typing import Any
+from typing import Any, get_args
 
-from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 
-from eventhub import errors
-from eventhub.access.resource import ResourceView, operation
-from registrations.endpoints import services
-from registrations.endpoints.selectors import HEALTH, endpoints_of
-from registrations.endpoints.serializers import (
-    EndpointChangeSerializer,
-    EndpointSerializer,
-    MadeEndpointSerializer,
-    NewEndpointSerializer,
-)
-from registrations.endpoints.services import EndpointTerms
-from registrations.errors import EndpointInUse, UnknownEndpoint
-from registrations.filtersets import OfClient
-from registrations.models import Endpoint
-from registrations.owners import owner
-from registrations.permissions import ListensSomewhere
+from eventhub import errors, limits
+from eventhub.access.fields import MomentField, NameField, TextField
+from eventhub.access.resource import operation
+from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, ModelSerializer
+from registrations.endpoints import secrets, services
+from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.health import State
+from registrations.errors import EndpointInUse, RefusedAddress, UnknownEndpoint
+from registrations.models import Endpoint, EndpointHealth
+from registrations.resource import OwnedView
+
+_FORMAT = {"help_text": "Of the body: the hub's own, or a CloudEvent in structured or binary mode."}
 
 
-class Endpoints(ResourceView):
+class UrlField(TextField):
+    """Where the hub may call."""
+
+    raises = (RefusedAddress,)
+
+    def to_internal_value(self, data: Any) -> str:
+        return valid_url(data, services.callback_addresses(), field=self.field_name or "url")
+
+
+class SecretField(TextField):
+    """The text of a secret; its value is the bytes."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return secrets.parse_secret(super().to_internal_value(data))
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from None
+
+
+class EndpointChangeSerializer(ModelSerializer):
+    url = UrlField(help_text="http or https; not to a private address.")
+
+    class Meta:
+        model = Endpoint
+        fields: tuple[str, ...] = ("url", "description", "ordered", "format", "enabled")
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
+            "format": _FORMAT,
+            "enabled": {"help_text": "While it is false, deliveries wait."},
+        }
+
+
+class NewEndpointSerializer(EndpointChangeSerializer):
+    client = NameField(
+        required=False, help_text="Whose it is; a key's own client if it is not given."
+    )
+    secret = SecretField(
+        required=False, help_text="`whsec_` and base64 of 24 to 64 bytes; the hub makes one if not."
+    )
+
+    class Meta(EndpointChangeSerializer.Meta):
+        fields = ("url", "description", "ordered", "format", "client", "secret")
+
+
+class EndpointHealthSerializer(AnswerSerializer):
+    """How the endpoint answers; the times are right to some seconds."""
+
+    state = serializers.SerializerMethodField()
+    last_attempt_at = MomentField(source="attempted_at", allow_null=True)
+    outcome = serializers.CharField(
+        allow_null=True, help_text="Of the last attempt, as a delivery's attempts have it."
+    )
+
+    class Meta:
+        model = EndpointHealth
+        fields = ("state", "last_attempt_at", "outcome", "status", "delivered_at", "failing_since")
+
+    @extend_schema_field(
+        serializers.ChoiceField(
+            choices=get_args(State), help_text="Of the last attempt; `untried`: there was none yet."
+        )
+    )
+    def get_state(self, endpoint: Endpoint) -> str:
+        if endpoint.attempted_at is None:
+            return "untried"
+        return "ok" if endpoint.failing_since is None else "failing"
+
+
+class EndpointSerializer(ChangedSerializer, AnswerSerializer):
+    client = serializers.CharField(source="client_name")
+    health = EndpointHealthSerializer(source="*")
+
+    class Meta:
+        model = Endpoint
+        fields: tuple[str, ...] = (
+            *("id", "client", "url", "description", "ordered", "format", "enabled", "reason"),
+            *("health", "created_at", "changed_at", "changed"),
+        )
+        extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
+
+
+class MadeEndpointSerializer(EndpointSerializer):
+    shown_once = True
+    secret = serializers.CharField(
+        source="secret_text", help_text="Signs the callbacks. It is shown this once."
+    )
+
+    class Meta(EndpointSerializer.Meta):
+        fields = (*EndpointSerializer.Meta.fields, "secret")
+
+
+class Endpoints(OwnedView):
     """The endpoints of a client, or of all clients of a zone. Another client's is not found."""
 
     noun = "an endpoint", "endpoints"
     kind = "endpoint"
     unknown = UnknownEndpoint
     lookup_url_kwarg = "endpoint"
-    permission_classes = (ListensSomewhere,)
-    queryset = Endpoint.objects.all()
+    queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
-    filterset_class = OfClient
     listed = (
         *("pk", "id", "client_name", "url", "description", "ordered", "format", "enabled"),
-        *("reason", "created_at", "changed_at", *HEALTH),
+        *("reason", "created_at", "changed_at", *services.HEALTH),
     )
-
-    def get_queryset(self) -> QuerySet[Endpoint]:
-        return endpoints_of(actor=self.actor)
 
     @operation(
         "Create an endpoint; its secret is shown this once",
@@ -48,16 +131,15 @@ class Endpoints(ResourceView):
         answer=MadeEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
-        client = owner(actor=self.actor, name=body.pop("client", None))
-        terms = EndpointTerms(**body)
-        return services.create_endpoint(actor=self.actor, owner=client, terms=terms)
+        owner, terms = self.owner(body), services.EndpointTerms(**body)
+        return services.create_endpoint(actor=self.actor, owner=owner, terms=terms)
 
     @operation("Change an endpoint, disable or enable it", body=EndpointChangeSerializer)
     def perform_partial_update(self, body: dict[str, Any]) -> Endpoint:
-        return services.change_endpoint(
-            actor=self.actor, endpoint_id=self.key, given=body, if_match=self.if_match
-        )
+        with self.changing() as endpoint:
+            return services.change_endpoint(actor=self.actor, endpoint=endpoint, given=body)
 
     @operation("Delete an endpoint that no registration names", EndpointInUse)
     def perform_destroy(self) -> None:
-        services.delete_endpoint(actor=self.actor, endpoint_id=self.key, if_match=self.if_match)
+        with self.changing() as endpoint:
+            services.delete_endpoint(actor=self.actor, endpoint=endpoint)

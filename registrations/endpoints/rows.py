@@ -11,24 +11,13 @@ import psycopg
 
 from eventhub.eventlog import append, queries
 from eventhub.eventlog.changes import Resource
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.system import Announcement, announce_in
 
 SQL = queries.load("endpoints.sql", Path(__file__).parent.parent / "sql")
 
 Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
-
-
-class Told(NamedTuple):
-    """What is told of an endpoint that was changed; not the URL, which may hold secrets of its
-    own.
-    """
-
-    ordered: bool
-    format: Format
-    enabled: bool
-    reason: str | None  # why it is not enabled: `request`, `gone`
 
 
 class _Held(NamedTuple):
@@ -41,8 +30,7 @@ class _Disabled(NamedTuple):
 
     zone_id: int
     zone: str
-    client: str
-    told: Told
+    attributes: dict[str, Any]
 
 
 def hold(
@@ -53,11 +41,6 @@ def hold(
     """
     values = {"client_id": client_id, "ids": list(ids), "urls": list(urls)}
     return dict(cursor_of(connection, _Held).execute(SQL["hold_endpoints"], values))
-
-
-def streams_behind(connection: Connection, endpoint_id: int) -> list[str]:
-    """The names of the streams whose events the endpoint, whose row is locked, is sent."""
-    return scalars(connection).execute(SQL["streams_behind"], (endpoint_id,)).fetchall()
 
 
 def delete_of_client(connection: Connection, client_id: int) -> int:
@@ -77,17 +60,14 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
         row = await (await query.execute(SQL["disable"], values)).fetchone()
         if row is None:
             return False
-        told = changed(row.zone_id, row.client, endpoint_id, row.told)
+        told = announcement("changed", row.zone_id, row.attributes)
         place = await announce_in(connection, zone=row.zone, announcement=told)
     heads = append.heads_text({place.stream_id: place.sequence})
     await connection.execute(append.SQL["notify"], (heads,))
     return True
 
 
-def resource_of(zone_id: int, endpoint_id: int) -> Resource:
-    return Resource("endpoint", zone_id, str(endpoint_id))
-
-
-def changed(zone_id: int, client: str, endpoint_id: int, told: Told) -> Announcement:
-    attributes = {"client": client, "endpoint": endpoint_id, **told._asdict()}
-    return Announcement("endpoint.changed", attributes, resource_of(zone_id, endpoint_id))
+def announcement(change: str, zone_id: int, attributes: dict[str, Any]) -> Announcement:
+    """What is told of an endpoint: never its URL, which may hold secrets of its own."""
+    resource = Resource("endpoint", zone_id, str(attributes["endpoint"]))
+    return Announcement(f"endpoint.{change}", attributes, resource)

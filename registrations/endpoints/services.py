@@ -7,21 +7,28 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
+from django.db.models import F, Func, QuerySet
 
 from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.conditions import require_unchanged
 from eventhub.access.system import announce_all, raw_connection
 from eventhub.errors import LimitReached, NotFound
+from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
-from registrations import rows as registration_rows
-from registrations.endpoints import rows, secrets
+from registrations.endpoints import secrets
 from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
-from registrations.endpoints.rows import Format
-from registrations.endpoints.selectors import endpoints_of
-from registrations.errors import EndpointInUse, UnknownEndpoint
+from registrations.endpoints.rows import Format, announcement
+from registrations.errors import EndpointInUse
 from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
 from registrations.owners import Owner
+from registrations.rows import lock_session
+
+# How an endpoint answers; all null of one that was not tried.
+HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
+# As they are shown.
+ENDPOINTS = Endpoint.objects.annotate(
+    client_name=F("client__name"), **{name: F(f"health__{name}") for name in HEALTH}
+)
 
 
 class EndpointTerms(NamedTuple):
@@ -43,14 +50,18 @@ def callback_addresses() -> CallbackAddresses:
 def create_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoint:
     """A new endpoint of the client, with its secret as `secret_text`."""
     with transaction.atomic():
-        if registration_rows.lock_session(raw_connection(), owner.id) is None:
-            raise NotFound("This zone has no such client.", field="client")
+        lock_client(owner)
         made = add_endpoint(actor=actor, owner=owner, terms=terms)
-        found = endpoints_of(actor=actor).get(pk=made.pk)
+        found = ENDPOINTS.get(pk=made.pk)
         found.secret_text = made.secret_text
-        told = [created(actor.zone_id, owner.name, made.pk, ordered=terms.ordered)]
-        announce_all(zone=actor.zone, announcements=told)
+        _announce(actor, "created", found, "ordered")
     return found
+
+
+def lock_client(owner: Owner) -> None:
+    """Keep the client from ending, and others from adding to what it has; NotFound if it ended."""
+    if lock_session(raw_connection(), owner.id) is None:
+        raise NotFound("This zone has no such client.", field="client")
 
 
 def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoint:
@@ -67,67 +78,58 @@ def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoin
     return made
 
 
-def created(zone_id: int, client: str, endpoint_id: int, *, ordered: bool = False) -> Announcement:
-    attributes = {"client": client, "endpoint": endpoint_id, "ordered": ordered}
-    return Announcement("endpoint.created", attributes, rows.resource_of(zone_id, endpoint_id))
+def created(zone_id: int, client: str, endpoint_id: int) -> Announcement:
+    """What is told of an endpoint that `add_endpoint` made of a URL alone."""
+    attributes = {"client": client, "endpoint": endpoint_id, "ordered": False}
+    return announcement("created", zone_id, attributes)
 
 
-def change_endpoint(
-    *, actor: Actor, endpoint_id: int, given: Mapping[str, Any], if_match: int | None = None
-) -> Endpoint:
-    """Change what is given. The same again changes nothing; enabling forgets the reason. Where
-    events go, and when, is for who may listen to all that the endpoint is sent.
+def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any]) -> Endpoint:
+    """Change what is given of an endpoint whose row is locked. The same again changes nothing;
+    enabling forgets the reason. Where events go, and when, is for who may listen to all that the
+    endpoint is sent.
     """
-    with transaction.atomic():
-        found = _lock(actor, endpoint_id)
-        require_unchanged(rows.resource_of(actor.zone_id, endpoint_id), if_match)
-        wanted = {name: value for name, value in given.items() if getattr(found, name) != value}
-        if not wanted:
-            return found
-        if "enabled" in wanted:
-            wanted["reason"] = None if wanted["enabled"] else "request"
-        if wanted.keys() != {"description"}:
-            _require_all_behind(actor, endpoint_id)
-        if "url" in wanted:  # how another URL answers is not known yet
-            EndpointHealth.objects.filter(pk=endpoint_id).delete()
-        Endpoint.objects.filter(pk=endpoint_id).update(**wanted, changed_at=TransactionNow())
-        changed = endpoints_of(actor=actor).get(pk=endpoint_id)
-        told = rows.Told(changed.ordered, changed.format, changed.enabled, changed.reason)
-        announced = rows.changed(actor.zone_id, changed.client_name, endpoint_id, told)
-        announce_all(zone=actor.zone, announcements=[announced])
+    wanted = {name: value for name, value in given.items() if getattr(endpoint, name) != value}
+    if not wanted:
+        return endpoint
+    if "enabled" in wanted:
+        wanted["reason"] = None if wanted["enabled"] else "request"
+    if wanted.keys() != {"description"}:
+        _require_all_behind(actor, endpoint)
+    if "url" in wanted:  # how another URL answers is not known yet
+        EndpointHealth.objects.filter(endpoint=endpoint).delete()
+    Endpoint.objects.filter(pk=endpoint.pk).update(**wanted, changed_at=TransactionNow())
+    changed = ENDPOINTS.get(pk=endpoint.pk)
+    _announce(actor, "changed", changed, "ordered", "format", "enabled", "reason")
     return changed
 
 
-def delete_endpoint(*, actor: Actor, endpoint_id: int, if_match: int | None = None) -> None:
-    """End an endpoint that no registration names; else EndpointInUse."""
-    with transaction.atomic():
-        found = _lock(actor, endpoint_id)
-        resource = rows.resource_of(actor.zone_id, endpoint_id)
-        require_unchanged(resource, if_match)
-        _require_all_behind(actor, endpoint_id)
-        if RegistrationVersion.objects.filter(CURRENT, endpoint_id=endpoint_id).exists():
-            raise EndpointInUse(field="endpoint")
-        ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
-        Endpoint.objects.filter(pk=endpoint_id).update(**ended, enabled=False)
-        attributes = {"client": found.client_name, "endpoint": endpoint_id}
-        told = [Announcement("endpoint.deleted", attributes, resource)]
-        announce_all(zone=actor.zone, announcements=told)
+def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:
+    """End an endpoint, whose row is locked, that no registration names; else EndpointInUse."""
+    _require_all_behind(actor, endpoint)
+    if _behind(endpoint).exists():
+        raise EndpointInUse(field="endpoint")
+    ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
+    Endpoint.objects.filter(pk=endpoint.pk).update(**ended, enabled=False)
+    _announce(actor, "deleted", endpoint)
 
 
-def _lock(actor: Actor, endpoint_id: int) -> Endpoint:
-    """The endpoint, so that nobody else changes it; UnknownEndpoint if there is none."""
-    found = endpoints_of(actor=actor).select_for_update(of=("self",)).filter(pk=endpoint_id)
-    endpoint = found.first()
-    if endpoint is None:
-        raise UnknownEndpoint(field="endpoint")
-    return endpoint
+def _behind(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
+    """What of registrations names the endpoint."""
+    return RegistrationVersion.objects.filter(CURRENT, endpoint=endpoint)
 
 
-def _require_all_behind(actor: Actor, endpoint_id: int) -> None:
-    """Forbidden unless the actor may listen to every stream of the registrations that name the
-    endpoint, whose row is locked.
-    """
+def _require_all_behind(actor: Actor, endpoint: Endpoint) -> None:
+    """Forbidden unless the actor may listen to every stream that the endpoint is sent events of."""
     if actor.principal is None:
         return
-    for stream in rows.streams_behind(raw_connection(), endpoint_id):
-        actor.require_listen(stream, field="endpoint")
+    ids = _behind(endpoint).values_list(Func(F("streams"), function="unnest"))
+    for name in Stream.objects.filter(pk__in=ids).order_by("name").values_list("name", flat=True):
+        actor.require_listen(name, field="endpoint")
+
+
+def _announce(actor: Actor, change: str, endpoint: Endpoint, *names: str) -> None:
+    """Tell what the endpoint has by those names now; last in the transaction."""
+    shown = {name: getattr(endpoint, name) for name in names}
+    attributes = {"client": endpoint.client_name, "endpoint": endpoint.pk, **shown}
+    announce_all(zone=actor.zone, announcements=[announcement(change, actor.zone_id, attributes)])

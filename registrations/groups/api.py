@@ -2,55 +2,63 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from rest_framework import serializers
 
 from eventhub import errors
-from eventhub.access.resource import ResourceView, operation
+from eventhub.access.fields import FlagField, NameField
+from eventhub.access.resource import operation
+from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, Serializer
 from registrations.errors import GroupExists, GroupInUse, UnknownGroup
-from registrations.filtersets import OfClient
 from registrations.groups import services
-from registrations.groups.selectors import groups_of
-from registrations.groups.serializers import (
-    GroupChangeSerializer,
-    GroupSerializer,
-    NewGroupSerializer,
-)
 from registrations.models import RegistrationGroup
-from registrations.owners import owner
-from registrations.permissions import ListensSomewhere
+from registrations.resource import OwnedView
+
+_SUSPENDED = "Nothing matches its registrations while it is true."
 
 
-class Groups(ResourceView):
+class GroupChangeSerializer(Serializer):
+    suspended = FlagField(required=False, help_text=_SUSPENDED)
+
+
+class NewGroupSerializer(GroupChangeSerializer):
+    name = NameField(help_text="Unique among the client's groups.")
+    client = NameField(
+        required=False, help_text="Whose it is; a key's own client if it is not given."
+    )
+
+
+class GroupSerializer(ChangedSerializer, AnswerSerializer):
+    client = serializers.CharField(source="client_name")
+    suspended = serializers.BooleanField(help_text=_SUSPENDED)
+    registrations = serializers.IntegerField(help_text="How many are in it.")
+
+    class Meta:
+        model = RegistrationGroup
+        fields = ("id", "client", "name", "suspended", "registrations", "created_at", "changed")
+
+
+class Groups(OwnedView):
     """The groups of a client, or of all clients of a zone. Another client's is not found."""
 
     noun = "a registration group", "registration groups"
     kind = "registration_group"
     unknown = UnknownGroup
     lookup_url_kwarg = "group"
-    permission_classes = (ListensSomewhere,)
-    queryset = RegistrationGroup.objects.all()
+    queryset = services.GROUPS
     serializer_class = GroupSerializer
-    filterset_class = OfClient
-
-    def get_queryset(self) -> QuerySet[RegistrationGroup]:
-        return groups_of(actor=self.actor)
 
     @operation(
         "Create a registration group", GroupExists, errors.LimitReached, body=NewGroupSerializer
     )
     def perform_create(self, body: dict[str, Any]) -> RegistrationGroup:
-        client = owner(actor=self.actor, name=body.pop("client", None))
-        return services.create_group(actor=self.actor, owner=client, **body)
+        return services.create_group(actor=self.actor, owner=self.owner(body), **body)
 
     @operation("Suspend or resume a registration group", body=GroupChangeSerializer)
     def perform_partial_update(self, body: dict[str, Any]) -> RegistrationGroup:
-        return services.change_group(
-            actor=self.actor,
-            group_id=self.key,
-            suspended=body.get("suspended"),
-            if_match=self.if_match,
-        )
+        with self.changing() as group:
+            return services.change_group(actor=self.actor, group=group, **body)
 
     @operation("Delete a registration group that no registration names", GroupInUse)
     def perform_destroy(self) -> None:
-        services.delete_group(actor=self.actor, group_id=self.key, if_match=self.if_match)
+        with self.changing() as group:
+            services.delete_group(actor=self.actor, group=group)

@@ -2,91 +2,97 @@
 transaction, and has a barrier if it says what is matched.
 """
 
+from collections.abc import Iterable
+
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.conditions import require_unchanged
 from eventhub.access.system import append_announced, prepare, raw_connection
-from eventhub.errors import LimitReached, NotFound
+from eventhub.errors import LimitReached
+from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
-from registrations import rows as registration_rows
-from registrations.errors import GroupExists, GroupInUse, UnknownGroup
-from registrations.groups import rows
-from registrations.groups.rows import Behind
-from registrations.groups.selectors import groups_of
-from registrations.models import RegistrationGroup
+from registrations.endpoints.services import lock_client
+from registrations.errors import GroupExists, GroupInUse
+from registrations.models import CURRENT, GroupStream, RegistrationGroup, Suspension
 from registrations.owners import Owner
+from registrations.rows import new_barrier, raise_barrier
+
+# As they are shown; `suspended`: since a barrier that has no end yet.
+GROUPS = RegistrationGroup.objects.annotate(
+    client_name=F("client__name"),
+    suspended=Exists(Suspension.objects.filter(CURRENT, group=OuterRef("pk"))),
+)
 
 
 def create_group(
     *, actor: Actor, owner: Owner, name: str, suspended: bool = False
 ) -> RegistrationGroup:
     """A new group of the client, in which is nothing yet."""
-    connection = raw_connection()
     with transaction.atomic():
-        if registration_rows.lock_session(connection, owner.id) is None:
-            raise NotFound("This zone has no such client.", field="client")
+        lock_client(owner)
         there = RegistrationGroup.objects.live().filter(client_id=owner.id)
         if there.count() >= limits.GROUPS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.GROUPS_PER_CLIENT_MAX)
         if there.filter(name=name).exists():
             raise GroupExists(field="name")
         made = there.create(zone_id=actor.zone_id, client_id=owner.id, name=name)
-        barrier = registration_rows.new_barrier(connection) if suspended else None
-        if barrier is not None:
-            rows.suspend(connection, made.pk, barrier)
-        made = groups_of(actor=actor).get(pk=made.pk)
-        _announce(actor, "registration_group.created", made, [], barrier)
+        made.client_name, made.suspended = owner.name, suspended
+        _announce(actor, "created", made, _switched(made) if suspended else None)
     return made
 
 
 def change_group(
-    *, actor: Actor, group_id: int, suspended: bool | None, if_match: int | None = None
+    *, actor: Actor, group: RegistrationGroup, suspended: bool | None = None
 ) -> RegistrationGroup:
-    """Suspend or resume all of a group at one place of every stream, by one row (RDY-07). The same
-    again changes nothing.
+    """Suspend or resume all of a group, whose row is locked, at one place of every stream, by one
+    row (RDY-07). The same again changes nothing. Forbidden unless the actor may listen to every
+    stream of the group's registrations.
     """
-    connection = raw_connection()
-    with transaction.atomic():
-        found = _lock(actor, group_id)
-        behind = rows.streams_ever(connection, group_id)
-        _require_all(actor, behind)
-        require_unchanged(rows.resource_of(actor.zone_id, group_id), if_match)
-        if suspended in (None, found.suspended):
-            return found
-        barrier = registration_rows.new_barrier(connection)
-        change = rows.suspend if suspended else rows.resume
-        change(connection, group_id, barrier)
-        found.suspended = bool(suspended)
-        _announce(actor, "registration_group.changed", found, behind, barrier)
-    return found
+    behind = [*streams_ever(group.pk)]
+    for each in behind:
+        if each.registrations:
+            actor.require_listen(each.stream.name, field="group")
+    if suspended not in (None, group.suspended):
+        group.suspended = suspended
+        _announce(actor, "changed", group, _switched(group), behind)
+    return group
 
 
-def delete_group(*, actor: Actor, group_id: int, if_match: int | None = None) -> None:
-    """End a group that no registration names; else GroupInUse."""
-    with transaction.atomic():
-        found = _lock(actor, group_id)
-        require_unchanged(rows.resource_of(actor.zone_id, group_id), if_match)
-        if found.registrations:
-            raise GroupInUse(field="group")
-        RegistrationGroup.objects.filter(pk=group_id).update(deleted_at=TransactionNow())
-        _announce(actor, "registration_group.deleted", found, [], None)
+def delete_group(*, actor: Actor, group: RegistrationGroup) -> None:
+    """End a group, whose row is locked, that no registration names; else GroupInUse."""
+    if group.registrations:
+        raise GroupInUse(field="group")
+    RegistrationGroup.objects.filter(pk=group.pk).update(deleted_at=TransactionNow())
+    _announce(actor, "deleted", group)
 
 
-def _lock(actor: Actor, group_id: int) -> RegistrationGroup:
-    """The group, so that nobody else changes it or joins it; UnknownGroup if there is none. It is
-    read by a statement of its own, after the lock.
+def streams_ever(group_id: int) -> QuerySet[GroupStream]:
+    """What a barrier of the group, whose row is locked, must have: a stream that is not there had
+    none of its registrations before.
     """
-    found = groups_of(actor=actor).filter(pk=group_id)
-    if not found.select_for_update(of=("self",)).values_list("pk"):
-        raise UnknownGroup(field="group")
-    return found.get()
+    found = GroupStream.objects.filter(group_id=group_id).select_related("stream")
+    return found.order_by("stream_id")
+
+
+def _switched(group: RegistrationGroup) -> int:
+    """Suspend or resume it, as it says now, at a barrier, which is yet to be raised."""
+    barrier = new_barrier(raw_connection())
+    if group.suspended:
+        Suspension.objects.create(group=group, from_barrier_id=barrier)
+    else:
+        Suspension.objects.filter(CURRENT, group=group).update(until_barrier=barrier)
+    return barrier
 
 
 def _announce(
-    actor: Actor, type: str, group: RegistrationGroup, behind: list[Behind], barrier: int | None
+    actor: Actor,
+    change: str,
+    group: RegistrationGroup,
+    barrier: int | None = None,
+    behind: Iterable[GroupStream] = (),
 ) -> None:
     """Raise the barrier, if there is one, and tell; last in the transaction."""
     attributes = {
@@ -95,18 +101,11 @@ def _announce(
         "name": group.name,
         "suspended": group.suspended,
         "barrier": barrier,
-        "streams": [stream.name for stream in behind if stream.current],
+        "streams": [each.stream.name for each in behind if each.registrations],
     }
-    told = Announcement(type, attributes, rows.resource_of(actor.zone_id, group.pk))
+    resource = Resource("registration_group", actor.zone_id, str(group.pk))
+    told = Announcement(f"registration_group.{change}", attributes, resource)
     prepared = prepare(zone=actor.zone, announcements=[told])
     if barrier is not None:
-        streams = [stream.id for stream in behind]
-        registration_rows.raise_barrier(raw_connection(), barrier, streams)
+        raise_barrier(raw_connection(), barrier, [each.stream_id for each in behind])
     append_announced(prepared)
-
-
-def _require_all(actor: Actor, behind: list[Behind]) -> None:
-    """Forbidden unless the actor may listen to every stream of the group's registrations."""
-    for stream in behind:
-        if stream.current:
-            actor.require_listen(stream.name, field="group")

@@ -1,6 +1,8 @@
 -- name: streams
--- The zone's streams by name, and the hub's `system` among them, with how far each is matched for callbacks.
-SELECT s.name, h.sequence AS last, f.sequence AS matched
+-- The zone's streams by name, and the hub's `system` among them: the `last` sequence given, and how far each is `matched` for
+-- callbacks, null when none ever wanted it.
+SELECT s.name, h.sequence AS last, f.sequence AS matched,
+       CASE WHEN f.sequence IS NOT NULL THEN greatest(0, h.sequence - f.sequence) END AS lag
   FROM streams s
   JOIN heads h ON h.stream_id = s.id
   LEFT JOIN forwarding f ON f.stream_id = s.id
@@ -8,11 +10,12 @@ SELECT s.name, h.sequence AS last, f.sequence AS matched
  ORDER BY s.name
  LIMIT %(streams_max)s
 
--- name: events
-SELECT coalesce(sum(h.sequence), 0)::bigint
-  FROM streams s
-  JOIN heads h ON h.stream_id = s.id
- WHERE s.zone_id = %(zone)s
+-- name: totals
+-- The last sequences of the zone's own streams, summed.
+SELECT (SELECT coalesce(sum(h.sequence), 0)::bigint FROM streams s JOIN heads h ON h.stream_id = s.id
+         WHERE s.zone_id = %(zone)s) AS events,
+       (SELECT count(*) FROM (SELECT FROM registrations WHERE zone_id = %(zone)s AND deleted_at IS NULL
+                               LIMIT %(count_max)s) AS counted) AS registrations
 
 -- name: endpoints
 -- Failing: enabled, and no attempt was delivered since one failed.
@@ -20,10 +23,6 @@ SELECT count(*) FILTER (WHERE c.enabled) AS enabled, count(*) FILTER (WHERE NOT 
        count(*) FILTER (WHERE c.enabled AND h.failing_since IS NOT NULL) AS failing, count(*) AS total
   FROM (SELECT id, enabled FROM endpoints WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS c
   LEFT JOIN endpoint_health h ON h.endpoint_id = c.id
-
--- name: registrations
-SELECT count(*)
-  FROM (SELECT FROM registrations WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS counted
 
 -- name: pending
 -- Both states of the endpoint's setting by their own partial index.
@@ -38,7 +37,7 @@ SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS 
   ) AS counted
 
 -- name: dead
-SELECT count(*)
+SELECT count(*) AS dead
   FROM (SELECT FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
          WHERE e.zone_id = %(zone)s AND d.state = 'dead' LIMIT %(count_max)s) AS counted
 

@@ -15,13 +15,14 @@ from eventhub.clock import SystemClock
 from eventhub.env import Env, read_env
 from eventhub.errors import EventHubError
 from eventhub.event.json_codec import time_text
+from eventhub.eventlog import streams
 from eventhub.eventlog.database import blocking
 from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
 from registrations.building import rows
+from registrations.building.api import MatchIndexSerializer
 from registrations.building.progress import Watch
 from registrations.building.run import Order, build
-from registrations.building.serializers import MatchIndexSerializer
 from registrations.building.standing import (
     Standing,
     concerned,
@@ -243,13 +244,14 @@ def _require_owner(where: Where) -> None:
 def _chosen(connection: rows.Connection, where: Where) -> list[Standing]:
     """The streams that are meant. Raises CommandError for a name that is not there."""
     zone = where.zone or ("default" if where.stream else None)
-    if zone and not rows.has_zone(connection, zone):
+    zone_id = rows.zone_id(connection, zone) if zone else None
+    if zone and zone_id is None:
         raise CommandError(f"There is no zone {zone}.")
-    if where.stream and zone:
-        found = rows.stream_of(connection, zone, where.stream)
+    if where.stream and zone_id is not None:
+        found = streams.find_stream(connection, zone_id, where.stream)
         if found is None:
             raise CommandError(f"The zone {zone} has no stream {where.stream}.")
-        return standings(connection, where.data, [found])
+        return standings(connection, where.data, [found.id])
     which = concerned if where.all else wanted
     ids = which(connection, where.data)
     return [

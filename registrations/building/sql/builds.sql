@@ -75,10 +75,5 @@ SELECT s.id, z.name AS zone, s.name, s.matching, s.durability
 -- Streams whose last build did not end well, or of which somebody waits for one.
 SELECT stream_id FROM index_builds WHERE attempts > 0 OR requested_at IS NOT NULL
 
--- name: stream_of
--- Without a zone the hub-wide one.
-SELECT s.id FROM streams s LEFT JOIN zones z ON z.id = s.zone_id
- WHERE s.name = %(stream)s AND (z.name = %(zone)s OR s.zone_id IS NULL)
-
--- name: has_zone
-SELECT EXISTS (SELECT FROM zones WHERE name = %(zone)s)
+-- name: zone_id
+SELECT id FROM zones WHERE name = %s
