@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, URLResolver
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
+from django.views.decorators.http import require_http_methods
 from django.views.static import serve
 from psycopg.errors import QueryCanceled
 
@@ -59,7 +60,9 @@ class BackOffice(admin.AdminSite):
                 return problem_response(errors.Forbidden("The back office is for superusers."))
             return HttpResponseRedirect(CONSOLE)
 
-        found: View = csrf_protect(never_cache(guarded))
+        found: View = require_http_methods(["GET", "HEAD", "POST"])(
+            csrf_protect(never_cache(guarded))
+        )
         return found
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
@@ -127,6 +130,11 @@ class ReadOnly(admin.ModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return self.get_fields(request, obj)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Rows are chosen by the filters that are shown, so that no row tells what is hidden."""
+        filters = (one if isinstance(one, str) else one[0] for one in self.list_filter)
+        return any(lookup == name or lookup.startswith(f"{name}__") for name in filters)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
