@@ -1,5 +1,6 @@
 """Models, migrations and the SQL that is used agree: what one of them says, the others do."""
 
+import importlib
 import json
 import os
 import re
@@ -40,6 +41,14 @@ PARTS = {
     "constraint": """
         SELECT c.relname, k.conname, pg_get_constraintdef(k.oid)
           FROM pg_class c JOIN pg_constraint k ON c.oid = k.conrelid WHERE true""",
+    "sequence": """
+        SELECT c.relname, a.attname, s.seqtypid::regtype, s.seqstart, s.seqincrement, s.seqmin,
+               s.seqmax, s.seqcycle
+          FROM pg_sequence s
+          JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.seqrelid
+                          AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0
+          JOIN pg_class c ON c.oid = d.refobjid
+          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid WHERE true""",
     "index": """
         SELECT c.relname, i.relname, pg_get_indexdef(i.oid)
           FROM pg_class c JOIN pg_index x ON c.oid = x.indrelid
@@ -160,6 +169,8 @@ FILLED_FILES = {
     "eventhub/eventlog/archive/archive.sql": {"group_of", "page"},
 }
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
+_STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
+_WRITTEN = re.compile(rf'^_?[A-Z_]+(: \w+)? = \(?\s*"+{_STATEMENT.pattern}', re.MULTILINE)
 _PARAMETER = re.compile(r"%(?:\((\w+)\)[sbt]|[sbt])")
 
 
@@ -172,6 +183,20 @@ def statements() -> dict[str, str]:
         for name, text in queries.load(file.name, file.parent).items():
             if not text.startswith(UTILITY):
                 found[f"{place} {name}"] = filled(place, name, text)
+    return found
+
+
+def statements_of_modules() -> dict[str, str]:
+    """Every statement that is an attribute of a module, as it is when the module is loaded."""
+    files = sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.py"))
+    found = {}
+    for file in files:
+        if not _WRITTEN.search(file.read_text()) or "migrations" in file.parts:
+            continue
+        module = importlib.import_module(".".join(file.relative_to(HOME).with_suffix("").parts))
+        for name, value in vars(module).items():
+            if isinstance(value, str) and _STATEMENT.match(value):
+                found[f"{module.__name__}.{name}"] = value
     return found
 
 
@@ -192,6 +217,15 @@ def test_every_named_statement_is_understood_by_the_database(migrated: str) -> N
         answers = {name: refusal(connection, text) for name, text in statements().items()}
     assert {name: why for name, why in answers.items() if why} == {}
     assert len(answers) > 300
+
+
+def test_every_statement_in_a_module_is_understood_by_the_database(migrated: str) -> None:
+    with psycopg.connect(migrated, autocommit=True) as connection:
+        answers = {
+            name: refusal(connection, text) for name, text in statements_of_modules().items()
+        }
+    assert {name: why for name, why in answers.items() if why} == {}
+    assert len(answers) >= 14
 
 
 def refusal(connection: psycopg.Connection[Any], text: str) -> str | None:
