@@ -3,6 +3,7 @@
 import os
 import signal
 from argparse import ArgumentParser
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,16 @@ from eventhub import limits
 from eventhub.clock import SystemClock
 from eventhub.env import Env, read_env
 from eventhub.errors import EventHubError
-from eventhub.event.json_codec import time_text
 from eventhub.eventlog.database import blocking
 from eventhub.jobs import rows
 from eventhub.jobs.errors import RunUnderWay
 from eventhub.jobs.folders import folder_of
-from eventhub.jobs.kinds import KINDS, kind_of
+from eventhub.jobs.kinds import KINDS
 from eventhub.jobs.params import checked, json_of, typed
 from eventhub.jobs.rows import COMMAND, Asked, Heard, Run
 from eventhub.jobs.run import Hub, perform
 from eventhub.jobs.run import Watch as Watching
+from eventhub.jobs.selectors import list_runs
 from eventhub.jobs.stopping import CANCELLED, Stop
 from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
@@ -85,7 +86,7 @@ class Command(ExamplesCommand):
         try:
             require_database()
             if of is not None:
-                self._history(env, of)
+                self._history(of)
                 return
             given = _given(name, options["param"], options["params"])
             ended = self._perform(_owned(env), Asked(name, checked(name, given), COMMAND))
@@ -102,14 +103,14 @@ class Command(ExamplesCommand):
             self._say(f"  {kind.about}")
             self._say(f"  {kind.timetable.text() if kind.timetable else 'when it is asked for'}")
 
-    def _history(self, env: Env, job: str) -> None:
-        with blocking(env.database_direct_url, name="jobs") as connection:
-            found = rows.history(connection, kind_of(job).name, None, limits.JOB_RUNS_KEPT)
+    def _history(self, job: str) -> None:
+        found = list_runs(None, limits.JOB_RUNS_KEPT, job=job)
         for run in found:
-            took = _took(run)
-            words = " ".join(filter(None, (run.state, run.verdict, took, f"by {run.requested_by}")))
+            took = run.started_at and run.ended_at and _took(run.ended_at - run.started_at)
+            words = filter(None, (run.state, run.verdict, took, f"by {run.requested_by}"))
             said = run.summary or run.detail
-            self._say(f"{run.id}  {time_text(run.requested_at_us)[:19]}Z  {words}  {said}".rstrip())
+            line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {said}"
+            self._say(line.rstrip())
         if not found:
             self._say(f"There was no run of {job}.")
 
@@ -136,7 +137,8 @@ class Command(ExamplesCommand):
             raise CommandError(f"{run.detail} ({run.state}: {run.reason}; its log: {folder.log})")
         for name, figure in run.figures.items():
             self._say(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
-        self._say(f"{run.summary} ({_took(run)}, {run.engine})")
+        took = timedelta(microseconds=(run.ended_at_us or 0) - (run.started_at_us or 0))
+        self._say(f"{run.summary} ({_took(took)}, {run.engine})")
         self._say(f"{folder.result}")
         if run.verdict == "problems":
             raise CommandError("The audit found problems.", returncode=PROBLEMS)
@@ -188,7 +190,5 @@ def _progress(heard: Heard) -> Progress:
     return Progress(heard.phase, heard.rows_done)
 
 
-def _took(run: Run) -> str:
-    if run.started_at_us is None or run.ended_at_us is None:
-        return ""
-    return f"{(run.ended_at_us - run.started_at_us) / 1e6:,.1f} s"
+def _took(duration: timedelta) -> str:
+    return f"{duration.total_seconds():,.1f} s"
