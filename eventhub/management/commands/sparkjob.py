@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import OperationalError
 
 from eventhub import limits
 from eventhub.clock import SystemClock
 from eventhub.env import Env, read_env
-from eventhub.errors import EventHubError
+from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.database import blocking
 from eventhub.jobs import rows
 from eventhub.jobs.errors import RunUnderWay
@@ -92,6 +93,8 @@ class Command(ExamplesCommand):
             ended = self._perform(_owned(env), Asked(name, checked(name, given), COMMAND))
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
+        except OperationalError as error:  # of Django's connection
+            raise CommandError(DatabaseUnavailable().message) from error
         except EventHubError as error:
             where = f"{error.field}: " if error.field else ""
             raise CommandError(f"{where}{error.message}") from error
