@@ -14,8 +14,12 @@ from eventhub.eventlog.state import KeyState
 from eventhub.eventlog.streams import Matching, StreamPolicy
 
 
-def _up_to(most: int, **more: str) -> dict[str, Any]:
-    return {"min_value": 1, "max_value": most, **more}
+def _limit(most: int, help_text: str) -> dict[str, Any]:
+    return {
+        "min_value": 1,
+        "max_value": most,
+        "help_text": f"{help_text} null: no such limit.",
+    }
 
 
 class PolicySerializer(ModelSerializer):
@@ -34,17 +38,25 @@ class PolicySerializer(ModelSerializer):
                 "help_text": "What an emit waits for: `sync` the disk, `async` the server,"
                 " `transient` memory alone. For good."
             },
-            "segment_events_max": _up_to(limits.SEGMENT_EVENTS_MAX),
-            "segment_bytes_max": _up_to(limits.SEGMENT_BYTES_MAX),
-            "segment_age_s_max": _up_to(limits.SEGMENT_AGE_S_MAX),
+            "segment_events_max": {"min_value": 1, "max_value": limits.SEGMENT_EVENTS_MAX},
+            "segment_bytes_max": {
+                "min_value": 1,
+                "max_value": limits.SEGMENT_BYTES_MAX,
+                "help_text": "A segment is sealed when it holds so many stored bytes.",
+            },
+            "segment_age_s_max": _limit(
+                limits.SEGMENT_AGE_S_MAX, "Seals a segment that is so old."
+            ),
             "keyed": {"help_text": "The latest event of each `key` is its state. For good."},
             "restate": {"help_text": "The state is appended anew at each start; needs `keyed`."},
-            "retain_events": _up_to(limits.RETAIN_EVENTS_MAX),
-            "retain_bytes": _up_to(
-                limits.RETAIN_BYTES_MAX, help_text="And beyond so many stored bytes."
+            "retain_events": _limit(
+                limits.RETAIN_EVENTS_MAX, "Sealed segments beyond it are dropped."
             ),
-            "retain_age_s": _up_to(
-                limits.RETAIN_AGE_S_MAX, help_text="Segments sealed so long ago are dropped."
+            "retain_bytes": _limit(
+                limits.RETAIN_BYTES_MAX, "Sealed segments beyond it are dropped."
+            ),
+            "retain_age_s": _limit(
+                limits.RETAIN_AGE_S_MAX, "Segments sealed so long ago are dropped."
             ),
             "on_lag": {
                 "help_text": "What a durable cursor still needs is kept beyond the limits, or"
