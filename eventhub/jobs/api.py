@@ -29,7 +29,7 @@ from eventhub.jobs.errors import (
 )
 from eventhub.jobs.kinds import RETENTION
 from eventhub.jobs.models import JobRun
-from eventhub.jobs.selectors import Row
+from eventhub.jobs.rows import Run
 from eventhub.jobs.serializers import (
     AppliedSerializer,
     AskSerializer,
@@ -84,7 +84,7 @@ class Runs(ResourceView):
         fetch = partial(selectors.list_runs, job=self.kwargs["job"])
         return Listing(fetch, [JobRun._meta.pk])
 
-    def get_object(self) -> Row:
+    def get_object(self) -> Run:
         return selectors.find_run(job=self.kwargs["job"], run=self.key)
 
     @operation("Show a run", UnknownJob, answer=RunShownSerializer)
@@ -97,7 +97,7 @@ class Runs(ResourceView):
         body=AskSerializer,
         status=202,
     )
-    def perform_create(self, body: dict[str, Any]) -> Row:
+    def perform_create(self, body: dict[str, Any]) -> Run:
         name = self.request.user.get_username()
         return services.ask_run(job=self.kwargs["job"], params=body["params"], requested_by=name)
 
@@ -108,7 +108,7 @@ class Cancel(Runs):
     @operation(
         "Cancel a run", UnknownJob, RunOver, RunPublishing, body=NothingSerializer, status=202
     )
-    def perform_create(self, body: dict[str, Any]) -> Row:
+    def perform_create(self, body: dict[str, Any]) -> Run:
         return services.cancel_run(job=self.kwargs["job"], run=self.key)
 
 

@@ -7,6 +7,7 @@ database's clock, and what a runner writes asks that the row still is.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -27,22 +28,33 @@ COMMAND, TIMETABLE = "command", "timetable"  # who asked, when no operator did
 
 
 class Run(NamedTuple):
-    """What a runner knows of a run. Times in microseconds."""
+    """A run as it is shown. What its columns are is said by the model."""
 
     id: int
     job: str
     state: State  # `interrupted`: its runner has gone, or was told to end
     requested_by: str
-    started_at_us: int | None
-    ended_at_us: int | None
-    attempt: int  # more than 1: a repeat of one of the timetable that did not end well
+    requested_at: datetime
+    attempt: int
+    repeats: int | None
+    not_before: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    phase: str
+    rows_done: int
+    stages_done: int
+    stages: int
+    tasks_done: int
+    tasks: int
     params: dict[str, Any]
     engine: str
     verdict: str
     summary: str
     figures: dict[str, Any]
-    reason: str  # an error's code, if it did not end well
+    reason: str
     detail: str
+    result_bytes: int
+    result_gone: bool
 
     @property
     def over(self) -> bool:
@@ -243,12 +255,22 @@ def drop_results(connection: Connection) -> list[Dropped]:
 
 
 def find(connection: Connection, run: int) -> Run | None:
-    """JSON is read here: what a driver makes of it depends on who configured it."""
-    found = cursor_of(connection, Run).execute(SQL["find"], {"id": run}).fetchone()
-    if found is None:
-        return None
-    texts: Any = found
-    return found._replace(params=json.loads(texts.params), figures=json.loads(texts.figures))
+    found = runs(connection, ids=[run])
+    return found[0] if found else None
+
+
+def runs(connection: Connection, **asked: Any) -> list[Run]:
+    """Those of `ids`, of a `job`, `before` an id, at most `count`; the newest first. One whose
+    runner has gone is shown as what it will be noted as.
+    """
+    gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
+    values = {"ids": None, "job": None, "before": None, "count": None, **gone, **asked}
+    return cursor_of(connection, Run).execute(SQL["runs"], values).fetchall()
+
+
+def newest(connection: Connection) -> list[Run]:
+    """Of each job the run under way, the last one that is over, and the repeat that waits."""
+    return runs(connection, ids=scalars(connection).execute(SQL["newest"]).fetchall())
 
 
 @contextmanager

@@ -6,50 +6,39 @@ from types import SimpleNamespace
 from typing import Any
 
 from django.conf import settings
-from psycopg.rows import namedtuple_row
 
 from eventhub import limits
 from eventhub.access.system import raw_connection
 from eventhub.clock import Clock
 from eventhub.errors import NotFound
-from eventhub.eventlog.rows import scalars
+from eventhub.jobs import rows
 from eventhub.jobs.errors import JavaSlow, NoJava, ResultGone, UnknownRun
 from eventhub.jobs.folders import Folder, folder_of
 from eventhub.jobs.java import find_java
 from eventhub.jobs.kinds import KINDS, kind_of
-from eventhub.jobs.rows import GONE, SQL
+from eventhub.jobs.rows import Run
 from sparkjobs.result import File, read_result
 
-Row = Any  # a run as it is shown, with the columns' names
 
-
-def list_runs(after: tuple[Any, ...] | None, count: int, *, job: str) -> list[Row]:
+def list_runs(after: tuple[Any, ...] | None, count: int, *, job: str) -> list[Run]:
     """The newest first. Raises UnknownJob."""
     [before] = after or (None,)
-    return _runs(job=kind_of(job).name, before=before, count=count)
+    return rows.runs(raw_connection(), job=kind_of(job).name, before=before, count=count)
 
 
-def find_run(*, job: str, run: int) -> Row:
+def find_run(*, job: str, run: int) -> Run:
     """Raises UnknownJob, UnknownRun."""
-    found = _runs(job=kind_of(job).name, ids=[run])
+    found = rows.runs(raw_connection(), job=kind_of(job).name, ids=[run])
     if not found:
         raise UnknownRun(field="run")
     return found[0]
 
 
-def _runs(**asked: Any) -> list[Row]:
-    """As they are shown: one whose runner has gone as what it will be noted as."""
-    gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
-    values = {"ids": None, "job": None, "before": None, "count": None, **gone, **asked}
-    shown = raw_connection().cursor(row_factory=namedtuple_row)
-    return shown.execute(SQL["runs"], values).fetchall()
-
-
 def list_jobs(*, clock: Clock) -> dict[str, Any]:
     """All jobs, each with its newest runs, and how this process finds Spark."""
-    ids = scalars(raw_connection()).execute(SQL["newest"]).fetchall()
     kinds = {"running": "running", "waiting": "repeat"}  # any other is over
-    newest = {(run.job, kinds.get(run.state, "last")): run for run in _runs(ids=ids)}
+    found = rows.newest(raw_connection())
+    newest = {(run.job, kinds.get(run.state, "last")): run for run in found}
     jobs = [
         {
             "name": kind.name,
@@ -72,7 +61,7 @@ def _spark() -> dict[str, Any]:
         return {**found, "problem": error.message}
 
 
-def with_result(run: Row) -> Any:
+def with_result(run: Run) -> Any:
     """The run with what it left: `details` and `files`. Nothing is left of a run that did not
     complete, whose result is gone, or whose folder is on another machine.
     """
@@ -84,7 +73,7 @@ def with_result(run: Row) -> Any:
     return shown
 
 
-def find_file(run: Row, *, name: str) -> tuple[Path, File]:
+def find_file(run: Run, *, name: str) -> tuple[Path, File]:
     """One of the files that the run's result names. Raises ResultGone, and NotFound for any other
     file.
     """
@@ -97,7 +86,7 @@ def find_file(run: Row, *, name: str) -> tuple[Path, File]:
     raise NotFound("The run's result has no such file.", field="path")
 
 
-def read_log(run: Row) -> bytes:
+def read_log(run: Run) -> bytes:
     """The end of the run's log; empty if there is none."""
     try:
         with _folder(run).log.open("rb") as file:
@@ -108,5 +97,5 @@ def read_log(run: Row) -> bytes:
         return b""
 
 
-def _folder(run: Row) -> Folder:
+def _folder(run: Run) -> Folder:
     return folder_of(Path(settings.ENV.data), run.job, run.id)

@@ -10,7 +10,7 @@ from eventhub.access.shapes import AnswerSerializer, Serializer
 from eventhub.jobs.models import JobRun
 from eventhub.jobs.params import shown
 from eventhub.jobs.retention.acting import Done
-from eventhub.jobs.selectors import Row
+from eventhub.jobs.rows import Run
 
 
 class RunSerializer(AnswerSerializer):
@@ -47,7 +47,7 @@ class RunSerializer(AnswerSerializer):
             },
         }
 
-    def get_params(self, run: Row) -> dict[str, Any]:
+    def get_params(self, run: Run) -> dict[str, Any]:
         return shown(run.params)
 
 

@@ -27,8 +27,8 @@ from eventhub.jobs.models import JobRun
 from eventhub.jobs.params import checked
 from eventhub.jobs.retention.acting import Done, Hub, Outcome, carry_out
 from eventhub.jobs.retention.plan import Act, read_plan
-from eventhub.jobs.rows import Asked
-from eventhub.jobs.selectors import Row, find_run
+from eventhub.jobs.rows import Asked, Run
+from eventhub.jobs.selectors import find_run
 from eventhub.jobs.stopping import CANCELLED
 from eventhub.soon import RUN_JOBS, require_workers, soon
 
@@ -43,7 +43,7 @@ class Course(NamedTuple):
     told: Callable[[Outcome], None] = lambda _: None  # hears of each segment
 
 
-def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Row:
+def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
     """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, RedisOff, and
     what the parameters are refused with.
     """
@@ -59,7 +59,7 @@ def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Row:
     return find_run(job=job, run=run)
 
 
-def cancel_run(*, job: str, run: int) -> Row:
+def cancel_run(*, job: str, run: int) -> Run:
     """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver,
     RunPublishing.
     """
@@ -76,7 +76,7 @@ def cancel_run(*, job: str, run: int) -> Row:
     return found
 
 
-def plan_of(env: Env, run: Row) -> list[Act]:
+def plan_of(env: Env, run: Run) -> list[Act]:
     """What the run's plan wants done. Raises NoPlan."""
     if run.state != "completed":
         raise NoPlan(state=run.state)
@@ -86,7 +86,7 @@ def plan_of(env: Env, run: Row) -> list[Act]:
         raise NoPlan(state=run.state) from error
 
 
-def apply_plan(*, env: Env, run: Row, by: str, course: Course) -> tuple[list[Outcome], int]:
+def apply_plan(*, env: Env, run: Run, by: str, course: Course) -> tuple[list[Outcome], int]:
     """Carry out the plan of a run of the job `retention`, after an event of `system` has said who
     wants it. The outcomes, and for how many acts the time was not enough. Raises NoPlan,
     DatabaseUnavailable; what was told is done then.

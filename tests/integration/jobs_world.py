@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from psycopg.rows import namedtuple_row
 
 from eventhub.clock import SystemClock
 from eventhub.env import read_env
@@ -19,7 +18,7 @@ from eventhub.eventlog.database import blocking
 from eventhub.guardian import descendants
 from eventhub.jobs import rows
 from eventhub.jobs.folders import Folder, folder_of
-from eventhub.jobs.rows import GONE, Asked, Heard, Run
+from eventhub.jobs.rows import Asked, Heard, Run
 from eventhub.jobs.run import Hub, Watch, perform
 from eventhub.jobs.stopping import Stop
 from tests.integration.forward_world import World, eventually
@@ -48,20 +47,15 @@ class Jobs:
         assert found is not None
         return found
 
-    def find(self, run: int) -> Any:
-        """The row as it is shown, with the columns' names."""
+    def find(self, run: int) -> Run:
         [found] = self.runs(ids=[run])
         return found
 
-    def runs(self, **asked: Any) -> list[Any]:
-        """The same of several, the newest first."""
-        gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
-        values = {"ids": None, "job": None, "before": None, "count": None, **gone, **asked}
+    def runs(self, **asked: Any) -> list[Run]:
         with blocking(self.world.url, name="test") as connection:
-            shown = connection.cursor(row_factory=namedtuple_row)
-            return shown.execute(rows.SQL["runs"], values).fetchall()
+            return rows.runs(connection, **asked)
 
-    def repeats(self) -> list[Any]:
+    def repeats(self) -> list[Run]:
         """Those that wait for their time."""
         return [run for run in self.runs() if run.state == "waiting" and run.repeats is not None]
 

@@ -96,12 +96,6 @@ RETURNING job, id
 -- The runs of a job, and whether their results are kept.
 SELECT id, state = 'completed' AND NOT result_gone AS has_result FROM job_runs WHERE job = %(job)s
 
--- name: find
-SELECT id, job, state, requested_by, (extract(epoch FROM started_at) * 1000000)::bigint AS started_at_us,
-       (extract(epoch FROM ended_at) * 1000000)::bigint AS ended_at_us, attempt, params::text, engine, verdict, summary,
-       figures::text, reason, detail
-  FROM job_runs WHERE id = %(id)s
-
 -- name: runs
 -- As they are shown: one whose lease has run out (`gone`) as what it will be noted as.
 SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END AS state, requested_by, requested_at, attempt, repeats,

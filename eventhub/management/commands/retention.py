@@ -14,8 +14,8 @@ from eventhub.jobs.errors import UnknownRun
 from eventhub.jobs.kinds import RETENTION
 from eventhub.jobs.retention.acting import Outcome
 from eventhub.jobs.retention.plan import Act
-from eventhub.jobs.rows import COMMAND
-from eventhub.jobs.selectors import Row, find_run
+from eventhub.jobs.rows import COMMAND, Run
+from eventhub.jobs.selectors import find_run
 from eventhub.jobs.services import Course
 from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
@@ -106,7 +106,7 @@ class Command(ExamplesCommand):
         self.stdout.flush()
 
 
-def _run(options: dict[str, Any]) -> Row:
+def _run(options: dict[str, Any]) -> Run:
     """Raises UnknownRun."""
     number = number_of(options["run"], otherwise=UnknownRun())
     return find_run(job=RETENTION.name, run=number)

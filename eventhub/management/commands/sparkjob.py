@@ -3,7 +3,6 @@
 import os
 import signal
 from argparse import ArgumentParser
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +108,7 @@ class Command(ExamplesCommand):
     def _history(self, job: str) -> None:
         found = list_runs(None, limits.JOB_RUNS_KEPT, job=job)
         for run in found:
-            took = run.started_at and run.ended_at and _took(run.ended_at - run.started_at)
-            words = filter(None, (run.state, run.verdict, took, f"by {run.requested_by}"))
+            words = filter(None, (run.state, run.verdict, _took(run), f"by {run.requested_by}"))
             said = run.summary or run.detail
             line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {said}"
             self._say(line.rstrip())
@@ -140,8 +138,7 @@ class Command(ExamplesCommand):
             raise CommandError(f"{run.detail} ({run.state}: {run.reason}; its log: {folder.log})")
         for name, figure in run.figures.items():
             self._say(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
-        took = timedelta(microseconds=(run.ended_at_us or 0) - (run.started_at_us or 0))
-        self._say(f"{run.summary} ({_took(took)}, {run.engine})")
+        self._say(f"{run.summary} ({_took(run)}, {run.engine})")
         self._say(f"{folder.result}")
         if run.verdict == "problems":
             raise CommandError("The audit found problems.", returncode=PROBLEMS)
@@ -193,5 +190,7 @@ def _progress(heard: Heard) -> Progress:
     return Progress(heard.phase, heard.rows_done)
 
 
-def _took(duration: timedelta) -> str:
-    return f"{duration.total_seconds():,.1f} s"
+def _took(run: Run) -> str:
+    if run.started_at is None or run.ended_at is None:
+        return ""
+    return f"{(run.ended_at - run.started_at).total_seconds():,.1f} s"
