@@ -9,7 +9,7 @@ from django.urls import include, path
 from eventhub import console, openapi
 from eventhub.access import backoffice
 from eventhub.access.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE, PUT
-from eventhub.streams import hub_api
+from eventhub.streams import api as streams_api
 from registrations import api as registrations_api
 from registrations.building import api as index_api
 from registrations.endpoints.api import Endpoints
@@ -18,8 +18,8 @@ from registrations.groups.api import Groups
 admin.autodiscover()
 
 urlpatterns = [
-    path("v1/boot", hub_api.Start.as_view(ONE)),
-    path("v1/storage", hub_api.Storage.as_view(PUT)),
+    path("v1/boot", streams_api.Start.as_view(ONE)),
+    path("v1/storage", streams_api.Storage.as_view(PUT)),
     path("v1/streams", include("eventhub.streams.urls")),
     path(
         "v1/streams/<str:stream>/match-index",

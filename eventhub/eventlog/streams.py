@@ -132,11 +132,6 @@ class _Event(NamedTuple):
     payload: bytes
 
 
-class Archived(NamedTuple):
-    segments: int
-    bytes: int  # stored bytes
-
-
 def create_stream(
     connection: Connection, zone_id: int, name: str, policy: StreamPolicy
 ) -> StreamRow | None:
@@ -197,12 +192,6 @@ def left_segments(connection: Connection, ids: Sequence[int]) -> dict[int, dict[
     for row in cursor_of(connection, _Left).execute(SQL["left_segments"], (list(ids),)).fetchall():
         found.setdefault(row.stream_id, {})[row.removal_reason] = row.segments
     return found
-
-
-def archived(connection: Connection, zone_id: int) -> Archived:
-    """What of a zone's streams is complete in the archive."""
-    found = cursor_of(connection, Archived).execute(SQL["archived"], (zone_id,)).fetchone()
-    return found or Archived(0, 0)
 
 
 def read_event(

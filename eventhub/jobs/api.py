@@ -2,20 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from eventhub import errors, limits
 from eventhub.access.pagination import Listing
 from eventhub.access.permissions import IsOperator
 from eventhub.access.resource import ResourceView, operation
 from eventhub.clock import SystemClock
+from eventhub.env import read_env
 from eventhub.jobs import selectors, services
 from eventhub.jobs.errors import (
+    NoPlan,
     ResultGone,
     RunOver,
     RunPublishing,
@@ -23,16 +27,18 @@ from eventhub.jobs.errors import (
     UnknownJob,
     UnknownRun,
 )
+from eventhub.jobs.kinds import RETENTION
 from eventhub.jobs.models import JobRun
 from eventhub.jobs.rows import Run
-from eventhub.jobs.selectors import Jobs, Shown
 from eventhub.jobs.serializers import (
+    AppliedSerializer,
     AskSerializer,
     JobsSerializer,
     NothingSerializer,
     RunSerializer,
     RunShownSerializer,
 )
+from eventhub.jobs.services import Course
 from eventhub.soon import RedisOff
 from registrations.errors import FilterSyntax, FilterTooLarge
 
@@ -59,7 +65,7 @@ class AllJobs(ResourceView):
     serializer_class = JobsSerializer
 
     @operation("List the jobs")
-    def get_object(self) -> Jobs:
+    def get_object(self) -> dict[str, Any]:
         return selectors.list_jobs(clock=SystemClock())
 
 
@@ -73,22 +79,17 @@ class Runs(ResourceView):
     queryset = JobRun.objects.all()
     serializer_class = RunSerializer
 
-    @property
-    def run(self) -> dict[str, Any]:
-        """What the path names."""
-        return {"job": self.kwargs["job"], "run": self.key}
-
     @operation("List the runs of a job", UnknownJob)
     def get_queryset(self) -> Listing:
-        def fetch(after: tuple[Any, ...] | None, count: int) -> list[Run]:
-            [before] = after or (None,)
-            return selectors.list_runs(job=self.kwargs["job"], before=before, count=count)
-
+        fetch = partial(selectors.list_runs, job=self.kwargs["job"])
         return Listing(fetch, [JobRun._meta.pk])
 
+    def get_object(self) -> Run:
+        return selectors.find_run(job=self.kwargs["job"], run=self.key)
+
     @operation("Show a run", UnknownJob, answer=RunShownSerializer)
-    def get_object(self) -> Shown:
-        return selectors.show_run(**self.run)
+    def retrieve(self, request: Request, **kwargs: Any) -> Response:
+        return self.answer(selectors.with_result(self.get_object()))
 
     @operation(
         "Ask for a run of a job; a worker does it",
@@ -108,7 +109,7 @@ class Cancel(Runs):
         "Cancel a run", UnknownJob, RunOver, RunPublishing, body=NothingSerializer, status=202
     )
     def perform_create(self, body: dict[str, Any]) -> Run:
-        return services.cancel_run(**self.run)
+        return services.cancel_run(job=self.kwargs["job"], run=self.key)
 
 
 class Log(Runs):
@@ -118,7 +119,7 @@ class Log(Runs):
         "Show the end of a run's log", UnknownJob, answer={(200, "text/plain"): OpenApiTypes.STR}
     )
     def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
-        log = selectors.read_log(**self.run)
+        log = selectors.read_log(self.get_object())
         return HttpResponse(log, content_type="text/plain; charset=utf-8")
 
 
@@ -134,7 +135,7 @@ class ResultFile(Runs):
         },
     )
     def retrieve(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
-        place, file = selectors.find_file(**self.run, name=kwargs["path"])
+        place, file = selectors.find_file(self.get_object(), name=kwargs["path"])
         answer = StreamingHttpResponse(
             _chunks(place), content_type=_MEDIA.get(place.suffix, _OTHER)
         )
@@ -144,6 +145,41 @@ class ResultFile(Runs):
         if place.suffix not in _SHOWN:
             answer["Content-Disposition"] = f'attachment; filename="{place.name}"'
         return answer
+
+
+class Apply(ResourceView):
+    """A plan carried out."""
+
+    unknown = UnknownRun
+    lookup_url_kwarg = "run"
+    permission_classes = (IsOperator,)
+    serializer_class = AppliedSerializer
+
+    @operation(
+        "Carry out a retention plan; what is kept by now is refused, the rest is done",
+        NoPlan,
+        body=NothingSerializer,
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> dict[str, Any]:
+        run = selectors.find_run(job=RETENTION.name, run=self.key)
+        outcomes, left = services.apply_plan(
+            env=read_env(),
+            run=run,
+            by=self.request.user.get_username(),
+            course=Course(seconds=limits.PLAN_APPLY_S_MAX),
+        )
+        first = sorted(outcomes, key=lambda one: one.outcome != "refused")
+        shown = [
+            {**one.act._asdict(), "outcome": one.outcome, "why": one.why}
+            for one in first[: limits.PLAN_OUTCOMES_SHOWN_MAX]
+        ]
+        return {
+            "run": run.id,
+            **services.counts(outcomes),
+            "left": left,
+            "outcomes": shown,
+        }
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

@@ -90,6 +90,6 @@ def ask_by_timetable(database_url: str, job: str) -> None:
 def _count(run: Run) -> None:
     outcome = run.verdict if run.verdict == "problems" else run.state
     metrics.JOB_RUNS.labels(job=run.job, outcome=outcome).inc()
-    if run.state == "completed" and run.ended_at_us and run.started_at_us:
-        seconds = (run.ended_at_us - run.started_at_us) / 1e6
-        metrics.JOB_RUN_S.labels(job=run.job).observe(seconds)
+    if run.state == "completed" and run.ended_at and run.started_at:
+        took = run.ended_at - run.started_at
+        metrics.JOB_RUN_S.labels(job=run.job).observe(took.total_seconds())

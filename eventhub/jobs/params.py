@@ -5,8 +5,8 @@ streams their ids.
 """
 
 import re
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from rest_framework import serializers
@@ -16,11 +16,12 @@ from eventhub import limits
 from eventhub.access import selectors
 from eventhub.access.fields import MomentField, NameField, OneOfField, WholeField
 from eventhub.access.names import valid_name
+from eventhub.access.pagination import micros
 from eventhub.access.problems import validation_error
 from eventhub.access.shapes import Serializer
 from eventhub.access.strict_json import parse_json
 from eventhub.access.system import raw_connection
-from eventhub.errors import EventHubError, InvalidField, MissingField, UnknownField
+from eventhub.errors import EventHubError, InvalidField, MissingField
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.jobs.kinds import AUDIT, BACKTEST, MATCH_INDEX, RETENTION, kind_of
@@ -28,18 +29,15 @@ from eventhub.streams.serializers import PolicySerializer
 from registrations.filters import Filter
 from registrations.lang.languages import LANGUAGES
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
-_TIMES = ("since", "until")
 _ENGINES = ("auto", "local", "spark")
-_TRIED = ("retain_events", "retain_bytes", "retain_age_s", "on_lag", "hold", "archive")
 
 
-class _AnyField(serializers.Field):
-    """Any JSON, as it is."""
+class _MicrosField(MomentField):
+    """A time, kept as microseconds since 1970."""
 
-    def to_internal_value(self, data: Any) -> Any:
-        return data
+    def to_internal_value(self, value: Any) -> Any:
+        return micros(super().to_internal_value(value))
 
 
 class _NamesField(serializers.ListField):
@@ -53,34 +51,81 @@ class _NamesField(serializers.ListField):
         return list(super().to_internal_value([data] if isinstance(data, str) else data))
 
 
-class AuditParams(Serializer):
+class _Params(Serializer):
+    def validate(self, found: dict[str, Any]) -> dict[str, Any]:
+        """With the ids of what the names stand for."""
+        if "zone" in found:
+            found["zone_id"] = selectors.find_zone(name=found["zone"]).pk
+        elif "streams" in found:
+            raise MissingField("Streams have names within a zone; give the `zone`.", field="zone")
+        if "streams" in found:
+            found["stream_ids"] = [_stream_id(found, name, "streams") for name in found["streams"]]
+        if "stream" in found:
+            found["stream_id"] = _stream_id(found, found["stream"], "stream")
+            found["stream_ids"] = [found["stream_id"]]
+        if found.get("since_us", 0) >= found.get("until_us", 1 << 63):
+            raise InvalidField("This is after `since`.", field="until")
+        return found
+
+
+class AuditParams(_Params):
     zone = NameField(required=False)
     streams = _NamesField(required=False)
-    since = MomentField(required=False)
-    until = MomentField(required=False)
+    since = _MicrosField(source="since_us", required=False)
+    until = _MicrosField(source="until_us", required=False)
 
 
-class BacktestParams(Serializer):
+class BacktestParams(_Params):
     zone = NameField()
     stream = NameField()
     language = OneOfField(choices=sorted(LANGUAGES), default="predicate")
-    filter = _AnyField()
-    since = MomentField(required=False)
-    until = MomentField(required=False)
+    filter = serializers.JSONField()
+    since = _MicrosField(source="since_us", required=False)
+    until = _MicrosField(source="until_us", required=False)
     shown_max = WholeField(
         min_value=0, max_value=limits.BACKTEST_SHOWN_MAX, default=limits.BACKTEST_SHOWN_DEFAULT
     )
 
+    def validate(self, found: dict[str, Any]) -> dict[str, Any]:
+        super().validate(found)
+        with _at("filter"):
+            Filter(found["language"], found["filter"]).read()
+        return found
 
-class MatchIndexParams(Serializer):
+
+class MatchIndexParams(_Params):
     zone = NameField()
     stream = NameField()
     engine = OneOfField(choices=_ENGINES, default="auto")
 
 
-class RetentionParams(Serializer):
+class PlanPolicySerializer(PolicySerializer):
+    """What a plan may try in the place of a stream's policy."""
+
+    class Meta(PolicySerializer.Meta):
+        fields = ("retain_events", "retain_bytes", "retain_age_s", "on_lag", "hold", "archive")
+
+
+class RetentionParams(_Params):
     zone = NameField(required=False)
-    policies = _AnyField(required=False)
+    policies = serializers.JSONField(required=False)
+
+    def validate(self, found: dict[str, Any]) -> dict[str, Any]:
+        """The policies: by the name of a stream of the zone, which they replace for the plan."""
+        super().validate(found)
+        policies = found.get("policies", {})
+        if "policies" in found and "zone" not in found:
+            raise MissingField("Policies are those of a zone's streams; give it.", field="zone")
+        if not isinstance(policies, dict) or len(policies) > limits.PLAN_POLICIES_MAX:
+            message = f"These are at most {limits.PLAN_POLICIES_MAX:,} policies by stream."
+            raise InvalidField(message, field="policies")
+        for name, policy in policies.items():
+            valid_name(name, field="policies")
+            at = f"policies.{name}"
+            _stream_id(found, name, at)
+            with _at(at):
+                policies[name] = _read(PlanPolicySerializer, policy)
+        return found
 
 
 _PARAMS: dict[str, type[Serializer]] = {
@@ -101,50 +146,37 @@ def typed(job: str, name: str, text: str) -> Any:
         return text.split(",")
     if isinstance(field, WholeField):
         return int(text) if _WHOLE.fullmatch(text) else text
-    if isinstance(field, _AnyField) and text.lstrip().startswith("{"):  # no text of a filter does
-        return json_of(text, field=f"params.{name}")
+    if isinstance(field, serializers.JSONField) and text.lstrip().startswith("{"):
+        return json_of(text, field=f"params.{name}")  # no text of a filter begins so
     return text
 
 
 def json_of(text: str, *, field: str) -> Any:
     """JSON that was typed. Raises what parse_json raises, with the field."""
-    try:
+    with _at(field):
         return parse_json(text.encode(errors="surrogateescape"))
-    except EventHubError as error:
-        error.field = f"{field}.{error.field}" if error.field else field
-        raise
 
 
 def checked(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as a run keeps them. Raises UnknownJob, what fields are refused with, NotFound
     for a zone, UnknownStream, and what the language of a filter raises; all with the field.
     """
-    try:
-        found = _read(_PARAMS[kind_of(job).name], given)
-        _name_ids(found)
-        _count_times(found)
-        if "filter" in found:
-            _check_filter(found)
-        if "policies" in found:
-            found["policies"] = _policies(found)
-    except EventHubError as error:
-        if error.field and error.field != "job":
-            error.field = f"params.{error.field}"
-        raise
-    return found
+    serializer = _PARAMS[kind_of(job).name]
+    with _at("params"):
+        return _read(serializer, given)
 
 
 def shown(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters that a run keeps, as they were asked for."""
-    names = {name: value for name, value in params.items() if not name.endswith(("_id", "_ids"))}
-    for name in _TIMES:
-        at_us = names.pop(f"{name}_us", None)
-        if at_us is not None:
-            names[name] = time_text(at_us)
-    return names
+    own = {name: value for name, value in params.items() if not name.endswith(("_id", "_ids"))}
+    times = {f"{name}_us": name for name in ("since", "until")}
+    return {
+        times.get(name, name): time_text(value) if name in times else value
+        for name, value in own.items()
+    }
 
 
-def _read(serializer: type[Serializer], given: Mapping[str, Any]) -> dict[str, Any]:
+def _read(serializer: type[Serializer], given: Any) -> dict[str, Any]:
     found = serializer(data=given)
     try:
         found.is_valid(raise_exception=True)
@@ -153,63 +185,16 @@ def _read(serializer: type[Serializer], given: Mapping[str, Any]) -> dict[str, A
     return dict(found.validated_data)
 
 
-def _name_ids(found: dict[str, Any]) -> None:
-    if "zone" not in found:
-        if found.get("streams"):
-            raise MissingField("Streams have names within a zone; give the `zone`.", field="zone")
-        return
-    found["zone_id"] = selectors.find_zone(name=found["zone"]).pk
-    names = [found["stream"]] if "stream" in found else found.get("streams")
-    if names is None:
-        return
-    ids = []
-    for name in names:
-        try:
-            ids.append(streams.get_stream(raw_connection(), found["zone_id"], name).id)
-        except EventHubError as error:
-            error.field = "stream" if "stream" in found else "streams"
-            raise
-    found["stream_ids"] = ids
-    if "stream" in found:
-        found["stream_id"] = ids[0]
+def _stream_id(found: Mapping[str, Any], name: str, field: str) -> int:
+    with _at(field):
+        return streams.get_stream(raw_connection(), found["zone_id"], name).id
 
 
-def _count_times(found: dict[str, Any]) -> None:
-    for name in _TIMES:
-        if name in found:
-            since_epoch: timedelta = found.pop(name) - _EPOCH
-            found[f"{name}_us"] = since_epoch // timedelta(microseconds=1)
-    if found.get("since_us", 0) >= found.get("until_us", 1 << 63):
-        raise InvalidField("This is after `since`.", field="until")
-
-
-def _check_filter(found: Mapping[str, Any]) -> None:
+@contextmanager
+def _at(field: str) -> Iterator[None]:
+    """What is refused inside is at this field, or below it."""
     try:
-        Filter(found["language"], found["filter"]).read()
+        yield
     except EventHubError as error:
-        error.field = f"filter.{error.field}" if error.field else "filter"
-        raise
-
-
-def _policies(found: Mapping[str, Any]) -> dict[str, Any]:
-    """By the name of a stream of the zone, which they replace for the plan."""
-    policies = found["policies"]
-    if "zone" not in found:
-        raise MissingField("Policies are those of a zone's streams; give it.", field="zone")
-    if not isinstance(policies, dict) or len(policies) > limits.PLAN_POLICIES_MAX:
-        message = f"These are at most {limits.PLAN_POLICIES_MAX:,} policies by stream."
-        raise InvalidField(message, field="policies")
-    return {name: _policy(found["zone_id"], name, policy) for name, policy in policies.items()}
-
-
-def _policy(zone_id: int, name: str, policy: Any) -> dict[str, Any]:
-    valid_name(name, field="policies")
-    try:
-        streams.get_stream(raw_connection(), zone_id, name)
-        if isinstance(policy, dict):
-            for field in policy.keys() - {*_TRIED}:
-                raise UnknownField(field=field)
-        return _read(PolicySerializer, policy)
-    except EventHubError as error:
-        error.field = f"policies.{name}.{error.field}" if error.field else f"policies.{name}"
+        error.field = f"{field}.{error.field}" if error.field else field
         raise

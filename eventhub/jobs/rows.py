@@ -5,6 +5,9 @@ database's clock, and what a runner writes asks that the row still is.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,25 +23,26 @@ SQL = queries.load("runs.sql", Path(__file__).parent / "sql")
 
 Connection = psycopg.Connection[Any]
 State = Literal["waiting", "running", "completed", "failed", "cancelled", "interrupted"]
+Told = tuple[str | None, Announcement]  # by the zone that a run is of, None: the whole hub
 COMMAND, TIMETABLE = "command", "timetable"  # who asked, when no operator did
 
 
 class Run(NamedTuple):
-    """One run. Times in microseconds."""
+    """A run as it is shown. What its columns are is said by the model."""
 
     id: int
     job: str
     state: State  # `interrupted`: its runner has gone, or was told to end
     requested_by: str
-    requested_at_us: int
-    started_at_us: int | None
-    ended_at_us: int | None
-    attempt: int  # more than 1: a repeat of one of the timetable that did not end well ...
-    repeats: int | None  # ... the first of them
-    not_before_us: int | None  # when a repeat may begin
-    phase: str  # what it is at, in words
-    rows_done: int  # exported so far, of the phase
-    stages_done: int  # of Spark, as far as it knows them by now
+    requested_at: datetime
+    attempt: int
+    repeats: int | None
+    not_before: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    phase: str
+    rows_done: int
+    stages_done: int
     stages: int
     tasks_done: int
     tasks: int
@@ -47,10 +51,10 @@ class Run(NamedTuple):
     verdict: str
     summary: str
     figures: dict[str, Any]
-    reason: str  # an error's code, if it did not end well
+    reason: str
     detail: str
-    result_bytes: int  # of the files that it left, also when they are gone
-    result_gone: bool  # they had to make room for newer ones
+    result_bytes: int
+    result_gone: bool
 
     @property
     def over(self) -> bool:
@@ -105,19 +109,20 @@ class Asked(NamedTuple):
 
 def ask(connection: Connection, asked: Asked) -> int:
     """A run that waits for a worker; tell of it in the same transaction."""
-    return _id(scalars(connection).execute(SQL["ask"], _values(asked)))
+    values = {**asked._asdict(), "params": json.dumps(asked.params)}
+    [run] = scalars(connection).execute(SQL["ask"], values).fetchall()
+    return int(run)
 
 
 def ask_running(connection: Connection, asked: Asked) -> int | None:
     """A run that begins now, told of; None if another one of the job is under way."""
     try:
-        with connection.transaction():
-            values = {**_values(asked), "lease_s": limits.JOB_LEASE_S}
-            run = _id(scalars(connection).execute(SQL["ask_running"], values))
-            told = _append(connection, asked_of(run, asked))
+        with _telling(connection) as told:
+            run = ask(connection, asked)
+            _begin(connection, run)
+            told.append(asked_of(run, asked))
     except psycopg.errors.UniqueViolation:
         return None
-    append.notify(connection, told)
     return run
 
 
@@ -126,25 +131,19 @@ def ask_by_timetable(connection: Connection, job: str) -> int | None:
     timetable waits already.
     """
     asked = Asked(job, {}, TIMETABLE)
-    with connection.transaction():
+    with _telling(connection) as told:
         values = {"job": job, "requested_by": TIMETABLE}
         if scalars(connection).execute(SQL["has_waiting"], values).fetchone():
             return None
         run = ask(connection, asked)
-        told = _append(connection, asked_of(run, asked))
-    append.notify(connection, told)
+        told.append(asked_of(run, asked))
     return run
 
 
-def asked_of(run: int, asked: Asked) -> tuple[str | None, Announcement]:
-    """The zone that a run is of, None for the whole hub, and what is told of it."""
+def asked_of(run: int, asked: Asked) -> Told:
+    """What is told of a run that is asked for."""
     attributes = {"job": asked.job, "run": run}
     return asked.params.get("zone"), Announcement("job.asked", attributes)
-
-
-def count_waiting(connection: Connection) -> int:
-    """Runs that wait, of all jobs."""
-    return _id(scalars(connection).execute(SQL["count_waiting"]))
 
 
 def waiting(connection: Connection) -> list[int]:
@@ -153,19 +152,17 @@ def waiting(connection: Connection) -> list[int]:
     return scalars(connection).execute(SQL["waiting"], values).fetchall()
 
 
-def waiting_repeats(connection: Connection) -> list[Run]:
-    """Repeats of runs of the timetable that wait for their time, one of a job."""
-    ids = scalars(connection).execute(SQL["waiting_repeats"]).fetchall()
-    return [run for id in ids for run in _runs(connection, {"id": id})]
-
-
 def begin(connection: Connection, run: int) -> bool:
     """False if it does not wait any more, or another run of the job is under way."""
     try:
-        values = {"id": run, "lease_s": limits.JOB_LEASE_S}
-        return connection.execute(SQL["begin"], values).fetchone() is not None
+        return _begin(connection, run)
     except psycopg.errors.UniqueViolation:
         return False
+
+
+def _begin(connection: Connection, run: int) -> bool:
+    values = {"id": run, "lease_s": limits.JOB_LEASE_S}
+    return connection.execute(SQL["begin"], values).fetchone() is not None
 
 
 def beat(connection: Connection, run: int, heard: Heard) -> bool | None:
@@ -191,15 +188,13 @@ def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = Fals
     """
     values = {**ending._asdict(), "id": run.id, "lapsed": lapsed}
     values["figures"] = json.dumps(ending.figures)
-    with connection.transaction():
+    with _telling(connection) as told:
         if connection.execute(SQL["end"], values).fetchone() is None:
             return False
-        announced = [ended_of(run, ending)]
+        told.append(ended_of(run, ending))
         repeat = _ask_again(connection, run, ending)
         if repeat is not None:
-            announced.append(asked_of(repeat, Asked(run.job, run.params, run.requested_by)))
-        told = _append(connection, *announced)
-    append.notify(connection, told)
+            told.append(asked_of(repeat, Asked(run.job, run.params, run.requested_by)))
     return True
 
 
@@ -215,8 +210,8 @@ def _ask_again(connection: Connection, run: Run, ending: Ending) -> int | None:
     return repeat
 
 
-def ended_of(run: Run, ending: Ending) -> tuple[str | None, Announcement]:
-    """As `asked_of`."""
+def ended_of(run: Run, ending: Ending) -> Told:
+    """What is told of its end."""
     attributes = {
         "job": run.job,
         "run": run.id,
@@ -245,9 +240,10 @@ def cancel(connection: Connection, run: int) -> bool:
     return any(scalars(connection).execute(SQL[name], {"id": run}).fetchone() for name in names)
 
 
-def forget(connection: Connection, job: str) -> None:
-    """Delete the job's oldest runs, beyond those that are kept."""
+def keep(connection: Connection, job: str) -> dict[int, bool]:
+    """Delete the job's oldest runs; those that are kept, and whether their results are, too."""
     connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_KEPT})
+    return dict(cursor_of(connection, _Kept).execute(SQL["kept"], {"job": job}))
 
 
 def drop_results(connection: Connection) -> list[Dropped]:
@@ -258,52 +254,34 @@ def drop_results(connection: Connection) -> list[Dropped]:
     return cursor_of(connection, Dropped).execute(SQL["drop_results"], values).fetchall()
 
 
-def kept(connection: Connection, job: str) -> dict[int, bool]:
-    """All runs of the job that are kept, and whether their results are, too."""
-    rows = cursor_of(connection, _Kept).execute(SQL["kept"], {"job": job}).fetchall()
-    return {row.id: row.has_result for row in rows}
-
-
-def find(connection: Connection, run: int, job: str | None = None) -> Run | None:
-    found = _runs(connection, {"id": run, "job": job})
+def find(connection: Connection, run: int) -> Run | None:
+    found = runs(connection, ids=[run])
     return found[0] if found else None
 
 
-def history(connection: Connection, job: str, before: int | None, count: int) -> list[Run]:
-    """The newest first."""
-    return _runs(connection, {"job": job, "before": before, "count": count})
+def runs(connection: Connection, **asked: Any) -> list[Run]:
+    """Those of `ids`, of a `job`, `before` an id, at most `count`; the newest first. One whose
+    runner has gone is shown as what it will be noted as.
+    """
+    gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
+    values = {"ids": None, "job": None, "before": None, "count": None, **gone, **asked}
+    return cursor_of(connection, Run).execute(SQL["runs"], values).fetchall()
 
 
 def newest(connection: Connection) -> list[Run]:
-    """Of each job the run that is under way, and the last one that is over."""
-    ids = scalars(connection).execute(SQL["newest"]).fetchall()
-    return [run for id in ids for run in _runs(connection, {"id": id})]
+    """Of each job the run under way, the last one that is over, and the repeat that waits."""
+    return runs(connection, ids=scalars(connection).execute(SQL["newest"]).fetchall())
 
 
-def _runs(connection: Connection, wanted: dict[str, Any]) -> list[Run]:
-    gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
-    values = {"id": None, "job": None, "before": None, "count": 1, **gone, **wanted}
-    runs = cursor_of(connection, Run).execute(SQL["runs"], values).fetchall()
-    return [run._replace(params=_read(run.params), figures=_read(run.figures)) for run in runs]
-
-
-def _read(text: Any) -> dict[str, Any]:
-    """JSON as the database's text: what a driver makes of it depends on who configured it."""
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def _values(asked: Asked) -> dict[str, Any]:
-    return {**asked._asdict(), "params": json.dumps(asked.params)}
-
-
-def _id(cursor: psycopg.Cursor[Any]) -> int:
-    [id] = cursor.fetchall()
-    return int(id)
-
-
-def _append(connection: Connection, *announced: tuple[str | None, Announcement]) -> dict[int, int]:
-    """Last in the transaction; the head to be announced after it."""
-    drafts = [draft for zone, one in announced for draft in drafts_of(zone, [one])]
-    places = append.append_in(connection, drafts)
-    return {SYSTEM_STREAM_ID: places[-1].sequence}
+@contextmanager
+def _telling(connection: Connection) -> Iterator[list[Told]]:
+    """A transaction; what it leaves in the list is announced last in it, and its readers woken up
+    after it.
+    """
+    told: list[Told] = []
+    with connection.transaction():
+        yield told
+        drafts = [draft for zone, one in told for draft in drafts_of(zone, [one])]
+        places = append.append_in(connection, drafts) if drafts else []
+    if places:
+        append.notify(connection, {SYSTEM_STREAM_ID: places[-1].sequence})

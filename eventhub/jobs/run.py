@@ -160,8 +160,7 @@ class _Work:
         """What earlier runs left that did not come to their end; the lease is ours."""
         job = self._run.job
         with blocking(self._hub.database_url, name="job") as connection:
-            rows.forget(connection, job)
-            kept = rows.kept(connection, job)
+            kept = rows.keep(connection, job)
         clear_leftovers(self._hub.data, job, kept)
         self.folder.make()
 

@@ -1,7 +1,9 @@
 """Reads of jobs and their runs."""
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from django.conf import settings
 
@@ -13,109 +15,81 @@ from eventhub.jobs import rows
 from eventhub.jobs.errors import JavaSlow, NoJava, ResultGone, UnknownRun
 from eventhub.jobs.folders import Folder, folder_of
 from eventhub.jobs.java import find_java
-from eventhub.jobs.kinds import KINDS, Kind, kind_of
+from eventhub.jobs.kinds import KINDS, kind_of
 from eventhub.jobs.rows import Run
 from sparkjobs.result import File, read_result
 
 
-class Shown(NamedTuple):
-    """A run with what it left."""
-
-    run: Run
-    details: dict[str, Any]
-    files: tuple[File, ...]
-
-
-class Job(NamedTuple):
-    """A job and its newest runs."""
-
-    kind: Kind
-    next_us: int | None  # when it is asked for by itself
-    running: Run | None
-    last: Run | None
-    repeat: Run | None
-
-    @property
-    def timetable(self) -> str | None:
-        return self.kind.timetable and self.kind.timetable.text()
-
-
-class Spark(NamedTuple):
-    """As this process finds it."""
-
-    master: str
-    java: str | None  # its version
-    problem: str  # why jobs cannot run, in words
-
-
-class Jobs(NamedTuple):
-    jobs: list[Job]
-    spark: Spark
-
-
-def list_jobs(*, clock: Clock) -> Jobs:
-    """All jobs, and how Spark stands."""
-    newest = rows.newest(raw_connection())
-    running = {run.job: run for run in newest if not run.over}
-    last = {run.job: run for run in newest if run.over}
-    repeats = {run.job: run for run in rows.waiting_repeats(raw_connection())}
-    found = [
-        Job(
-            kind,
-            kind.timetable and kind.timetable.next_us(clock.now_us()),
-            *(runs.get(kind.name) for runs in (running, last, repeats)),
-        )
-        for kind in KINDS.values()
-    ]
-    return Jobs(found, _spark())
-
-
-def list_runs(*, job: str, before: int | None, count: int) -> list[Run]:
+def list_runs(after: tuple[Any, ...] | None, count: int, *, job: str) -> list[Run]:
     """The newest first. Raises UnknownJob."""
-    return rows.history(raw_connection(), kind_of(job).name, before, count)
+    [before] = after or (None,)
+    return rows.runs(raw_connection(), job=kind_of(job).name, before=before, count=count)
 
 
 def find_run(*, job: str, run: int) -> Run:
     """Raises UnknownJob, UnknownRun."""
-    found = rows.find(raw_connection(), run, kind_of(job).name)
-    if found is None:
+    found = rows.runs(raw_connection(), job=kind_of(job).name, ids=[run])
+    if not found:
         raise UnknownRun(field="run")
-    return found
+    return found[0]
 
 
-def show_run(*, job: str, run: int) -> Shown:
-    """Nothing is left of a run that did not complete, whose result is gone, or whose folder is on
-    another machine.
-    """
-    found = find_run(job=job, run=run)
-    if found.state != "completed" or found.result_gone:
-        return Shown(found, {}, ())
+def list_jobs(*, clock: Clock) -> dict[str, Any]:
+    """All jobs, each with its newest runs, and how this process finds Spark."""
+    kinds = {"running": "running", "waiting": "repeat"}  # any other is over
+    found = rows.newest(raw_connection())
+    newest = {(run.job, kinds.get(run.state, "last")): run for run in found}
+    jobs = [
+        {
+            "name": kind.name,
+            "about": kind.about,
+            "timetable": kind.timetable and kind.timetable.text(),
+            "next_at": kind.timetable and kind.timetable.next_us(clock.now_us()),
+            **{name: newest.get((kind.name, name)) for name in ("running", "last", "repeat")},
+        }
+        for kind in KINDS.values()
+    ]
+    return {"jobs": jobs, "spark": _spark()}
+
+
+def _spark() -> dict[str, Any]:
+    env = settings.ENV
+    found = {"master": env.spark_master, "java": None, "problem": ""}
     try:
-        stored = read_result(_folder(found).result)
-    except (OSError, ValueError, TypeError, KeyError):
-        return Shown(found, {}, ())
-    return Shown(found, dict(stored.result.details), stored.files)
+        return {**found, "java": find_java(env.java_home).version}
+    except (NoJava, JavaSlow) as error:
+        return {**found, "problem": error.message}
 
 
-def find_file(*, job: str, run: int, name: str) -> tuple[Path, File]:
+def with_result(run: Run) -> Any:
+    """The run with what it left: `details` and `files`. Nothing is left of a run that did not
+    complete, whose result is gone, or whose folder is on another machine.
+    """
+    shown = SimpleNamespace(**run._asdict(), details={}, files=())
+    if run.state == "completed" and not run.result_gone:
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            stored = read_result(_folder(run).result)
+            shown.details, shown.files = dict(stored.result.details), stored.files
+    return shown
+
+
+def find_file(run: Run, *, name: str) -> tuple[Path, File]:
     """One of the files that the run's result names. Raises ResultGone, and NotFound for any other
     file.
     """
-    shown = show_run(job=job, run=run)
-    if shown.run.result_gone:
-        raise ResultGone(run=shown.run.id)
-    for file in shown.files:
-        path = _folder(shown.run).result / file.name
+    if run.result_gone:
+        raise ResultGone(run=run.id)
+    for file in with_result(run).files:
+        path = _folder(run).result / file.name
         if file.name == name and path.is_file():
             return path, file
     raise NotFound("The run's result has no such file.", field="path")
 
 
-def read_log(*, job: str, run: int) -> bytes:
+def read_log(run: Run) -> bytes:
     """The end of the run's log; empty if there is none."""
-    found = find_run(job=job, run=run)
     try:
-        with _folder(found).log.open("rb") as file:
+        with _folder(run).log.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - limits.JOB_LOG_SHOWN_BYTES))
             return file.read(limits.JOB_LOG_SHOWN_BYTES)
@@ -125,12 +99,3 @@ def read_log(*, job: str, run: int) -> bytes:
 
 def _folder(run: Run) -> Folder:
     return folder_of(Path(settings.ENV.data), run.job, run.id)
-
-
-def _spark() -> Spark:
-    env = settings.ENV
-    try:
-        java = find_java(env.java_home)
-    except (NoJava, JavaSlow) as error:
-        return Spark(env.spark_master, None, error.message)
-    return Spark(env.spark_master, java.version, "")

@@ -4,60 +4,48 @@ from typing import Any, get_args
 
 from rest_framework import serializers
 
+from eventhub import limits
 from eventhub.access.fields import MomentField, ObjectField
-from eventhub.access.shapes import Serializer
+from eventhub.access.shapes import AnswerSerializer, Serializer
+from eventhub.jobs.models import JobRun
 from eventhub.jobs.params import shown
-from eventhub.jobs.rows import Run, State
-from eventhub.jobs.selectors import Shown
+from eventhub.jobs.retention.acting import Done
+from eventhub.jobs.rows import Run
 
 
-class RunSerializer(Serializer):
+class RunSerializer(AnswerSerializer):
     """A run of a job: asked for, under way, or over."""
 
-    id = serializers.IntegerField()
-    job = serializers.CharField()
     state = serializers.ChoiceField(
-        choices=get_args(State),
+        choices=JobRun.State.choices,
         help_text="`waiting` for a worker; `interrupted`: its process has gone or was told to end.",
     )
-    requested_by = serializers.CharField(
-        help_text="`timetable`, `command`, or the name of an operator."
-    )
-    requested_at = MomentField(source="requested_at_us")
-    attempt = serializers.IntegerField(
-        help_text="1; more for a repeat of a run of the timetable that did not end well."
-    )
-    repeats = serializers.IntegerField(
-        allow_null=True, help_text="The first run of these attempts; null: this is the first."
-    )
-    not_before = MomentField(
-        source="not_before_us",
-        allow_null=True,
-        help_text="A repeat begins at this time or later; null: at once.",
-    )
-    started_at = MomentField(source="started_at_us", allow_null=True)
-    ended_at = MomentField(source="ended_at_us", allow_null=True)
     phase = serializers.CharField(help_text="What it is at; empty if it is not under way.")
-    rows_done = serializers.IntegerField(help_text="While inputs are written: of this table.")
-    stages_done = serializers.IntegerField(help_text="Of Spark, as far as it knows them by now.")
-    stages = serializers.IntegerField()
-    tasks_done = serializers.IntegerField()
-    tasks = serializers.IntegerField()
     params = serializers.SerializerMethodField(help_text="As they were asked for.")
-    engine = serializers.CharField(help_text="What did it: `spark local[2]`, `local builder`.")
     verdict = serializers.ChoiceField(
         choices=["", "ok", "problems"], help_text="Of a job that judges, once it has completed."
     )
-    summary = serializers.CharField(help_text="What came of it, in a sentence.")
     figures = ObjectField(help_text="Numbers and texts by name.")
-    reason = serializers.CharField(help_text="Why it did not end well: an error's code.")
-    detail = serializers.CharField(help_text="The same in words.")
-    result_bytes = serializers.IntegerField(
-        help_text="Of the files that it left, also when they are gone."
-    )
-    result_gone = serializers.BooleanField(
-        help_text="Its files and details had to make room for newer ones; its figures are kept."
-    )
+
+    class Meta:
+        model = JobRun
+        fields: tuple[str, ...] = (
+            *("id", "job", "state", "requested_by", "requested_at", "attempt", "repeats"),
+            *("not_before", "started_at", "ended_at", "phase", "rows_done", "stages_done"),
+            *("stages", "tasks_done", "tasks", "params", "engine", "verdict", "summary"),
+            *("figures", "reason", "detail", "result_bytes", "result_gone"),
+        )
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "attempt": {
+                "help_text": "1; more for a repeat of a run of the timetable that did not end well."
+            },
+            "repeats": {"help_text": "The first run of these attempts; null: this is the first."},
+            "rows_done": {"help_text": "While inputs are written: of this table."},
+            "result_gone": {
+                "help_text": "Its files and details had to make room for newer ones; its figures"
+                " are kept."
+            },
+        }
 
     def get_params(self, run: Run) -> dict[str, Any]:
         return shown(run.params)
@@ -76,19 +64,17 @@ class RunShownSerializer(RunSerializer):
     details = ObjectField(help_text="What the job found, for screens; see docs/jobs.md.")
     files = FileSerializer(many=True)
 
-    @classmethod
-    def represent(cls, item: Shown) -> dict[str, Any]:
-        files = [*map(FileSerializer.represent, item.files)]
-        return {**RunSerializer.represent(item.run), "details": item.details, "files": files}
+    class Meta(RunSerializer.Meta):
+        fields = (*RunSerializer.Meta.fields, "details", "files")
 
 
 class JobSerializer(Serializer):
-    name = serializers.CharField(source="kind.name")
-    about = serializers.CharField(source="kind.about", help_text="What it is for.")
+    name = serializers.CharField()
+    about = serializers.CharField(help_text="What it is for.")
     timetable = serializers.CharField(
         allow_null=True, help_text="When it is asked for by itself; null: never."
     )
-    next_at = MomentField(source="next_us", allow_null=True)
+    next_at = MomentField(allow_null=True)
     running = RunSerializer(allow_null=True, help_text="The run that is under way.")
     last = RunSerializer(allow_null=True, help_text="The last run that is over.")
     repeat = RunSerializer(
@@ -132,3 +118,36 @@ class AskSerializer(Serializer):
 
 class NothingSerializer(Serializer):
     """Nothing is to be said."""
+
+
+class OutcomeSerializer(Serializer):
+    """What came of one act of the plan."""
+
+    zone = serializers.CharField(help_text="Empty for the hub's own stream.")
+    stream = serializers.CharField()
+    segment = serializers.CharField(help_text="Its UUID.")
+    first = serializers.IntegerField(help_text="Sequence of its first event ...")
+    last = serializers.IntegerField(help_text="... and of its last.")
+    action = serializers.ChoiceField(choices=("drop", "archive", "compact"))
+    bytes = serializers.IntegerField(help_text="Stored bytes of the segment.")
+    outcome = serializers.ChoiceField(choices=get_args(Done))
+    why = serializers.CharField(
+        help_text="Why it was refused, or is so already: `hold`, `needed`, `not_archived`, `open`,"
+        " `no_archive`, `archive_damaged`, `archive_unavailable`, `archive_policy`, `gone`,"
+        " `archived`; empty if it was done."
+    )
+
+
+class AppliedSerializer(Serializer):
+    run = serializers.IntegerField()
+    done = serializers.IntegerField()
+    refused = serializers.IntegerField()
+    unchanged = serializers.IntegerField(help_text="What the plan wants was so already.")
+    left = serializers.IntegerField(
+        help_text=f"Not looked at yet: a request ends after {limits.PLAN_APPLY_S_MAX:.0f} s; the"
+        " next one goes on."
+    )
+    outcomes = OutcomeSerializer(
+        many=True,
+        help_text=f"At most {limits.PLAN_OUTCOMES_SHOWN_MAX}, refused ones first.",
+    )

@@ -4,11 +4,10 @@ from django.urls import path
 
 from eventhub.access.resource import LIST_AND_CREATE, ONE
 from eventhub.jobs import api
-from eventhub.jobs.retention.api import Apply
 
 urlpatterns = [
     path("", api.AllJobs.as_view(ONE)),
-    path("/retention/runs/<str:run>/apply", Apply.as_view({"post": "create"})),
+    path("/retention/runs/<str:run>/apply", api.Apply.as_view({"post": "create"})),
     path("/<str:job>/runs", api.Runs.as_view(LIST_AND_CREATE)),
     path("/<str:job>/runs/<str:run>", api.Runs.as_view(ONE)),
     path("/<str:job>/runs/<str:run>/cancel", api.Cancel.as_view({"post": "create"})),

@@ -1,32 +1,58 @@
-"""Streams, their segments and single events. What emits and listens are the hot routes."""
+"""Streams, their segments, single events and keyed state, and what concerns the hub as a whole: its
+last start, and what its data takes. What emits and listens are the hot routes.
+"""
 
+import hashlib
 import re
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
-from eventhub.access.pagination import Listing
-from eventhub.access.permissions import ManagesStream
+from eventhub.access.conditions import if_match, only_new
+from eventhub.access.pagination import PAGE, Listing, read_page
+from eventhub.access.permissions import IsOperator, IsZoneManager, ManagesStream
 from eventhub.access.resource import ResourceView, operation
+from eventhub.access.schema import IF_NONE_MATCH
 from eventhub.event.errors import NotRepresentable
+from eventhub.event.inbound import EventIn, parse
 from eventhub.eventlog.errors import DurabilityFixed
 from eventhub.eventlog.models import Segment, Stream
+from eventhub.eventlog.state import KeyState
 from eventhub.eventlog.streams import StreamRow
-from eventhub.streams import selectors, services
-from eventhub.streams.errors import KeyedFixed
-from eventhub.streams.forms import FORMS, StoredEventJson, accepted, shown
+from eventhub.streams import selectors, services, state
+from eventhub.streams.errors import KeyedFixed, NotKeyed, UnknownKey
+from eventhub.streams.forms import FORMS, Placed, StoredEventJson, accepted, whole
 from eventhub.streams.serializers import (
+    KeyStateSerializer,
     PolicySerializer,
+    QuotaSerializer,
     SegmentSerializer,
+    SnapshotSerializer,
+    StartSerializer,
+    StorageSerializer,
     StreamSerializer,
 )
+from eventhub.streams.state import Snapshot
+from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
 _SEQUENCE = re.compile(r"[0-9]{1,18}")
+_EVENT = (
+    *(errors.EmptyBatch, errors.BatchTooLarge, errors.EventTooLarge, errors.MissingField),
+    *(errors.UnknownChannel, errors.InvalidMask, TypeViolation, TypeTooCostly, UndeclaredType),
+)
+_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="A sequence of the stream: 412 `changed` if the key changed after it, or is gone.",
+)
 
 
 class Streams(ResourceView):
@@ -41,10 +67,7 @@ class Streams(ResourceView):
     serializer_class = StreamSerializer
 
     def get_queryset(self) -> Listing:
-        def fetch(after: tuple[Any, ...] | None, count: int) -> list[StreamRow]:
-            [name] = after or ("",)
-            return selectors.list_streams(actor=self.actor, after=name, count=count)
-
+        fetch = partial(selectors.list_streams, actor=self.actor)
         return Listing(fetch, [Stream._meta.get_field("name")])
 
     def get_object(self) -> StreamRow:
@@ -105,13 +128,16 @@ class OneEvent(ResourceView):
         if not _SEQUENCE.fullmatch(kwargs["sequence"]):
             raise errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
         sequence = int(kwargs["sequence"])
-        found = selectors.find_event(actor=self.actor, name=kwargs["stream"], sequence=sequence)
-        self.stands_at(found.place)
+        stream, stored = selectors.find_stored(
+            actor=self.actor, name=kwargs["stream"], sequence=sequence
+        )
+        self.stands_at(selectors.place_of(stream))
+        placed = Placed(stored, self.actor.zone_id, stream.name)
         form = accepted(request.headers.get("Accept", ""))
         if form is None:
-            body = {**found.json, **shown(found.placed)}
-            return Response(body, headers={"ETag": f'"{found.digest}"'})
-        text = FORMS[form](found.placed)
+            digest = hashlib.sha256(stored.payload).hexdigest()
+            return Response(whole(placed), headers={"ETag": f'"{digest}"'})
+        text = FORMS[form](placed)
         return HttpResponse(text, content_type=form, headers={"Vary": "Accept"})
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -125,3 +151,102 @@ class EmitOnly(ResourceView):
 
     def create(self, request: Request, **kwargs: Any) -> Response:
         raise errors.MethodNotAllowed
+
+
+class State(ResourceView):
+    """The latest event of each key, as of one sequence."""
+
+    unknown = errors.UnknownStream
+    serializer_class = SnapshotSerializer
+    queries = frozenset({"after", "limit"})
+
+    @operation(
+        "Show the state of a keyed stream; its pages are one snapshot",
+        *(NotKeyed, errors.InvalidField, errors.SegmentMismatch),
+        parameters=PAGE,
+    )
+    def get_object(self) -> Snapshot:
+        asked = read_page(self.request)
+        found = state.read_page(actor=self.actor, stream=self.kwargs["stream"], asked=asked)
+        self.stands_at(found.cursor)
+        return found
+
+
+class OneKey(ResourceView):
+    """The state of one key, which may hold slashes."""
+
+    unknown = UnknownKey
+    conditional = True
+    lookup_field = lookup_url_kwarg = "key"
+    serializer_class = KeyStateSerializer
+
+    @property
+    def place(self) -> dict[str, Any]:
+        return {"actor": self.actor, "stream": self.kwargs["stream"], "key": self.kwargs["key"]}
+
+    @operation("Show the state of a key", errors.UnknownStream, NotKeyed)
+    def retrieve(self, request: Request, **kwargs: Any) -> Response:
+        found, place = state.find_key(**self.place)
+        self.stands_at(place)
+        return self.answer(found)
+
+    @operation(
+        "Put the state of a key; the event in the body is appended to the stream",
+        *(errors.UnknownStream, NotKeyed, *_EVENT),
+        body={"application/json": {"$ref": "#/components/schemas/EventIn"}},
+        parameters=(_MATCH, IF_NONE_MATCH),
+        answer={200: KeyStateSerializer, 201: KeyStateSerializer},
+    )
+    def update(self, request: Request, **kwargs: Any) -> Response:
+        since, event = if_match(request), _event(request)
+        expected = 0 if only_new(request) else since
+        found, new = state.put_key(**self.place, event=event, expected=expected)
+        return self.answer(found, 201 if new else 200, KeyStateSerializer)
+
+    @operation(
+        "End the state of a key; a tombstone is appended to the stream",
+        *(errors.UnknownStream, NotKeyed),
+        parameters=(_MATCH,),
+    )
+    def perform_destroy(self) -> None:
+        state.delete_key(**self.place, expected=if_match(self.request))
+
+    def answer(self, item: KeyState, status: int = 200, serializer: Any = None) -> Response:
+        found = super().answer(item, status, serializer)
+        found["ETag"] = f'"{item.stored.sequence}"'
+        return found
+
+
+def _event(request: Request) -> EventIn:
+    """The body, read as the emit route reads it."""
+    media_type = (request.content_type or "").partition(";")[0].strip().lower()
+    events = parse(request._request.body, media_type)
+    if len(events) != 1:
+        raise errors.BatchTooLarge("The state of a key is one event.", events_max=1)
+    return events[0]
+
+
+class Start(ResourceView):
+    """The hub's last start (EMC-17)."""
+
+    serializer_class = StartSerializer
+
+    @operation("Show the hub's last start")
+    def get_object(self) -> dict[str, Any]:
+        return selectors.find_boot()
+
+
+class Storage(ResourceView):
+    """What the hub's data takes, and what policies have done (EMC-26)."""
+
+    permission_classes = (IsZoneManager,)
+    serializer_class = StorageSerializer
+
+    @operation("Show what the data takes, and what each policy has dropped")
+    def get_object(self) -> dict[str, Any]:
+        return selectors.report_storage(actor=self.actor)
+
+    @operation("Set the quota of the hub", body=QuotaSerializer, permissions=(IsOperator,))
+    def perform_update(self, body: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        services.set_quota(**body)
+        return selectors.report_storage(actor=self.actor), False

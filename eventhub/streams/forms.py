@@ -3,28 +3,27 @@
 from collections.abc import Callable
 from typing import Annotated, NamedTuple, TypedDict
 
+import orjson
 from msgspec import Meta
 
 from eventhub.access import selectors as access
 from eventhub.access.services import DEFAULT_CHANNEL
 from eventhub.event import cloudevents, fox_xml, oif
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.fox_xml import Told
 from eventhub.event.json_codec import EventJson, time_text
 from eventhub.event.json_types import Time
 from eventhub.event.signature import signature
-from eventhub.eventlog.stored import CursorJson
+from eventhub.eventlog.stored import CursorJson, Stored
 from eventhub.types import selectors as types
-from eventhub.types.errors import UnknownType
 
 
 class Placed(NamedTuple):
-    """An event, and where it is."""
+    """A stored event, and where it is looked at."""
 
-    event: Event
+    stored: Stored
     zone_id: int
     stream: str
-    place: str  # its cursor as a text
 
 
 class ControlJson(TypedDict):
@@ -38,29 +37,29 @@ class ControlJson(TypedDict):
     security_level: str
 
 
-class ShownJson(TypedDict):
-    """What an event's own fields do not say by themselves."""
+class StoredEventJson(EventJson, CursorJson):
+    """An event with what the log gave it, and what its own fields do not say by themselves."""
 
+    stream: str
+    appended_at: Time
     signature: Annotated[str, Meta(description="Of the names of the attributes.")]
     channels: Annotated[list[str], Meta(description="The names of those bits that have one.")]
     control: ControlJson
 
 
-class StoredEventJson(EventJson, CursorJson, ShownJson):
-    """An event with what the log gave it."""
-
-    stream: str
-    appended_at: Time
-
-
-def shown(placed: Placed) -> ShownJson:
-    """What the event's own fields do not say by themselves: the names of its channels, the
-    signature of its tags (FOX-06), and each control, with its default where it was not given
-    (FOX-10).
+def whole(placed: Placed) -> StoredEventJson:
+    """The hub's own JSON: the event with its place, the names of its channels, the signature of its
+    tags (FOX-06), and each control, with its default where it was not given (FOX-10).
     """
-    event = placed.event
+    stored = placed.stored
+    event = stored.event
     names = _channels(placed.zone_id, event.mask)
+    given: EventJson = orjson.loads(stored.json)
     return {
+        "stream": placed.stream,
+        **stored.cursor.json(),
+        "appended_at": time_text(stored.appended_at_us),
+        **given,
         "signature": signature(event.attributes),
         "channels": names,
         "control": {
@@ -80,29 +79,21 @@ def _channels(zone_id: int, mask: int) -> list[str]:
     return [*found, DEFAULT_CHANNEL] if mask & DEFAULT_MASK else found
 
 
+def _cloudevent(placed: Placed) -> bytes:
+    stored = placed.stored
+    return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
+
+
 def _xml(placed: Placed) -> bytes:
-    told = Told(placed.stream, "recovery", _latest_version(placed))
-    return fox_xml.write(placed.event, told).encode()
-
-
-def _latest_version(placed: Placed) -> str:
-    """Of the event's type, if it is newer than the event's; else empty."""
-    event = placed.event
-    if not event.version:
-        return ""
-    try:
-        found = types.find_type(
-            zone_id=placed.zone_id, domain=event.domain, type=event.type, version=None
-        )
-    except UnknownType:
-        return ""
-    latest = str(found.latest)
-    return latest if event.version.isdigit() and int(event.version) < found.latest else ""
+    event = placed.stored.event
+    known = types.lineage_of(zone_id=placed.zone_id, domain=event.domain, type=event.type)
+    told = Told(placed.stream, "recovery", known.newest_for(event))
+    return fox_xml.write(event, told).encode()
 
 
 FORMS: dict[str, Callable[[Placed], bytes]] = {
-    cloudevents.STRUCTURED: lambda placed: cloudevents.structured(placed.event, placed.place),
-    oif.CONTENT_TYPE: lambda placed: oif.write(placed.event).encode(),
+    cloudevents.STRUCTURED: _cloudevent,
+    oif.CONTENT_TYPE: lambda placed: oif.write(placed.stored.event).encode(),
     **dict.fromkeys(fox_xml.CONTENT_TYPES, _xml),
 }
 

@@ -1,10 +1,11 @@
-"""Reads of streams, segments and events, as far as the actor may see them."""
+"""Reads of streams, segments and events, as far as the actor may see them, and of what concerns the
+hub as a whole: its last start, and what its data takes (EMC-26).
+"""
 
-import hashlib
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
-from django.db.models import BigIntegerField, F, QuerySet, Value
+from django.conf import settings
+from django.db.models import BigIntegerField, Count, F, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
 from eventhub import limits
@@ -15,26 +16,16 @@ from eventhub.access.system import raw_connection
 from eventhub.env import read_env
 from eventhub.errors import Forbidden, NotFound, UnknownEvent
 from eventhub.event.audience import shown_to
-from eventhub.event.json_codec import time_text
-from eventhub.eventlog import streams
+from eventhub.eventlog import boot, storage, streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.models import Segment
+from eventhub.eventlog.storage import StreamStorage
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.streams import StreamRow
 from eventhub.eventlog.transient import positions
-from eventhub.streams.forms import Placed
 
-
-class ShownEvent(NamedTuple):
-    """An event as JSON and with its place, the sha256 of its stored bytes, and where its stream
-    stands.
-    """
-
-    json: dict[str, Any]
-    placed: Placed
-    digest: str
-    place: Cursor | None
+_OF_HUB = ("used_bytes", "held", "quota_bytes", "disk", "groups")
 
 
 def find_stream(*, actor: Actor, name: str) -> StreamRow:
@@ -47,17 +38,17 @@ def find_stream(*, actor: Actor, name: str) -> StreamRow:
     return found
 
 
-def list_streams(*, actor: Actor, after: str, count: int) -> list[StreamRow]:
+def list_streams(after: tuple[Any, ...] | None, count: int, *, actor: Actor) -> list[StreamRow]:
     """At most `count` streams that the actor may see, by name."""
+    [name] = after or ("",)
     seen: list[StreamRow] = []
+    most = limits.PAGE_ITEMS_MAX + 1
     while len(seen) < count:
-        rows = streams.list_streams(
-            raw_connection(), actor.zone_id, after, limits.PAGE_ITEMS_MAX + 1
-        )
+        rows = streams.list_streams(raw_connection(), actor.zone_id, name, most)
         seen += [row for row in rows if _sees(actor, row.name)]
-        if len(rows) <= limits.PAGE_ITEMS_MAX:
+        if len(rows) < most:
             break
-        after = rows[-1].name
+        name = rows[-1].name
     return with_places(seen[:count])
 
 
@@ -82,16 +73,10 @@ def current_segment(*, actor: Actor, name: str) -> Segment:
     return found
 
 
-def find_event(*, actor: Actor, name: str, sequence: int) -> ShownEvent:
-    """One event. Of `system` a manager sees those of the own zone; the others are not there."""
-    stream, stored = find_stored(actor=actor, name=name, sequence=sequence)
-    digest = hashlib.sha256(stored.payload).hexdigest()
-    placed = Placed(stored.event, actor.zone_id, name, f"{stored.segment}:{stored.sequence}")
-    return ShownEvent(_event_json(name, stored), placed, digest, place_of(stream))
-
-
 def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, Stored]:
-    """The same as it lies in its stream."""
+    """One event as it lies in its stream. Of `system` a manager sees those of the own zone; the
+    others are not there.
+    """
     actor.require_listen(name)
     stream = streams.get_stream(raw_connection(), actor.zone_id, name)
     if stream.policy.durability == "transient":
@@ -124,23 +109,62 @@ def with_places(rows: list[StreamRow]) -> list[StreamRow]:
         found = positions(read_env().redis_url, ids)
     except TransientUnavailable:
         return rows
-    return [_at(row, found[row.id]) if row.id in found else row for row in rows]
-
-
-def _at(row: StreamRow, place: tuple[str, int, int]) -> StreamRow:
-    segment, first, last = place
-    return row._replace(segment=segment, segment_first=first, sequence=last, first=first)
+    places: dict[int, dict[str, Any]] = {
+        id: {"segment": segment, "segment_first": first, "sequence": last, "first": first}
+        for id, (segment, first, last) in found.items()
+    }
+    return [row._replace(**places.get(row.id, {})) for row in rows]
 
 
 def _sees(actor: Actor, name: str) -> bool:
     return actor.may_listen(name) if name == SYSTEM else actor.sees(name)
 
 
-def _event_json(name: str, stored: Stored) -> dict[str, Any]:
+def find_boot() -> dict[str, Any]:
+    """The hub's last start, and the place in `system` from which a listen begins with it."""
+    found = boot.last_boot(raw_connection())
+    if found is None:
+        raise NotFound("No start of this hub was told; `manage.py boot` tells one.")
+    return {"stream": SYSTEM, **found.cursor.json(), "started_at": found.started_at_us}
+
+
+def report_storage(*, actor: Actor) -> dict[str, Any]:
+    """What the data takes: the streams of the actor's zone. What is of the whole hub is None for
+    all but operators, but `state`.
+    """
+    env = settings.ENV
+    found = storage.read_storage(
+        raw_connection(), zone_id=actor.zone_id, quota_bytes=env.quota_bytes
+    )
+    disk = storage.read_disk(env.store_dir)
+    whole = {**found._asdict(), "used_bytes": found.used_bytes, "disk": disk}
     return {
-        "stream": name,
-        "segment": stored.segment,
-        "sequence": stored.sequence,
-        "appended_at": time_text(stored.appended_at_us),
-        **orjson.loads(stored.json),
+        **{name: whole[name] if actor.principal is None else None for name in _OF_HUB},
+        "state": found.state(disk.state if disk else "ok"),
+        "streams": _streams(found.streams),
+        "archive": _archived(actor.zone_id) if env.archive_url else None,
     }
+
+
+def _streams(found: list[StreamStorage]) -> list[dict[str, Any]]:
+    """What each holds, its policy, and what it has dropped: segments by why they left."""
+    connection, ids = raw_connection(), [one.id for one in found]
+    policies, left = streams.policies(connection, ids), streams.left_segments(connection, ids)
+    return [
+        {
+            **one._asdict(),
+            "segments": one,
+            "left": left.get(one.id, {}),
+            "policy": policies[one.id],
+        }
+        for one in found
+    ]
+
+
+def _archived(zone_id: int) -> dict[str, int]:
+    """What of a zone's streams is complete in the archive."""
+    segments = Segment.objects.filter(archive_path__isnull=False, stream__zone=zone_id)
+    found: dict[str, int] = segments.aggregate(
+        segments=Count("pk"), bytes=Coalesce(Sum("bytes"), 0)
+    )
+    return found

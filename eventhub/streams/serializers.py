@@ -2,85 +2,82 @@
 
 from typing import Any, get_args
 
+import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import FlagField, MomentField, OneOfField, TextField, WholeField
-from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, Serializer
-from eventhub.eventlog.models import Segment
-from eventhub.eventlog.streams import Durability, Matching, StreamPolicy
+from eventhub.access.fields import MomentField, OneOfField, WholeField
+from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, ModelSerializer, Serializer
+from eventhub.eventlog.models import Segment, Stream
+from eventhub.eventlog.state import KeyState
+from eventhub.eventlog.streams import Matching, StreamPolicy
 
 
-def _limit(most: int, help_text: str) -> WholeField:
-    return WholeField(
-        min_value=1,
-        max_value=most,
-        required=False,
-        allow_null=True,
-        help_text=f"{help_text} null: no such limit.",
-    )
+def _limit(most: int, help_text: str) -> dict[str, Any]:
+    return {
+        "min_value": 1,
+        "max_value": most,
+        "help_text": f"{help_text} null: no such limit.",
+    }
 
 
-class PolicySerializer(Serializer):
+class PolicySerializer(ModelSerializer):
     """What of a policy is given; null removes a limit."""
 
-    durability = OneOfField(
-        choices=get_args(Durability),
-        required=False,
-        help_text="What an emit waits for: `sync` the disk, `async` the server, `transient` memory"
-        " alone. For good.",
-    )
-    segment_events_max = WholeField(
-        min_value=1, max_value=limits.SEGMENT_EVENTS_MAX, required=False
-    )
-    segment_bytes_max = WholeField(min_value=1, max_value=limits.SEGMENT_BYTES_MAX, required=False)
-    segment_age_s_max = _limit(limits.SEGMENT_AGE_S_MAX, "Seals a segment that is so old.")
-    keyed = FlagField(
-        required=False, help_text="The latest event of each `key` is kept as its state. For good."
-    )
-    restate = FlagField(
-        required=False, help_text="The state is appended anew at each start; needs `keyed`."
-    )
-    retain_events = _limit(limits.RETAIN_EVENTS_MAX, "Sealed segments beyond it are dropped.")
-    retain_bytes = _limit(limits.RETAIN_BYTES_MAX, "Sealed segments beyond it are dropped.")
-    retain_age_s = _limit(limits.RETAIN_AGE_S_MAX, "Segments sealed so long ago are dropped.")
-    on_lag = OneOfField(
-        choices=("keep", "drop"),
-        required=False,
-        help_text="What a durable cursor still needs is kept beyond the limits, or dropped.",
-    )
-    hold = TextField(
-        max_length=limits.TEXT_CHARS_MAX,
-        required=False,
-        allow_null=True,
-        help_text="Why nothing may be dropped (a legal hold); null: it may.",
-    )
-    archive = FlagField(required=False, help_text="Sealed segments are archived.")
-    undeclared = OneOfField(
-        choices=("accept", "refuse"),
-        required=False,
-        help_text="Events of types that are not declared.",
-    )
     matching = OneOfField(
         choices=get_args(Matching),
-        required=False,
         help_text="The strategy that finds the registrations of its events; all find the same.",
     )
-    quench = FlagField(
-        required=False,
-        help_text="Emitters may leave out events that nobody wants now; they are in no history.",
-    )
 
-
-class WholePolicySerializer(PolicySerializer):
-    """A policy as it is shown: whole."""
+    class Meta:
+        model = Stream
+        fields: tuple[str, ...] = StreamPolicy._fields
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "durability": {
+                "help_text": "What an emit waits for: `sync` the disk, `async` the server,"
+                " `transient` memory alone. For good."
+            },
+            "segment_events_max": {"min_value": 1, "max_value": limits.SEGMENT_EVENTS_MAX},
+            "segment_bytes_max": {
+                "min_value": 1,
+                "max_value": limits.SEGMENT_BYTES_MAX,
+                "help_text": "A segment is sealed when it holds so many stored bytes.",
+            },
+            "segment_age_s_max": _limit(
+                limits.SEGMENT_AGE_S_MAX, "Seals a segment that is so old."
+            ),
+            "keyed": {"help_text": "The latest event of each `key` is its state. For good."},
+            "restate": {"help_text": "The state is appended anew at each start; needs `keyed`."},
+            "retain_events": _limit(
+                limits.RETAIN_EVENTS_MAX, "Sealed segments beyond it are dropped."
+            ),
+            "retain_bytes": _limit(
+                limits.RETAIN_BYTES_MAX, "Sealed segments beyond it are dropped."
+            ),
+            "retain_age_s": _limit(
+                limits.RETAIN_AGE_S_MAX, "Segments sealed so long ago are dropped."
+            ),
+            "on_lag": {
+                "help_text": "What a durable cursor still needs is kept beyond the limits, or"
+                " dropped."
+            },
+            "hold": {"max_length": limits.TEXT_CHARS_MAX},
+            "quench": {
+                "help_text": "Emitters may leave out events that nobody wants now; they are in no"
+                " history."
+            },
+        }
 
     def get_fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = super().get_fields()
         for field in fields.values():
-            field.required = True
+            field.required, field.default = False, serializers.empty
         return fields
+
+
+class WholePolicySerializer(AnswerSerializer, PolicySerializer):
+    """A policy as it is shown: whole."""
 
 
 class CurrentSegmentSerializer(Serializer):
@@ -96,12 +93,11 @@ class CursorSerializer(Serializer):
     sequence = serializers.IntegerField()
 
 
-class StreamSerializer(ChangedSerializer, WholePolicySerializer):
+class StreamSerializer(WholePolicySerializer, ChangedSerializer):
     """A stream with its policy. Positions of a transient stream are null while its memory is
     away.
     """
 
-    name = serializers.CharField()
     created_at = MomentField(source="created_at_us")
     first = serializers.IntegerField(
         allow_null=True, help_text="The first sequence that can still be read."
@@ -119,11 +115,17 @@ class StreamSerializer(ChangedSerializer, WholePolicySerializer):
         help_text="The last event before the hub's last start; null in a stream made since.",
     )
 
+    class Meta(PolicySerializer.Meta):
+        fields = (
+            *("name", *StreamPolicy._fields, "created_at", "first", "last", "segment", "boot"),
+            "changed",
+        )
+
     def get_fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = super().get_fields()
         for name in StreamPolicy._fields:
             fields[name].source = f"policy.{name}"
-        return {"name": fields["name"], **fields}
+        return fields
 
 
 class SegmentSerializer(AnswerSerializer):
@@ -154,3 +156,103 @@ class SegmentSerializer(AnswerSerializer):
 
     def get_archived(self, segment: Segment) -> bool:
         return segment.archive_path is not None
+
+
+class KeyStateSerializer(Serializer):
+    key = serializers.CharField()
+    segment = serializers.UUIDField(source="stored.segment")
+    sequence = serializers.IntegerField(
+        source="stored.sequence", help_text="Of the key's latest event; its ETag."
+    )
+    appended_at = MomentField(source="stored.appended_at_us")
+    event = serializers.SerializerMethodField(help_text="As it was emitted.")
+
+    def get_event(self, found: KeyState) -> dict[str, Any]:
+        event: dict[str, Any] = orjson.loads(found.stored.json)
+        return event
+
+
+class SnapshotSerializer(Serializer):
+    stream = serializers.CharField()
+    cursor = CursorSerializer(help_text="The events after it bring what has changed since.")
+    items = KeyStateSerializer(many=True)
+    next = serializers.CharField(
+        allow_null=True, help_text="Pass as `after` for the next page; null at the end."
+    )
+
+
+class StartSerializer(CursorSerializer):
+    """A cursor: a listen on `stream` from there begins with `hub.started`."""
+
+    stream = serializers.CharField()
+    started_at = MomentField()
+
+
+class DiskSerializer(Serializer):
+    free_bytes = serializers.IntegerField()
+    total_bytes = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["ok", "low", "full"])
+
+
+class SegmentCountsSerializer(Serializer):
+    live = serializers.IntegerField(help_text="In the database.")
+    archived = serializers.IntegerField(help_text="In the archive alone.")
+    dropped = serializers.IntegerField()
+
+
+class StreamStorageSerializer(Serializer):
+    name = serializers.CharField()
+    bytes = serializers.IntegerField(help_text="Stored bytes in the database.")
+    segments = SegmentCountsSerializer()
+    left = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Segments that are no longer in the database, by why: `age`, `size`, `count`,"
+        " `quota`, `disk`, `continuity`.",
+    )
+    policy = WholePolicySerializer()
+    first = serializers.IntegerField(help_text="The first sequence that can still be read.")
+    last = serializers.IntegerField(help_text="The last sequence given.")
+
+
+class ArchivedSerializer(Serializer):
+    segments = serializers.IntegerField()
+    bytes = serializers.IntegerField(help_text="Stored bytes.")
+
+
+class HeldSerializer(Serializer):
+    """Bytes on the disk by what they are, with indexes."""
+
+    events = serializers.IntegerField()
+    deliveries = serializers.IntegerField()
+    keyed_state = serializers.IntegerField(help_text="No dropping of events frees it.")
+    tokens = serializers.IntegerField(help_text="Likewise.")
+
+
+class StorageSerializer(Serializer):
+    """What is of the whole hub is null for all but operators, except `state`."""
+
+    state = serializers.ChoiceField(
+        choices=["ok", "low", "full"],
+        help_text="Of the whole hub. `low`: the oldest segments leave before their time; `full`:"
+        " emits are refused.",
+    )
+    used_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Of the whole hub, with indexes."
+    )
+    held = HeldSerializer(allow_null=True, help_text="Of the whole hub: what `used_bytes` is.")
+    quota_bytes = serializers.IntegerField(allow_null=True, help_text="Of the whole hub.")
+    disk = DiskSerializer(allow_null=True, help_text="null: nobody watches a disk.")
+    groups = serializers.IntegerField(
+        allow_null=True, help_text="Partitions of events, of the whole hub."
+    )
+    streams = StreamStorageSerializer(many=True, help_text="Of the zone, the largest first.")
+    archive = ArchivedSerializer(allow_null=True, help_text="null: this hub has no archive.")
+
+
+class QuotaSerializer(Serializer):
+    quota_bytes = WholeField(
+        min_value=limits.QUOTA_BYTES_MIN,
+        max_value=limits.RETAIN_BYTES_MAX,
+        allow_null=True,
+        help_text="null: as EVENTHUB_QUOTA_BYTES says.",
+    )

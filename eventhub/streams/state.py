@@ -13,6 +13,7 @@ from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
+from eventhub.access.pagination import Page
 from eventhub.access.replies import current
 from eventhub.access.selectors import list_channels
 from eventhub.access.services import DEFAULT_CHANNEL
@@ -35,14 +36,6 @@ from eventhub.types import selectors as types
 
 _NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{96})")
 _NONCE_BYTES = 16
-_NOWHERE = Cursor("", 0)  # a keyed stream has a place; this is never shown
-
-
-class Asked(NamedTuple):
-    """Which page of a snapshot; `next` of the page before, empty for the first."""
-
-    after: str
-    keys_max: int
 
 
 class Snapshot(NamedTuple):
@@ -56,7 +49,7 @@ class Snapshot(NamedTuple):
     next: str | None
 
 
-def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
+def read_page(*, actor: Actor, stream: str, asked: Page) -> Snapshot:
     """A page of the snapshot. Without what is for others, or has expired: neither a short page nor
     its `next` tells of it. Raises SegmentMismatch if the page before was not of this stream, or of
     a log that is no more.
@@ -66,7 +59,7 @@ def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
     cursor, digest = _begin(row, asked.after)
     items: list[KeyState] = []
     size = 0
-    keys_max = asked.keys_max
+    keys_max = asked.limit
     for _ in range(limits.STATE_READS_MAX):
         page = StatePage(digest, cursor.sequence, keys_max)
         found = state.read_state_now(raw_connection(), row.id, page)
@@ -78,7 +71,7 @@ def read_page(*, actor: Actor, stream: str, asked: Asked) -> Snapshot:
                 continue
             items.append(one)
             size += len(one.stored.payload)
-            if len(items) == asked.keys_max or size >= limits.STATE_PAGE_BYTES_MAX:
+            if len(items) == asked.limit or size >= limits.STATE_PAGE_BYTES_MAX:
                 return Snapshot(stream, cursor, items, _next(cursor, digest))
         keys_max = limits.STATE_PAGE_KEYS_MAX
     return Snapshot(stream, cursor, items, _next(cursor, digest))
@@ -115,7 +108,8 @@ def put_key(
     event.key = key
     event.correlation = event.correlation or _action()
     mask = _mask(actor, event)
-    checker = types.checker(zone_id=actor.zone_id, event=event, undeclared=row.policy.undeclared)
+    known = types.lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type)
+    checker = known.checker(event, undeclared=row.policy.undeclared)
     payload = stored_bytes(event, client=client, mask=mask)
     if checker is not None:
         checker.work(event, len(payload))
@@ -214,7 +208,7 @@ def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
 def _begin(row: StreamRow, after: str) -> tuple[Cursor, bytes]:
     """Of which moment the snapshot is, and after which digest its page begins."""
     if not after:
-        return place_of(row) or _NOWHERE, b""
+        return place_of(row) or Cursor("", 0), b""  # a keyed stream has a place
     found = _NEXT.fullmatch(after)
     if found is None:
         raise InvalidField("Pass the `next` of the page before.", field="after")

@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import PathConverter
 
 from eventhub.access.resource import LIST, ONE, PUT
-from eventhub.streams import api, state_api
+from eventhub.streams import api
 
 
 class KeyConverter(PathConverter):
@@ -20,8 +20,8 @@ urlpatterns = [
     path("/<str:stream>", api.Streams.as_view(PUT)),
     path("/<str:stream>/segments", api.Segments.as_view(LIST)),
     path("/<str:stream>/segments/current", api.Segments.as_view(ONE)),
-    path("/<str:stream>/state", state_api.State.as_view(ONE)),
-    path("/<str:stream>/state/<key:key>", state_api.OneKey.as_view({**PUT, "delete": "destroy"})),
+    path("/<str:stream>/state", api.State.as_view(ONE)),
+    path("/<str:stream>/state/<key:key>", api.OneKey.as_view({**PUT, "delete": "destroy"})),
     path("/<str:stream>/events", api.EmitOnly.as_view({"post": "create"})),
     path("/<str:stream>/events/<str:sequence>", api.OneEvent.as_view(ONE)),
 ]

@@ -1,6 +1,7 @@
 """The definitions of event types. Whoever has a key of the zone may read them."""
 
 import re
+from functools import partial
 from typing import Any
 
 from eventhub import errors, limits
@@ -11,14 +12,11 @@ from eventhub.eventlog.changes import Resource
 from eventhub.types import selectors, services
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
 from eventhub.types.models import EventType
-from eventhub.types.rows import Declared
-from eventhub.types.selectors import Shown
 from eventhub.types.serializers import (
     DeclarationSerializer,
     DefinitionSerializer,
     TypeSerializer,
 )
-from eventhub.types.services import Declaration
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -31,10 +29,7 @@ class Types(ResourceView):
     serializer_class = TypeSerializer
 
     def get_queryset(self) -> Listing:
-        def fetch(after: tuple[Any, ...] | None, count: int) -> list[Declared]:
-            [place] = after or (0,)
-            return selectors.list_types(zone_id=self.actor.zone_id, after=place, count=count)
-
+        fetch = partial(selectors.list_types, zone_id=self.actor.zone_id)
         return Listing(fetch, [EventType._meta.pk])
 
 
@@ -59,10 +54,10 @@ class OneType(ResourceView):
                 )
         return found
 
-    def resource(self, item: Shown) -> Resource:
+    def resource(self, item: EventType) -> Resource:
         return services.resource_of(self.actor.zone_id, **self.names)
 
-    def get_object(self) -> Shown:
+    def get_object(self) -> EventType:
         names, version = self.names, self.kwargs.get("version")
         if version is not None:
             version = int(version) if _NUMBER.fullmatch(version) else 0
@@ -74,10 +69,11 @@ class OneType(ResourceView):
         body=DeclarationSerializer,
         permissions=(IsZoneManager,),
     )
-    def perform_update(self, body: dict[str, Any]) -> tuple[Shown, bool]:
-        given = Declaration(**self.names, **body)
-        found, new = services.declare(actor=self.actor, given=given, since=self.if_match)
-        return selectors.show(self.actor.zone_id, found[-1], len(found)), new
+    def perform_update(self, body: dict[str, Any]) -> tuple[EventType, bool]:
+        versions, new = services.declare(
+            actor=self.actor, names=self.names, given=body, since=self.if_match
+        )
+        return selectors.shown(versions), new
 
 
 class OneVersion(OneType):

@@ -1,79 +1,86 @@
 """Reads of definitions. What lies in another zone is not found."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
+from django.db.models import QuerySet
+from psycopg.rows import namedtuple_row
+
+from eventhub import limits
 from eventhub.access.system import raw_connection
-from eventhub.event.inbound import EventIn
-from eventhub.types import rows
-from eventhub.types.book import ZoneTypes
-from eventhub.types.definitions import Checker, Definition, schemas_of
+from eventhub.types.book import SQL, ZoneTypes
+from eventhub.types.definitions import Definition, schemas_of
 from eventhub.types.errors import UnknownType
-from eventhub.types.rows import Declared
+from eventhub.types.models import EventType
 from eventhub.types.schemas import immutable
 
 
-class Shown(NamedTuple):
-    """A version, with what is known of the type as a whole."""
-
-    declared: Declared
-    latest: int  # version of the type
-    immutable: list[str]  # dotted paths, also those of the parents
-
-    @property
-    def definition(self) -> Definition:
-        return self.declared.definition
-
-    @property
-    def declared_at_us(self) -> int:
-        return self.declared.declared_at_us
-
-
-def list_types(*, zone_id: int, after: int, count: int) -> list[Declared]:
-    """The newest version of each type, in the order of their first declaration."""
-    return rows.newest(raw_connection(), zone_id, after, count)
-
-
-def find_type(*, zone_id: int, domain: str, type: str, version: int | None) -> Shown:
-    """A version of a type, None: the newest. Raises UnknownType."""
-    found = rows.versions(raw_connection(), zone_id, domain, type)
-    number = len(found) if version is None else version
-    if not 1 <= number <= len(found):
-        raise UnknownType(field="version" if found else "type")
-    return show(zone_id, found[number - 1], len(found))
-
-
-def checker(*, zone_id: int, event: EventIn, undeclared: str) -> Checker | None:
-    """What the event must satisfy, as the emit door asks it of its book. Raises TypeViolation,
-    UndeclaredType.
+def list_types(after: tuple[Any, ...] | None, count: int, *, zone_id: int) -> list[Any]:
+    """The newest version of each type, in the order of their first declaration; each has the id of
+    its first version, and the next ones are after that.
     """
-    known = lineage_of(zone_id=zone_id, domain=event.domain, type=event.type)
-    return known.checker(event, undeclared=undeclared)
+    rows = raw_connection().cursor(row_factory=namedtuple_row)
+    return rows.execute(SQL["newest"], (zone_id, *(after or (0,)), count)).fetchall()
+
+
+def versions_of(*, zone_id: int, domain: str, type: str) -> QuerySet[EventType]:
+    """All versions of a type, the first first."""
+    found = EventType.objects.filter(zone=zone_id, domain=domain, type=type)
+    return found.order_by("version")
+
+
+def find_type(*, zone_id: int, domain: str, type: str, version: int | None) -> EventType:
+    """A version of a type, None: the newest. Raises UnknownType."""
+    versions = versions_of(zone_id=zone_id, domain=domain, type=type)
+    return shown([*versions], version)
+
+
+def shown(versions: Sequence[EventType], version: int | None = None) -> EventType:
+    """One of all versions of a type, with what is known of the type as a whole: its `latest`
+    version, and the dotted paths that are `immutable` here or in a parent. Raises UnknownType.
+    """
+    number = len(versions) if version is None else version
+    if not 1 <= number <= len(versions):
+        raise UnknownType(field="version" if versions else "type")
+    one = versions[number - 1]
+    parents = lineage(zone_id=one.zone_id, domain=one.domain, type=one.parent)
+    schemas = [schemas_of(definition_of(each)).attributes for each in (one, *parents)]
+    one.latest = len(versions)
+    one.immutable = sorted({path for schema in schemas for path in immutable(schema)})
+    return one
+
+
+def lineage(*, zone_id: int, domain: str, type: str | None) -> list[EventType]:
+    """The newest version of the type and of its parents, the nearest first; empty if there is no
+    such type.
+    """
+    found: list[EventType] = []
+    while type is not None and len(found) <= limits.TYPE_PARENTS_MAX:
+        newest = versions_of(zone_id=zone_id, domain=domain, type=type).last()
+        if newest is None:
+            break
+        found.append(newest)
+        type = newest.parent
+    return found
+
+
+def subtypes(of: EventType) -> QuerySet[EventType]:
+    """All versions of the types whose parent it is, and of those below them."""
+    of_domain = EventType.objects.filter(zone=of.zone_id, domain=of.domain)
+    below: set[str] = set()
+    newer = {of.type}
+    while newer:
+        newer = {*of_domain.filter(parent__in=newer).values_list("type", flat=True)} - below
+        below |= newer
+    return of_domain.filter(type__in=below)
 
 
 def lineage_of(*, zone_id: int, domain: str, type: str) -> ZoneTypes:
     """What is declared of a type and of those above it; nothing if it is not declared."""
-    connection = raw_connection()
-    names = rows.lineage(connection, zone_id, domain, type)
-    return ZoneTypes(
-        [
-            one.definition
-            for name in names
-            for one in rows.versions(connection, zone_id, domain, name)
-        ]
-    )
+    names = [one.type for one in lineage(zone_id=zone_id, domain=domain, type=type)]
+    found = EventType.objects.filter(zone=zone_id, domain=domain, type__in=names)
+    return ZoneTypes([definition_of(one) for one in found.order_by("version")])
 
 
-def show(zone_id: int, declared: Declared, latest: int) -> Shown:
-    definitions = [declared.definition, *_parents(zone_id, declared.definition)]
-    paths = {path for one in definitions for path in immutable(schemas_of(one).attributes)}
-    return Shown(declared, latest, sorted(paths))
-
-
-def _parents(zone_id: int, definition: Definition) -> list[Definition]:
-    """The newest version of each, the nearest first."""
-    if definition.parent is None:
-        return []
-    connection = raw_connection()
-    names = rows.lineage(connection, zone_id, definition.domain, definition.parent)
-    found = [rows.versions(connection, zone_id, definition.domain, name)[-1] for name in names]
-    return [one.definition for one in found]
+def definition_of(one: EventType) -> Definition:
+    return Definition(*(getattr(one, name) for name in Definition._fields))

@@ -6,35 +6,36 @@ import orjson
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import MomentField, ObjectField, OneOfField, TextField
-from eventhub.access.shapes import ChangedSerializer, Serializer
+from eventhub.access.fields import ObjectField, OneOfField, TextField
+from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, Serializer
+from eventhub.types.models import EventType
 
 
 class SchemaField(ObjectField):
-    """A JSON Schema; what it may hold is said elsewhere."""
+    """A JSON Schema, shown of its text; what it may hold is said elsewhere."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
+
+    def to_representation(self, value: str) -> Any:
+        return orjson.loads(value)
 
 
 class DeclarationSerializer(Serializer):
     schema = SchemaField(help_text="JSON Schema (draft 2020-12) of the attributes.")
     header = SchemaField(
-        required=False,
         allow_null=True,
         default=None,
         help_text="JSON Schema of the optional header: the event's other fields, as an object.",
     )
     parent = TextField(
         max_length=limits.NAME_CHARS_MAX,
-        required=False,
         allow_null=True,
         default=None,
         help_text="A declared type of the same domain; events satisfy its definition too.",
     )
     evolution = OneOfField(
-        choices=("backward", "none"),
-        required=False,
+        choices=EventType.Evolution.values,
         default="backward",
         help_text="backward: whatever satisfied the version before satisfies this one.",
     )
@@ -47,27 +48,27 @@ class VersionField(serializers.CharField):
         return str(value)
 
 
-class StoredSchemaField(ObjectField):
-    """A JSON Schema, of its text."""
+class TypeSerializer(AnswerSerializer):
+    version = VersionField()
 
-    def to_representation(self, value: str) -> Any:
-        return orjson.loads(value)
-
-
-class TypeSerializer(Serializer):
-    domain = serializers.CharField(source="definition.domain")
-    type = serializers.CharField(source="definition.type")
-    version = VersionField(source="definition.version")
-    parent = serializers.CharField(source="definition.parent", allow_null=True)
-    evolution = serializers.CharField(source="definition.evolution")
-    declared_at = MomentField(source="declared_at_us")
+    class Meta:
+        model = EventType
+        fields: tuple[str, ...] = (
+            *("domain", "type", "version", "parent", "evolution", "declared_at"),
+        )
 
 
 class DefinitionSerializer(TypeSerializer, ChangedSerializer):
     latest_version = VersionField(source="latest")
-    schema = StoredSchemaField(source="definition.schema")
-    header = StoredSchemaField(source="definition.header", allow_null=True)
+    schema = SchemaField()
+    header = SchemaField(allow_null=True)
     immutable = serializers.ListField(
         child=serializers.CharField(),
         help_text="Dotted paths of properties that are readOnly, here or in a parent.",
     )
+
+    class Meta(TypeSerializer.Meta):
+        fields = (
+            *TypeSerializer.Meta.fields,
+            *("changed", "latest_version", "schema", "header", "immutable"),
+        )

@@ -1,6 +1,7 @@
 """Declares types; each new version is announced in its own transaction."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 from django.db import transaction
@@ -9,27 +10,18 @@ from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.conditions import require_unchanged
 from eventhub.access.services import lock_zone
-from eventhub.access.system import announce, raw_connection
+from eventhub.access.system import announce
 from eventhub.errors import LimitReached, NumberOutOfRange
 from eventhub.eventlog.changes import Resource
-from eventhub.types import rows
-from eventhub.types.definitions import Definition, read_schemas, schemas_of
+from eventhub.types.definitions import read_schemas, schemas_of
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
 from eventhub.types.evolution import breaks
+from eventhub.types.models import EventType
 from eventhub.types.paths import encoded
-from eventhub.types.rows import Connection, Declared
+from eventhub.types.selectors import definition_of, lineage, subtypes, versions_of
 from eventhub.types.spoken import Spoken
 
-
-class Declaration(NamedTuple):
-    """What is declared of a type."""
-
-    domain: str
-    type: str
-    schema: Any
-    header: Any = None
-    parent: str | None = None
-    evolution: str = "backward"
+_DECLARED = ("parent", "evolution", "schema", "header")
 
 
 def resource_of(zone_id: int, domain: str, type: str) -> Resource:
@@ -37,44 +29,45 @@ def resource_of(zone_id: int, domain: str, type: str) -> Resource:
     return Resource("type", zone_id, f"{encoded(domain)}/{encoded(type)}")
 
 
-def declare(*, actor: Actor, given: Declaration, since: int | None) -> tuple[list[Declared], bool]:
+def declare(
+    *, actor: Actor, names: Mapping[str, str], given: Mapping[str, Any], since: int | None
+) -> tuple[Sequence[EventType], bool]:
     """All versions of the type, and whether the last is new: the same again changes nothing.
+    `names`: its domain and type; `given`: its `schema`, `header`, `parent` and `evolution`.
 
     Raises InvalidSchema, IncompatibleType with `breaks`, UnknownType for the parent, LimitReached,
     Changed if the type was declared anew after the sequence `since` of `system`.
     """
-    read_schemas(given.schema, given.header)
-    connection = raw_connection()
+    read_schemas(given["schema"], given["header"])
+    resource = resource_of(actor.zone_id, **names)
     with transaction.atomic():
         lock_zone(zone_id=actor.zone_id)
-        found = rows.versions(connection, actor.zone_id, given.domain, given.type)
-        resource = resource_of(actor.zone_id, given.domain, given.type)
+        found = [*versions_of(zone_id=actor.zone_id, **names)]
         require_unchanged(resource, since, there=bool(found), version=len(found))
-        wanted = _definition(given, len(found) + 1)
-        if found and found[-1].definition == wanted._replace(version=len(found)):
+        texts = {name: _text(given[name], name) for name in ("header", "schema")}
+        wanted = EventType(
+            zone_id=actor.zone_id, version=len(found) + 1, **names, **{**given, **texts}
+        )
+        if found and all(getattr(found[-1], name) == getattr(wanted, name) for name in _DECLARED):
             return found, False
-        if rows.count(connection, actor.zone_id) >= limits.TYPE_VERSIONS_PER_ZONE_MAX:
+        if (
+            EventType.objects.filter(zone=actor.zone_id).count()
+            >= limits.TYPE_VERSIONS_PER_ZONE_MAX
+        ):
             raise LimitReached(limit=limits.TYPE_VERSIONS_PER_ZONE_MAX)
-        _check_parent(connection, actor.zone_id, wanted)
+        _check_parent(wanted)
         if found:
-            related = _related(connection, actor.zone_id, found[-1].definition)
-            _check_evolution(found[-1].definition, wanted, related)
-        made = rows.insert(connection, actor.zone_id, wanted)
-        told = {"domain": wanted.domain, "type": wanted.type, "version": str(wanted.version)}
-        announce(zone=actor.zone, type="type.declared", attributes=told, resource=resource)
-    return [*found, made], True
+            _check_evolution(found[-1], wanted)
+        wanted.save(force_insert=True)
+        attributes = {**names, "version": str(wanted.version)}
+        announce(zone=actor.zone, type="type.declared", attributes=attributes, resource=resource)
+    return [*found, wanted], True
 
 
-def _definition(given: Declaration, version: int) -> Definition:
-    header = None if given.header is None else _text(given.header, "header")
-    schema = _text(given.schema, "schema")
-    return Definition(
-        given.domain, given.type, version, given.parent, given.evolution, schema, header
-    )
-
-
-def _text(schema: Any, field: str) -> str:
+def _text(schema: Any, field: str) -> str | None:
     """The schema as canonical JSON, so that the order of names makes no new version."""
+    if schema is None:
+        return None
     try:
         text = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -85,28 +78,20 @@ def _text(schema: Any, field: str) -> str:
     return text.decode()
 
 
-def _check_parent(connection: Connection, zone_id: int, wanted: Definition) -> None:
+def _check_parent(wanted: EventType) -> None:
     if wanted.parent is None:
         return
-    above = rows.lineage(connection, zone_id, wanted.domain, wanted.parent)
+    above = lineage(zone_id=wanted.zone_id, domain=wanted.domain, type=wanted.parent)
     if not above:
         raise UnknownType("The parent is declared first.", field="parent")
-    if wanted.type in above:
+    if wanted.type in [one.type for one in above]:
         raise InvalidSchema("A type is not its own parent.", field="parent")
     if len(above) > limits.TYPE_PARENTS_MAX:
         message = f"A type has {limits.TYPE_PARENTS_MAX} parents above it at most."
         raise InvalidSchema(message, field="parent")
 
 
-def _related(connection: Connection, zone_id: int, of: Definition) -> list[Definition]:
-    """What else is asked of the same events: by the parents, and by the subtypes of all times."""
-    above = rows.lineage(connection, zone_id, of.domain, of.type)[1:]
-    parents = [rows.versions(connection, zone_id, of.domain, name)[-1] for name in above]
-    below = rows.subtypes(connection, zone_id, of.domain, of.type)
-    return [*(one.definition for one in parents), *below]
-
-
-def _check_evolution(old: Definition, new: Definition, related: list[Definition]) -> None:
+def _check_evolution(old: EventType, new: EventType) -> None:
     """`evolution` of the new version says what it wants to be. The parent stays in any case:
     interest in it is interest in this type's events, whenever they are matched (RDY-13).
     """
@@ -117,7 +102,10 @@ def _check_evolution(old: Definition, new: Definition, related: list[Definition]
     if new.evolution == "none":
         return
     found = []
-    before, after = schemas_of(old), schemas_of(new)
+    before, after = schemas_of(definition_of(old)), schemas_of(definition_of(new))
+    # what else is asked of the same events: by the parents, and by the subtypes of all times
+    parents = lineage(zone_id=old.zone_id, domain=old.domain, type=old.parent)
+    related = map(definition_of, (*parents, *subtypes(old)))
     spoken = Spoken([before.attributes, *(schemas_of(one).attributes for one in related)])
     found += breaks(before.attributes, after.attributes, "attributes", spoken)
     if after.header is not None:

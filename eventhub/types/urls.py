@@ -11,11 +11,8 @@ from eventhub.types.paths import decoded, encoded
 class NameConverter(StringConverter):
     """A domain or type, which may hold a slash."""
 
-    def to_python(self, value: str) -> str:
-        return decoded(value)
-
-    def to_url(self, value: str) -> str:
-        return encoded(value)
+    to_python = staticmethod(decoded)
+    to_url = staticmethod(encoded)
 
 
 register_converter(NameConverter, "name")

@@ -48,10 +48,16 @@ class Jobs:
         return found
 
     def find(self, run: int) -> Run:
-        with blocking(self.world.url, name="test") as connection:
-            found = rows.find(connection, run)
-        assert found is not None
+        [found] = self.runs(ids=[run])
         return found
+
+    def runs(self, **asked: Any) -> list[Run]:
+        with blocking(self.world.url, name="test") as connection:
+            return rows.runs(connection, **asked)
+
+    def repeats(self) -> list[Run]:
+        """Those that wait for their time."""
+        return [run for run in self.runs() if run.state == "waiting" and run.repeats is not None]
 
     def done(self, run: Run, stop: Stop | None = None) -> tuple[Run, list[Heard]]:
         """Done here; and what was heard meanwhile."""

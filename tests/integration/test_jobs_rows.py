@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_the_next_run_begins_when_the_lease_has_run_out(
     shown = jobs.find(first.id)
     assert [run.id for run in rows.interrupt_lapsed(connection)] == [first.id]
     noted = jobs.find(first.id)
-    assert noted == shown._replace(ended_at_us=noted.ended_at_us), "as it is told before"
+    assert noted == shown._replace(ended_at=noted.ended_at), "as it is told before"
     assert (noted.state, noted.reason, noted.detail) == (GONE.state, GONE.reason, GONE.detail)
     assert rows.waiting(connection) == [second]
     assert rows.begin(connection, second)
@@ -100,14 +101,11 @@ def test_who_cancels_is_heard_with_the_next_beat(
 def test_the_timetable_asks_unless_a_run_waits(jobs: Jobs, connection: psycopg.Connection) -> None:
     for _ in range(2):
         ask_by_timetable(jobs.world.url, "audit")
-    [run] = rows.history(connection, "audit", None, 10)
+    [run] = jobs.runs(job="audit")
     assert (run.state, run.requested_by, run.params) == ("waiting", "timetable", {})
     assert rows.begin(connection, run.id)
     ask_by_timetable(jobs.world.url, "audit")
-    assert [one.state for one in rows.history(connection, "audit", None, 10)] == [
-        "waiting",
-        "running",
-    ]
+    assert [one.state for one in jobs.runs(job="audit")] == ["waiting", "running"]
 
 
 def test_a_run_of_the_timetable_that_may_succeed_later_is_repeated_the_same_night(
@@ -125,15 +123,14 @@ def test_a_run_of_the_timetable_that_may_succeed_later_is_repeated_the_same_nigh
         assert began.repeats == (None if attempt == 1 else first)
         assert rows.end(connection, began, slow)
         assert rows.ask_by_timetable(connection, "audit") is None or attempt == 5
-        repeats = rows.waiting_repeats(connection)
+        repeats = jobs.repeats()
         if attempt == limits.JOB_ATTEMPTS_MAX:
             assert repeats == []
             break
         [repeat] = repeats
         ended = jobs.find(run)
         assert (ended.state, ended.reason) == ("failed", "java_slow")
-        assert repeat.not_before_us is not None and ended.ended_at_us is not None
-        pauses.append((repeat.not_before_us - ended.ended_at_us) / 60e6)
+        pauses.append((repeat.not_before - ended.ended_at) / timedelta(minutes=1))
         assert rows.waiting(connection) == [], "not yet"
         jobs.world.sql("UPDATE job_runs SET not_before = now() WHERE id = %s", repeat.id)
         assert rows.waiting(connection) == [repeat.id]
@@ -156,7 +153,7 @@ def test_what_will_not_pass_and_what_people_asked_for_is_not_repeated(
     run = rows.ask_running(connection, Asked("audit", {}, requested_by))
     assert run is not None
     assert rows.end(connection, jobs.find(run), ending)
-    assert len(rows.history(connection, "audit", None, 10)) == 1
+    assert len(jobs.runs(job="audit")) == 1
 
 
 def test_a_night_ends(jobs: Jobs, connection: psycopg.Connection) -> None:
@@ -168,16 +165,16 @@ def test_a_night_ends(jobs: Jobs, connection: psycopg.Connection) -> None:
     jobs.world.sql("UPDATE job_runs SET requested_at = now() - interval '356 minutes'")
     jobs.lapse(run)
     assert [one.id for one in rows.interrupt_lapsed(connection)] == [run]
-    assert rows.waiting_repeats(connection) == []
+    assert jobs.repeats() == []
     run = rows.ask_running(connection, Asked("audit", {}, "timetable"))
     assert run is not None
     jobs.lapse(run)
     rows.interrupt_lapsed(connection)
-    [repeat] = rows.waiting_repeats(connection)
+    [repeat] = jobs.repeats()
     own = rows.ask(connection, Asked("audit", {}, "tester"))
     assert rows.waiting(connection) == [own]
     assert rows.cancel(connection, repeat.id)
-    assert rows.waiting_repeats(connection) == []
+    assert jobs.repeats() == []
 
 
 def test_a_clock_that_was_set_back_keeps_no_run_from_its_end_or_its_begin(
@@ -196,7 +193,7 @@ def test_a_clock_that_was_set_back_keeps_no_run_from_its_end_or_its_begin(
     assert rows.beat(connection, alive, Heard("at work")) is False
     assert [run.id for run in rows.interrupt_lapsed(connection)] == [gone.id]
     assert rows.end(connection, jobs.find(alive), Ending("failed", "spark"))
-    [repeat] = rows.waiting_repeats(connection)
+    [repeat] = jobs.repeats()
     assert rows.waiting(connection) == []
     jobs.world.sql("UPDATE job_runs SET not_before = not_before + interval '3 hours'")
     assert rows.waiting(connection) == [repeat.id]
@@ -277,7 +274,7 @@ def test_the_oldest_results_go_first_and_the_newest_of_each_job_stays(
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", 950)
     assert rows.drop_results(connection) == [("backtest", old)]
     assert rows.drop_results(connection) == [], "what is gone is not dropped again"
-    assert rows.kept(connection, "backtest") == {old: False, middle: True, new: True}
+    assert rows.keep(connection, "backtest") == {old: False, middle: True, new: True}
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", 1)
     assert rows.drop_results(connection) == [("backtest", middle)]
     gone = jobs.find(middle)

@@ -51,11 +51,6 @@ SELECT stream_id, removal_reason, count(*) AS segments FROM segments
  GROUP BY stream_id, removal_reason
  ORDER BY stream_id, removal_reason
 
--- name: archived
-SELECT count(*) AS segments, COALESCE(sum(g.bytes), 0)::bigint AS bytes
-  FROM segments g JOIN streams s ON s.id = g.stream_id
- WHERE g.archive_path IS NOT NULL AND s.zone_id = %s
-
 -- name: segment_of_event
 -- The last segment that begins at or before the sequence; an empty one may share its first with the next.
 SELECT id, uuid::text, partition_id, tier, archive_path, first, last FROM segments

@@ -3,12 +3,6 @@
 -- name: ask
 INSERT INTO job_runs (job, requested_by, params) VALUES (%(job)s, %(requested_by)s, %(params)s) RETURNING id
 
--- name: ask_running
--- By whoever runs it at once. Raises a unique violation if another run of the job is under way.
-INSERT INTO job_runs (job, requested_by, params, state, started_at, lease_expires_at, phase)
-VALUES (%(job)s, %(requested_by)s, %(params)s, 'running', now(), now() + make_interval(secs => %(lease_s)s), 'beginning')
-RETURNING id
-
 -- name: ask_again
 -- Repeat a run of the timetable, the same night only. Nothing is returned if the night is over, or one of the timetable waits.
 INSERT INTO job_runs (job, requested_by, params, attempt, repeats, not_before)
@@ -36,16 +30,9 @@ SELECT id FROM (SELECT DISTINCT ON (job) id, job FROM job_runs
  WHERE NOT EXISTS (SELECT FROM job_runs r WHERE r.job = first.job AND r.state = 'running')
  ORDER BY id
 
--- name: count_waiting
--- Of all jobs.
-SELECT count(*) FROM job_runs WHERE state = 'waiting'
-
 -- name: has_waiting
 -- Whether a run of the job waits that the same one asked for.
 SELECT EXISTS (SELECT FROM job_runs WHERE state = 'waiting' AND job = %(job)s AND requested_by = %(requested_by)s)
-
--- name: waiting_repeats
-SELECT max(id) FROM job_runs WHERE state = 'waiting' AND repeats IS NOT NULL GROUP BY job
 
 -- name: bound_leases
 -- A lease that ends further ahead than a new one is not believed, because the clock was set back since: it counts from now
@@ -110,23 +97,21 @@ RETURNING job, id
 SELECT id, state = 'completed' AND NOT result_gone AS has_result FROM job_runs WHERE job = %(job)s
 
 -- name: runs
--- A run whose lease has run out (`gone`) is shown as what it will be noted as.
-SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END AS state, requested_by,
-       (extract(epoch FROM requested_at) * 1000000)::bigint AS requested_at_us,
-       (extract(epoch FROM started_at) * 1000000)::bigint AS started_at_us,
-       (extract(epoch FROM ended_at) * 1000000)::bigint AS ended_at_us, attempt, repeats,
-       (extract(epoch FROM not_before) * 1000000)::bigint AS not_before_us,
-       CASE WHEN gone THEN '' WHEN state = 'running' AND cancel_requested_at IS NOT NULL THEN 'being cancelled' ELSE phase END AS phase,
-       rows_done, stages_done, stages, tasks_done, tasks, params::text, engine, verdict, summary, figures::text,
+-- As they are shown: one whose lease has run out (`gone`) as what it will be noted as.
+SELECT id, job, CASE WHEN gone THEN %(gone_state)s ELSE state END AS state, requested_by, requested_at, attempt, repeats,
+       not_before, started_at, ended_at, CASE WHEN gone THEN ''
+            WHEN state = 'running' AND cancel_requested_at IS NOT NULL THEN 'being cancelled' ELSE phase END AS phase,
+       rows_done, stages_done, stages, tasks_done, tasks, params, engine, verdict, summary, figures,
        CASE WHEN gone THEN %(gone_reason)s ELSE reason END AS reason,
        CASE WHEN gone THEN %(gone_detail)s ELSE detail END AS detail, result_bytes, result_gone
   FROM job_runs, LATERAL (SELECT state = 'running' AND lease_expires_at <= now() AS gone) AS lease
- WHERE (%(id)s::bigint IS NULL OR id = %(id)s) AND (%(job)s::text IS NULL OR job = %(job)s)
+ WHERE (%(ids)s::bigint[] IS NULL OR id = ANY (%(ids)s)) AND (%(job)s::text IS NULL OR job = %(job)s)
    AND (%(before)s::bigint IS NULL OR id < %(before)s)
  ORDER BY id DESC LIMIT %(count)s
 
 -- name: newest
--- Of each job the run that is under way, and the last one that is over.
+-- Of each job the run that is under way, the last one that is over, and the repeat that waits.
 SELECT max(id)
-  FROM (SELECT id, job, state = 'running' AND lease_expires_at > now() AS running FROM job_runs WHERE state <> 'waiting') AS begun
- GROUP BY job, running
+  FROM (SELECT id, job, CASE WHEN state = 'running' THEN lease_expires_at > now() END AS running, state = 'waiting' AS waiting
+          FROM job_runs WHERE state <> 'waiting' OR repeats IS NOT NULL) AS runs
+ GROUP BY job, COALESCE(running, false), waiting

@@ -6,17 +6,17 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from eventhub.access.system import raw_connection
 from eventhub.access.view import number_of
 from eventhub.env import read_env
 from eventhub.errors import EventHubError
+from eventhub.jobs import services
 from eventhub.jobs.errors import UnknownRun
 from eventhub.jobs.kinds import RETENTION
-from eventhub.jobs.retention import services
 from eventhub.jobs.retention.acting import Outcome
 from eventhub.jobs.retention.plan import Act
-from eventhub.jobs.retention.services import Course
-from eventhub.jobs.rows import COMMAND, Run, find
+from eventhub.jobs.rows import COMMAND, Run
+from eventhub.jobs.selectors import find_run
+from eventhub.jobs.services import Course
 from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
 
@@ -89,8 +89,10 @@ class Command(ExamplesCommand):
 
     def _apply(self, options: dict[str, Any]) -> None:
         course = Course(options["dry_run"], told=self._tell)
-        applied = services.apply(env=read_env(), run=_run(options), by=COMMAND, course=course)
-        counts = {name: applied.count(name) for name in ("done", "refused", "unchanged")}
+        outcomes, _ = services.apply_plan(
+            env=read_env(), run=_run(options), by=COMMAND, course=course
+        )
+        counts = services.counts(outcomes)
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         self._say(text + (" (nothing was done: --dry-run)" if course.dry_run else ""))
 
@@ -107,10 +109,7 @@ class Command(ExamplesCommand):
 def _run(options: dict[str, Any]) -> Run:
     """Raises UnknownRun."""
     number = number_of(options["run"], otherwise=UnknownRun())
-    found = find(raw_connection(), number, RETENTION.name)
-    if found is None:
-        raise UnknownRun()
-    return found
+    return find_run(job=RETENTION.name, run=number)
 
 
 def _where(act: Act) -> str:

@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import OperationalError
 
 from eventhub import limits
 from eventhub.clock import SystemClock
 from eventhub.env import Env, read_env
-from eventhub.errors import EventHubError
-from eventhub.event.json_codec import time_text
+from eventhub.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.database import blocking
 from eventhub.jobs import rows
 from eventhub.jobs.errors import RunUnderWay
 from eventhub.jobs.folders import folder_of
-from eventhub.jobs.kinds import KINDS, kind_of
+from eventhub.jobs.kinds import KINDS
 from eventhub.jobs.params import checked, json_of, typed
 from eventhub.jobs.rows import COMMAND, Asked, Heard, Run
 from eventhub.jobs.run import Hub, perform
 from eventhub.jobs.run import Watch as Watching
+from eventhub.jobs.selectors import list_runs
 from eventhub.jobs.stopping import CANCELLED, Stop
 from eventhub.management.examples import ExamplesCommand
 from eventhub.up.beside import NoDatabaseUrl, require_database
@@ -85,12 +86,14 @@ class Command(ExamplesCommand):
         try:
             require_database()
             if of is not None:
-                self._history(env, of)
+                self._history(of)
                 return
             given = _given(name, options["param"], options["params"])
             ended = self._perform(_owned(env), Asked(name, checked(name, given), COMMAND))
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
+        except OperationalError as error:  # of Django's connection
+            raise CommandError(DatabaseUnavailable().message) from error
         except EventHubError as error:
             where = f"{error.field}: " if error.field else ""
             raise CommandError(f"{where}{error.message}") from error
@@ -102,14 +105,13 @@ class Command(ExamplesCommand):
             self._say(f"  {kind.about}")
             self._say(f"  {kind.timetable.text() if kind.timetable else 'when it is asked for'}")
 
-    def _history(self, env: Env, job: str) -> None:
-        with blocking(env.database_direct_url, name="jobs") as connection:
-            found = rows.history(connection, kind_of(job).name, None, limits.JOB_RUNS_KEPT)
+    def _history(self, job: str) -> None:
+        found = list_runs(None, limits.JOB_RUNS_KEPT, job=job)
         for run in found:
-            took = _took(run)
-            words = " ".join(filter(None, (run.state, run.verdict, took, f"by {run.requested_by}")))
+            words = filter(None, (run.state, run.verdict, _took(run), f"by {run.requested_by}"))
             said = run.summary or run.detail
-            self._say(f"{run.id}  {time_text(run.requested_at_us)[:19]}Z  {words}  {said}".rstrip())
+            line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {said}"
+            self._say(line.rstrip())
         if not found:
             self._say(f"There was no run of {job}.")
 
@@ -189,6 +191,6 @@ def _progress(heard: Heard) -> Progress:
 
 
 def _took(run: Run) -> str:
-    if run.started_at_us is None or run.ended_at_us is None:
+    if run.started_at is None or run.ended_at is None:
         return ""
-    return f"{(run.ended_at_us - run.started_at_us) / 1e6:,.1f} s"
+    return f"{(run.ended_at - run.started_at).total_seconds():,.1f} s"
