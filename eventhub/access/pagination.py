@@ -73,7 +73,7 @@ class CursorPagination(BasePagination):
     into the list it is.
     """
 
-    queries: ClassVar[tuple[str, ...]] = ("after", "limit")
+    parameters: ClassVar[tuple[OpenApiParameter, ...]] = PAGE
     next: str | None = None
 
     def paginate_queryset(
@@ -119,14 +119,11 @@ class CursorPagination(BasePagination):
             "properties": {"items": schema, "next": following},
         }
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        return []  # PAGE, in schema.py
-
 
 class WholeList(CursorPagination):
     """All items on one page, where they can be few only."""
 
-    queries = ()
+    parameters = ()
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         return list(queryset)

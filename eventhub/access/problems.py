@@ -4,15 +4,17 @@ database's.
 Nothing here shows a stack trace or HTML; what is not foreseen is logged and answered as `internal`.
 """
 
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import django.db
 import psycopg
 from django.core import exceptions as django_errors
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions as drf_errors
 from rest_framework.response import Response
 
@@ -27,34 +29,26 @@ _AWAY = (
     "The database is away. A change may or may not have been stored: try again after Retry-After"
     " seconds; where repeating is not the same again, look first."
 )
-_DATABASE_AWAY = (
-    django.db.OperationalError,
-    django.db.InterfaceError,
-    psycopg.OperationalError,
-    psycopg.InterfaceError,
-)
 # first match wins, so subclasses stand before their bases
-_SIMPLE: tuple[tuple[type[BaseException], type[errors.EventHubError]], ...] = (
-    (Http404, errors.NotFound),
-    (drf_errors.NotFound, errors.NotFound),
-    (drf_errors.MethodNotAllowed, errors.MethodNotAllowed),
-    (drf_errors.NotAuthenticated, errors.Unauthenticated),
-    (drf_errors.AuthenticationFailed, errors.InvalidCredentials),
-    (drf_errors.UnsupportedMediaType, errors.UnsupportedMediaType),
-    (drf_errors.PermissionDenied, errors.Forbidden),
-    (drf_errors.ParseError, errors.MalformedJson),
-    (drf_errors.Throttled, errors.TooManyRequests),
-    (django_errors.PermissionDenied, errors.Forbidden),
-    (django_errors.RequestDataTooBig, errors.BodyTooLarge),
-    (django_errors.SuspiciousOperation, errors.BadRequest),
-    (MultiPartParserError, errors.BadRequest),
-    (django.db.DataError, errors.BadRequest),
-    (psycopg.DataError, errors.BadRequest),
-    (_DATABASE_AWAY[0], errors.DatabaseUnavailable),
-    (_DATABASE_AWAY[1], errors.DatabaseUnavailable),
-    (_DATABASE_AWAY[2], errors.DatabaseUnavailable),
-    (_DATABASE_AWAY[3], errors.DatabaseUnavailable),
-)
+_OURS: dict[type[errors.EventHubError], tuple[type[BaseException], ...]] = {
+    errors.NotFound: (Http404, drf_errors.NotFound),
+    errors.MethodNotAllowed: (drf_errors.MethodNotAllowed,),
+    errors.Unauthenticated: (drf_errors.NotAuthenticated,),
+    errors.InvalidCredentials: (drf_errors.AuthenticationFailed,),
+    errors.UnsupportedMediaType: (drf_errors.UnsupportedMediaType,),
+    errors.Forbidden: (drf_errors.PermissionDenied, django_errors.PermissionDenied),
+    errors.MalformedJson: (drf_errors.ParseError,),
+    errors.TooManyRequests: (drf_errors.Throttled,),
+    errors.BodyTooLarge: (django_errors.RequestDataTooBig,),
+    errors.BadRequest: (
+        *(django_errors.SuspiciousOperation, MultiPartParserError),
+        *(django.db.DataError, psycopg.DataError),
+    ),
+    errors.DatabaseUnavailable: (
+        *(django.db.OperationalError, django.db.InterfaceError),
+        *(psycopg.OperationalError, psycopg.InterfaceError),
+    ),
+}
 _BY_VALIDATION_CODE: dict[str, type[errors.BadRequest]] = {
     "required": errors.MissingField,
     "unknown_field": errors.UnknownField,
@@ -88,12 +82,12 @@ def as_error(error: BaseException) -> errors.EventHubError:
         return validation_error(error)
     if isinstance(error, django_errors.DisallowedHost):
         return errors.BadRequest("The Host header is not one of EVENTHUB_ALLOWED_HOSTS.")
-    for kind, ours in _SIMPLE:
-        if isinstance(error, kind):
-            if ours is errors.DatabaseUnavailable:
-                _LOG.warning("database_unavailable", reason=str(error).strip())
-                return errors.DatabaseUnavailable(_AWAY)  # it may have gone during the commit
-            return ours()
+    ours = next((ours for ours, kinds in _OURS.items() if isinstance(error, kinds)), None)
+    if ours is errors.DatabaseUnavailable:
+        _LOG.warning("database_unavailable", reason=str(error).strip())
+        return ours(_AWAY)  # it may have gone during the commit
+    if ours is not None:
+        return ours()
     _LOG.error("unforeseen_error", exc_info=error)
     return errors.EventHubError()
 
@@ -143,22 +137,24 @@ def problem_response(error: errors.EventHubError) -> JsonResponse:
     )
 
 
-# --- Django's handler400, 403, 404, 500 ---
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
-    return problem_response(as_error(exception))
-
-
-def permission_denied(request: HttpRequest, exception: Exception) -> JsonResponse:
-    return problem_response(as_error(exception))
-
-
-def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
-    return problem_response(errors.NotFound())
-
-
-def server_error(request: HttpRequest) -> JsonResponse:
-    """Also for what middleware raises, such as the session's database being away."""
-    error = sys.exc_info()[1]
+def problem(request: HttpRequest, exception: BaseException | None = None) -> JsonResponse:
+    """Django's handlers of 400, 403, 404 and 500, the last of which is called without the exception
+    that is being handled: also for what middleware raises, such as the session's database away.
+    """
+    error = exception or sys.exc_info()[1]
     return problem_response(as_error(error) if error else errors.EventHubError())
+
+
+def only_read(view: Callable[..., HttpResponse]) -> Any:
+    """A page of Django's: another method is a problem like everywhere, not its page about CSRF."""
+
+    @csrf_exempt  # type: ignore[untyped-decorator]
+    @functools.wraps(view)
+    def checked(request: HttpRequest, *args: str, **more: str) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request, *args, **more)
+        response = problem_response(errors.MethodNotAllowed())
+        response["Allow"] = "GET, HEAD"
+        return response
+
+    return checked

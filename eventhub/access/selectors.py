@@ -2,7 +2,9 @@
 
 from django.db import models
 
+from eventhub.access.actor import Actor
 from eventhub.access.models import Channel, Client, Zone
+from eventhub.access.principal import Principal
 from eventhub.errors import NotFound
 
 NO_CLIENT = (
@@ -15,6 +17,16 @@ def find_zone(*, name: str) -> Zone:
     if found is None:
         raise NotFound("There is no such zone.", field="zone")
     return found
+
+
+def actor_of(key: Principal | None, *, zone: str | None) -> Actor:
+    """A key in its own zone, or an operator in the zone of that name (None: `default`)."""
+    if key is None:
+        found = find_zone(name=zone or "default")
+        return Actor(found.pk, found.name, None)
+    if zone not in (None, key.zone):
+        raise NotFound("There is no such zone.", field="zone")
+    return Actor(key.zone_id, key.zone, key)
 
 
 def find_client(*, zone_id: int, name: str) -> Client:
