@@ -17,6 +17,7 @@ from drf_spectacular.generators import SchemaGenerator
 from delivery.sessions.table import LISTEN_DOORS
 from eventhub import errors
 from eventhub.access.problems import only_read
+from eventhub.access.schema import SCHEMES
 from eventhub.doors.table import DOORS
 from registrations.bulk.table import BULK_DOORS
 from registrations.closure.table import CLOSURE_DOORS
@@ -49,7 +50,8 @@ def add_doors(
 
     Raises RuntimeError for a type of theirs that is called like a serializer with other fields.
     """
-    schemas = result.setdefault("components", {}).setdefault("schemas", {})
+    schemas = result["components"]["schemas"]
+    result["components"]["securitySchemes"] = SCHEMES
     for door in (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS):
         result["paths"].setdefault(door.path, {})[door.method.lower()] = door.operation()
         for name, schema in door.schemas().items():

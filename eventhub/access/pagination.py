@@ -79,30 +79,15 @@ class CursorPagination(BasePagination):
     def paginate_queryset(
         self, queryset: Any, request: Request, view: Any = None
     ) -> Sequence[Any] | None:
-        """At most a page of the items."""
+        """At most a page of the items; one more is fetched to know whether there are more."""
         if isinstance(queryset, Cut):
             self.next = queryset.next
             return queryset.items
         page = read_page(request)
-        if isinstance(queryset, Listing):
-            fetch, fields = queryset
-            values = values_of(page.after, fields) if page.after else None
-            return self.cut([*fetch(values, page.limit + 1)], page, lambda it: text_of(it, fields))
-        names = [name.removeprefix("-") for name in view.ordering]
-        meta = queryset.model._meta
-        cursor = view.cursor or names
-        fields = [meta.pk if name == "pk" else meta.get_field(name) for name in cursor]
-        if page.after:
-            behind = dict(zip(cursor, values_of(page.after, fields), strict=True))
-            down = view.ordering[0].startswith("-")
-            queryset = queryset.filter(_beyond(down, {name: behind[name] for name in names}))
-        found = list(queryset.order_by(*view.ordering)[: page.limit + 1])
-        return self.cut(found, page, lambda item: text_of(item, fields))
-
-    def cut(self, found: list[Any], page: Page, cursor: Any) -> list[Any]:
-        """The page of what was fetched with one too many."""
+        fetch, fields = queryset if isinstance(queryset, Listing) else _ordered(queryset, view)
+        found = [*fetch(values_of(page.after, fields), page.limit + 1)]
         items = found[: page.limit]
-        self.next = cursor(items[-1]) if len(found) > page.limit else None
+        self.next = text_of(items[-1], fields) if len(found) > page.limit else None
         return items
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -129,21 +114,30 @@ class WholeList(CursorPagination):
         return list(queryset)
 
 
-def _beyond(down: bool, place: dict[str, Any]) -> Any:
-    """Rows behind a place, compared as rows."""
-    lookup = TupleLessThan if down else TupleGreaterThan
-    if len(place) > 1:
-        return lookup(tuple(map(models.F, place)), tuple(place.values()))
-    [(name, value)] = place.items()
-    return models.Q((f"{name}__{lookup.lookup_name}", value))
+def _ordered(queryset: models.QuerySet, view: Any) -> Listing:
+    """A queryset in the order of its view. Rows behind a place are compared as rows."""
+    names = [name.removeprefix("-") for name in view.ordering]
+    cursor, meta = view.cursor or names, queryset.model._meta
+    fields = [meta.pk if name == "pk" else meta.get_field(name) for name in cursor]
+    compared = TupleLessThan if view.ordering[0].startswith("-") else TupleGreaterThan
+
+    def fetch(after: tuple[Any, ...] | None, count: int) -> models.QuerySet:
+        rows = queryset.order_by(*view.ordering)
+        if after is not None:
+            place = dict(zip(cursor, after, strict=True))
+            behind = tuple(place[name] for name in names)
+            rows = rows.filter(compared(tuple(map(models.F, names)), behind))
+        return rows[:count]
+
+    return Listing(fetch, fields)
 
 
-def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...]:
-    """The values of a cursor. Raises InvalidField for what is none of this list."""
+def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...] | None:
+    """The values of a cursor; None: of no cursor. Raises InvalidField for one of another list."""
     texts = text.split(".") if len(fields) > 1 else [text]
-    if len(texts) != len(fields):
+    if text and len(texts) != len(fields):
         raise foreign_cursor()
-    return tuple(map(_value, texts, fields))
+    return tuple(map(_value, texts, fields)) if text else None
 
 
 def text_of(item: Any, fields: Sequence[models.Field]) -> str:

@@ -94,29 +94,21 @@ def as_error(error: BaseException) -> errors.EventHubError:
 
 def validation_error(error: drf_errors.ValidationError) -> errors.EventHubError:
     """The first complaint of a serializer as an error with its field's dotted path."""
-    path, detail = next(_complaints(error.get_full_details(), ()))
-    kind = _BY_VALIDATION_CODE.get(detail["code"], errors.InvalidField)
-    field = ".".join(path) or None
-    if kind in (errors.InvalidField, errors.FieldTooLong):
-        return kind(str(detail["message"]), field=field)
-    return kind(field=field)
+    path, complaint = next(_complaints(error.detail, ()))
+    kind = _BY_VALIDATION_CODE.get(complaint.code, errors.InvalidField)
+    own = kind in (errors.InvalidField, errors.FieldTooLong)
+    return kind(str(complaint) if own else None, field=".".join(path) or None)
 
 
-def _complaints(
-    details: Any, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    if isinstance(details, dict) and isinstance(details.get("code"), str):
+def _complaints(details: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Messages lie in a list of their field; in that of a field's items, what is said of each."""
+    if isinstance(details, drf_errors.ErrorDetail):
         yield path, details
-    elif isinstance(details, dict):
-        for name, inner in details.items():
-            known = name != "non_field_errors"
-            yield from _complaints(inner, (*path, str(name)) if known else path)
-    elif isinstance(details, list):
-        for index, inner in enumerate(details):
-            # a list of messages of one field, or one entry per item, empty where there is nothing
-            # to say
-            messages = isinstance(inner, dict) and isinstance(inner.get("code"), str)
-            yield from _complaints(inner, path if messages else (*path, str(index)))
+        return
+    known = details.items() if isinstance(details, dict) else enumerate(details)
+    for name, inner in known:
+        here = isinstance(inner, drf_errors.ErrorDetail) or name == "non_field_errors"
+        yield from _complaints(inner, path if here else (*path, str(name)))
 
 
 def headers(error: errors.EventHubError) -> dict[str, str]:

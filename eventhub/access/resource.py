@@ -115,25 +115,16 @@ class ResourceView(StrictView):
 
     # --- what is said of it ---
 
-    @classmethod
-    def unknown_error(cls) -> type[EventHubError]:
-        """The class of `unknown`, which may bring its message."""
-        found: type[EventHubError] = getattr(cls.unknown, "func", cls.unknown)  # type: ignore[arg-type]
-        return found
-
-    @classmethod
-    def operation_of(cls, action: str) -> Operation:
-        """What is said of an action; of lists and single ones the noun is enough."""
-        for name in _SAID_OF.get(action, (f"perform_{action}", action)):
-            found: Operation | None = getattr(getattr(cls, name, None), "operation", None)
-            if found is not None:
-                return found
-        one, many = cls.noun
-        return Operation(f"List {many}" if action == "list" else f"Show {one}")
-
     @property
     def said(self) -> Operation:
-        return self.operation_of(self.action or "")  # empty: the method is refused
+        """What is said of the action; of lists and single ones the noun is enough."""
+        action = self.action or ""  # empty: the method is refused
+        for name in _SAID_OF.get(action, (f"perform_{action}", action)):
+            found: Operation | None = getattr(getattr(type(self), name, None), "operation", None)
+            if found is not None:
+                return found
+        one, many = self.noun
+        return Operation(f"List {many}" if action == "list" else f"Show {one}")
 
     def parameters(self) -> Sequence[OpenApiParameter]:
         found = [ZONE]

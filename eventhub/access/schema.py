@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, is_typeddict
 
 import uritemplate
+from django.conf import settings
 from drf_spectacular import openapi
 from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiResponse
@@ -34,6 +35,16 @@ _ALWAYS = (
     errors.UnknownField,
 )
 _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
+# How a caller may be known, as permissions name it.
+SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, `ehk_…`."},
+    "operatorLogin": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": settings.SESSION_COOKIE_NAME,
+        "description": "POST /v1/session; writes also need X-CSRFToken.",
+    },
+}
 
 
 class PositionSerializer(serializers.Serializer):
@@ -74,19 +85,17 @@ class AutoSchema(openapi.AutoSchema):
     """
 
     @property
-    def said(self) -> Any:
-        return self.view.said
-
-    @property
     def schemes(self) -> set[str]:
         """How a caller may be known; none: anybody may call."""
         return {name for one in self.view.get_permissions() for name in one.schemes}
 
     def get_summary(self) -> str:
-        return str(self.said.summary)
+        return str(self.view.said.summary)
 
     def get_operation_id(self) -> str:
-        return re.sub(r"\W+", "_", self.said.summary.partition(";")[0].replace("'", "").lower())
+        return re.sub(
+            r"\W+", "_", self.view.said.summary.partition(";")[0].replace("'", "").lower()
+        )
 
     def get_description(self) -> str:
         permissions = self.view.get_permissions() if self.schemes else ()
@@ -94,28 +103,29 @@ class AutoSchema(openapi.AutoSchema):
         return " ".join(" ".join(said).split())
 
     def get_auth(self) -> list[dict[str, list[str]]]:
-        return [one for one in super().get_auth() if self.schemes.intersection(one)]
+        return [{name: []} for name in SCHEMES if name in self.schemes]
 
     def get_override_parameters(self) -> list[Any]:
         return [one for one in self.view.parameters() if self.schemes or one.name != "zone"]
 
     def get_request_serializer(self) -> Any:
-        return self.said.body
+        return self.view.said.body
 
     def get_response_serializers(self) -> dict[Any, Any]:
-        said, method = self.said, self.method
-        answer = said.answer or self.view.get_serializer_class() if method != "DELETE" else None
-        answers = {200: answer}
+        said = self.view.said
+        answer = said.answer or self.view.get_serializer_class()
         if said.status:
             answers = {said.status: answer}
         elif isinstance(answer, dict):
             answers = answer
-        elif answer is None:
+        elif self.method == "DELETE":
             answers = {204: OpenApiResponse(description="Done.")}
         elif self.view.action == "create":
             answers = {201: answer}
-        elif method == "PUT" and self.view.kind:
-            answers = {200: answer, 201: answer}
+        else:
+            answers = {200: answer}
+            if self.method == "PUT" and self.view.kind:
+                answers[201] = answer
         typed = {status: self._typed(one) for status, one in answers.items()}
         return {**typed, **_problems(self._raised())}
 
@@ -131,17 +141,17 @@ class AutoSchema(openapi.AutoSchema):
         return schema
 
     def _raised(self) -> Iterator[Any]:
-        yield from self.said.raises
+        yield from self.view.said.raises
         yield from _ALWAYS
         names = uritemplate.variables(self.path)
         if self.schemes:
             yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
         if names and self.view.lookup_url_kwarg in (None, *names):
-            yield self.view.unknown_error()
+            yield getattr(self.view.unknown, "func", self.view.unknown)  # it may bring its message
         if self.view.action == "list" and self.view.pagination_class.parameters:
             yield errors.InvalidField
-        if self.said.body is not None:
-            yield from (*_BODY_ERRORS, *_of_fields(self.said.body))
+        if self.view.said.body is not None:
+            yield from (*_BODY_ERRORS, *_of_fields(self.view.said.body))
             if self.method != "PATCH":
                 yield errors.MissingField
         if any(one.name == IF_MATCH.name for one in self.view.parameters()):
@@ -161,9 +171,6 @@ class AutoSchema(openapi.AutoSchema):
 
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
-
-    def map_parsers(self) -> list[str]:
-        return ["application/json"]
 
 
 def _of_fields(body: Any) -> Iterator[type[errors.EventHubError]]:

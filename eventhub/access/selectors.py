@@ -36,6 +36,15 @@ def find_client(*, zone_id: int, name: str) -> Client:
     return found
 
 
+def lock_client(*, zone_id: int, name: str) -> Client:
+    """The client with its zone, locked to the end of the transaction."""
+    clients = live_clients(zone_id=zone_id).select_related("zone").filter(name=name)
+    found = clients.select_for_update(of=("self",), no_key=True).first()
+    if found is None:
+        raise NotFound("This zone has no such client.", field="client")
+    return found
+
+
 def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
     """Without those that were deleted."""
     return Client.objects.filter(zone_id=zone_id, deleted_at__isnull=True)

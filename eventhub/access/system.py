@@ -36,6 +36,12 @@ def announce(
     return appended
 
 
+def change_of(type: str, zone_id: int, name: str, **attributes: Any) -> Announcement:
+    """What tells a change of the resource that the type begins with, such as `client.created`."""
+    kind = type.partition(".")[0]
+    return Announcement(type, {kind: name, **attributes}, Resource(kind, zone_id, name))
+
+
 def announce_all(*, zone: str | None, announcements: Sequence[Announcement]) -> list[Appended]:
     """The same for several events at once, at least one, in their order."""
     return append_announced(prepare(zone=zone, announcements=announcements))

@@ -15,8 +15,8 @@ from rest_framework.viewsets import GenericViewSet
 
 from eventhub import limits
 from eventhub.access.conditions import refuse_conditions
-from eventhub.access.parsers import shown
 from eventhub.access.replies import Reply, action_id, one_snapshot, replying
+from eventhub.access.strict_json import shown
 from eventhub.access.system import raw_connection
 from eventhub.errors import EventHubError, Unauthenticated, UnknownField, UnsupportedMediaType
 from eventhub.eventlog.changes import position
