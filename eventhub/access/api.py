@@ -82,8 +82,7 @@ class Channels(ResourceView):
     pagination_class = WholeList
 
     def get_queryset(self) -> list[Channel]:
-        default = Channel(name=services.DEFAULT_CHANNEL, bit=63)
-        return [*selectors.list_channels(zone_id=self.actor.zone_id), default]
+        return selectors.list_channels(zone_id=self.actor.zone_id)
 
     @operation(
         "Define a channel",
@@ -131,9 +130,8 @@ class Keys(ResourceView):
         answer=serializers.IssuedKeySerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> ApiKey:
-        terms = key_services.KeyTerms(**body)
         client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
-        return key_services.issue_key(actor=self.actor, client=client, terms=terms)
+        return key_services.issue_key(actor=self.actor, client=client, **body)
 
     @operation("Change a key's grants or label", body=serializers.KeyChangeSerializer)
     def perform_partial_update(self, body: dict[str, Any]) -> ApiKey:
@@ -154,7 +152,7 @@ class ConnectionTokens(ResourceView):
     serializer_class = serializers.TokenSerializer
 
     @operation("Mint a connection token", body=serializers.TokenRequestSerializer)
-    def perform_create(self, body: dict[str, Any]) -> key_services.MintedToken:
+    def perform_create(self, body: dict[str, Any]) -> dict[str, Any]:
         key, grants = self.actor.principal, body["grants"]
         claims: Claims
         if key is None:

@@ -4,7 +4,7 @@ Nobody gives more than they have.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db import models, transaction
@@ -27,34 +27,27 @@ from eventhub.eventlog.system import Announcement
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class KeyTerms(NamedTuple):
-    """What a new key may do, what it is called, and when it ends (None: never)."""
-
-    grants: tuple[Grant, ...]
-    label: str = ""
-    expires_at: datetime | None = None
-
-
-class MintedToken(NamedTuple):
-    token: str
-    expires_at: int  # microseconds since 1970
-
-
-def issue_key(*, actor: Actor, client: Client, terms: KeyTerms) -> ApiKey:
+def issue_key(
+    *,
+    actor: Actor,
+    client: Client,
+    grants: tuple[Grant, ...],
+    label: str = "",
+    expires_at: datetime | None = None,
+) -> ApiKey:
     """A new key of the client, with its `text`, which nothing can show again.
 
-    A key's own end is the end of the keys it makes, unless they end before.
+    A key's own end is the end of the keys it makes, unless they end before (None: never).
     """
-    grants, label, end = terms
-    if end is not None and end <= timezone.now():
+    if expires_at is not None and expires_at <= timezone.now():
         raise InvalidField("The end must lie in the future.", field="expires_at")
     if actor.principal is not None:
         _require_covered(actor.principal.grants, grants)
         if (own := actor.principal.expires_at_us) is not None:
             latest = _EPOCH + timedelta(microseconds=own)
-            if end is not None and end > latest:
+            if expires_at is not None and expires_at > latest:
                 raise WiderGrant(field="expires_at")
-            end = end or latest
+            expires_at = expires_at or latest
     public_id, text, digest = new_key()
     with transaction.atomic():
         client = lock_client(zone_id=client.zone_id, name=client.name)
@@ -66,7 +59,7 @@ def issue_key(*, actor: Actor, client: Client, terms: KeyTerms) -> ApiKey:
             digest=digest,
             label=label,
             grants=[grant.json() for grant in grants],
-            expires_at=end,
+            expires_at=expires_at,
         )
         announce_all(zone=actor.zone, announcements=[_told("key.created", row)])
     row.text = text
@@ -126,7 +119,7 @@ def revoke_keys_of(*, client: Client) -> list[Announcement]:
     return [_told("key.revoked", key) for key in ended]
 
 
-def mint(*, own: tuple[Grant, ...], claims: Claims, lifetime_s: int) -> MintedToken:
+def mint(*, own: tuple[Grant, ...], claims: Claims, lifetime_s: int) -> dict[str, Any]:
     """A connection token for a key, or for an operator's login to listen in one zone: with all the
     grants it has, or fewer.
     """
@@ -137,7 +130,8 @@ def mint(*, own: tuple[Grant, ...], claims: Claims, lifetime_s: int) -> MintedTo
         _require_covered(own, claims.grants)
     clock = SystemClock()
     token = mint_token(settings.ENV.secret_key, claims, lifetime_s, clock)
-    return MintedToken(token, (clock.now_us() // 1_000_000 + lifetime_s) * 1_000_000)
+    end_s = clock.now_us() // 1_000_000 + lifetime_s
+    return {"token": token, "expires_at": end_s * 1_000_000}
 
 
 def _lock_key(actor: Actor, public_id: str) -> ApiKey:

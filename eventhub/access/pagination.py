@@ -142,7 +142,8 @@ def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...] | No
 
 def text_of(item: Any, fields: Sequence[models.Field]) -> str:
     """An item as a cursor."""
-    return ".".join(_text(getattr(item, field.attname)) for field in fields)
+    values = (getattr(item, field.attname) for field in fields)
+    return ".".join(str(micros(one) if isinstance(one, datetime) else one) for one in values)
 
 
 def _value(text: str, field: models.Field) -> Any:
@@ -153,10 +154,6 @@ def _value(text: str, field: models.Field) -> Any:
     if isinstance(field, models.DateTimeField):
         return _EPOCH + timedelta(microseconds=int(text))
     return int(text)
-
-
-def _text(value: Any) -> str:
-    return str(micros(value) if isinstance(value, datetime) else value)
 
 
 def micros(moment: datetime) -> int:

@@ -74,9 +74,7 @@ def as_error(error: BaseException) -> errors.EventHubError:
     """
     if isinstance(error, errors.EventHubError):
         return error
-    if isinstance(error, psycopg.errors.DiskFull) or isinstance(
-        error.__cause__, psycopg.errors.DiskFull
-    ):
+    if any(isinstance(one, psycopg.errors.DiskFull) for one in (error, error.__cause__)):
         return StorageFull(retry_after_s=1)
     if isinstance(error, drf_errors.ValidationError):
         return validation_error(error)
@@ -101,13 +99,14 @@ def validation_error(error: drf_errors.ValidationError) -> errors.EventHubError:
 
 
 def _complaints(details: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Messages lie in a list of their field; in that of a field's items, what is said of each."""
+    """A list holds the messages of one field, or what is said of each item, empty for nothing."""
     if isinstance(details, drf_errors.ErrorDetail):
         yield path, details
         return
-    known = details.items() if isinstance(details, dict) else enumerate(details)
-    for name, inner in known:
-        here = isinstance(inner, drf_errors.ErrorDetail) or name == "non_field_errors"
+    named = isinstance(details, dict)
+    for name, inner in details.items() if named else enumerate(details):
+        message = not named and isinstance(inner, drf_errors.ErrorDetail)
+        here = message or name == "non_field_errors"
         yield from _complaints(inner, path if here else (*path, str(name)))
 
 

@@ -176,6 +176,6 @@ class AutoSchema(openapi.AutoSchema):
 def _of_fields(body: Any) -> Iterator[type[errors.EventHubError]]:
     """What the fields of a body are refused with."""
     yield from (errors.FieldTooLong, errors.InvalidName)
-    if isinstance(body, type) and issubclass(body, serializers.BaseSerializer):
-        for field in getattr(body(), "fields", {}).values():
-            yield from getattr(field, "raises", ())
+    fields = getattr(body(), "fields", {}) if isinstance(body, type) else {}
+    for field in fields.values():
+        yield from getattr(field, "raises", ())

@@ -7,6 +7,7 @@ from eventhub.access.models import Channel, Client, Zone
 from eventhub.access.principal import Principal
 from eventhub.errors import NotFound
 
+DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 NO_CLIENT = (
     "This zone has no such client. Correct the name, or create the client first (POST /v1/clients)."
 )
@@ -51,5 +52,6 @@ def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
 
 
 def list_channels(*, zone_id: int) -> list[Channel]:
-    """All of the zone, at most 63, by bit."""
-    return list(Channel.objects.filter(zone_id=zone_id).order_by("bit"))
+    """All of the zone, at most 64, by bit; the last is `default`, which has no row."""
+    defined = Channel.objects.filter(zone_id=zone_id).order_by("bit")
+    return [*defined, Channel(name=DEFAULT_CHANNEL, bit=63)]

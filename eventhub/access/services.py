@@ -16,7 +16,7 @@ from eventhub.access.credentials import DemoAccess
 from eventhub.access.grants import ACTIONS, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
-from eventhub.access.selectors import live_clients, lock_client
+from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
 from eventhub.access.system import announce_all, change_of, raw_connection
 from eventhub.errors import ChannelConflict, Conflict, LimitReached, NotFound
 from eventhub.eventlog import streams
@@ -28,7 +28,6 @@ from eventhub.eventlog.system import Announcement
 # theirs and return what is to be announced. They may hold heads, so nothing else is locked then.
 client_ending = Signal()
 
-DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 DEMO_STREAMS = ("github", "host")
 DEMO_CHANNELS = ("disk", "cpu", "memory", "network", "github")  # bits 0, 1, 2, ...
 
@@ -169,9 +168,10 @@ def _ensure_demo_key(zone: Zone, text: str) -> str:
     live = key_services.live_keys(client_id=client.pk)
     if text and live.filter(digest=digest_of(text)).exists():
         return text
-    terms = key_services.KeyTerms(tuple(Grant(action, "*") for action in ACTIONS), label="demo")
+    grants = tuple(Grant(action, "*") for action in ACTIONS)
     actor = Actor(zone.pk, zone.name, None)
-    return str(key_services.issue_key(actor=actor, client=client, terms=terms).text)
+    made = key_services.issue_key(actor=actor, client=client, grants=grants, label="demo")
+    return str(made.text)
 
 
 def _ensure_channels(zone: Zone) -> None:

@@ -10,7 +10,6 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from drf_spectacular.plumbing import get_lib_doc_excludes
 from rest_framework import serializers
@@ -99,8 +98,6 @@ class ModelSerializer(Serializer, serializers.ModelSerializer):
         **dict.fromkeys((models.CharField, models.TextField), TextField),
         models.BooleanField: FlagField,
         models.DateTimeField: MomentField,
-        models.JSONField: serializers.JSONField,
-        ArrayField: serializers.ListField,
     }
 
     def build_standard_field(
@@ -109,8 +106,6 @@ class ModelSerializer(Serializer, serializers.ModelSerializer):
         kind, options = super().build_standard_field(field_name, model_field)
         for name in ("validators", "model_field", "style", "min_value", "max_value", "read_only"):
             options.pop(name, None)
-        if issubclass(kind, WholeField):
-            options.pop("max_length", None)
         if isinstance(model_field.db_default, str | int):
             options["default"] = model_field.db_default
         else:

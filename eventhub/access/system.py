@@ -3,7 +3,7 @@ itself.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from django.db import connection, transaction
@@ -15,12 +15,8 @@ from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.system import Announcement
 
-
-class Prepared(NamedTuple):
-    """Events to be appended, and what each tells a change of."""
-
-    drafts: list[Draft]
-    resources: list[Resource | None]
+# Events to be appended, and what each tells a change of.
+Prepared = Sequence[tuple[Draft, Resource | None]]
 
 
 def announce(
@@ -51,14 +47,14 @@ def prepare(*, zone: str | None, announcements: Sequence[Announcement]) -> Prepa
     """The events, made before heads are locked, for `append_announced`."""
     reply = replies.current()
     drafts = log.drafts_of(zone, announcements, action=reply.action if reply else "")
-    return Prepared(drafts, [one.resource for one in announcements])
+    return [(draft, one.resource) for draft, one in zip(drafts, announcements, strict=True)]
 
 
 def append_announced(prepared: Prepared) -> list[Appended]:
     """Append what was prepared, note what has changed, and tell the reply of it."""
-    found = append_here(prepared.drafts)
-    pairs = zip(prepared.resources, found, strict=True)
-    told = [(resource, place) for resource, place in pairs if resource is not None]
+    found = append_here([draft for draft, _ in prepared])
+    pairs = zip(prepared, found, strict=True)
+    told = [(resource, place) for (_, resource), place in pairs if resource is not None]
     changes.record(raw_connection(), told)
     if reply := replies.current():
         reply.add(found, told)

@@ -15,7 +15,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from eventhub import limits
 from eventhub.access.conditions import refuse_conditions
-from eventhub.access.replies import Reply, action_id, one_snapshot, replying
+from eventhub.access.replies import action_id, current, one_snapshot, replying
 from eventhub.access.strict_json import shown
 from eventhub.access.system import raw_connection
 from eventhub.errors import EventHubError, Unauthenticated, UnknownField, UnsupportedMediaType
@@ -45,17 +45,13 @@ class StrictView(GenericViewSet):
     http_method_names = ("get", "post", "put", "patch", "delete", "head")  # CORS answers OPTIONS
     content_negotiation_class = AlwaysJson
     _closing: ExitStack
-    _reply: Reply | None = None
 
     def parameters(self) -> Sequence[OpenApiParameter]:
         """What a request may bring in its query, and the conditions that it may set."""
         raise NotImplementedError
 
-    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        _measure_chunked(request)
-        return super().initialize_request(request, *args, **kwargs)
-
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        _measure_chunked(request)
         with ExitStack() as self._closing:
             return super().dispatch(request, *args, **kwargs)
 
@@ -80,23 +76,23 @@ class StrictView(GenericViewSet):
         """What is only read is read at one moment (EMC-09); what is done has an id (EMC-10)."""
         reads = request.method in ("GET", "HEAD")
         action = "" if reads else action_id(request.headers.get("EventHub-Action"))
-        self._reply = self._closing.enter_context(replying(action))
+        reply = self._closing.enter_context(replying(action))
         if reads:
             self._closing.enter_context(one_snapshot())
-        self._reply.place = position(raw_connection())
+        reply.place = position(raw_connection())
 
     def stands_at(self, place: Cursor | None) -> None:
         """The reply is about a stream's events: what it can know of ends there, not in `system`."""
-        if self._reply is not None:
-            self._reply.place = place
+        if reply := current():
+            reply.place = place
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Any:
         found = super().finalize_response(request, response, *args, **kwargs)
         patch_vary_headers(found, ("Authorization", "Cookie"))
-        if self._reply is not None:
-            for name, value in self._reply.headers(done=found.status_code < 400).items():
+        if reply := current():
+            for name, value in reply.headers(done=found.status_code < 400).items():
                 found[name] = value
         return found
 

@@ -6,9 +6,8 @@ from typing import Annotated, NamedTuple, TypedDict
 from msgspec import Meta
 
 from eventhub.access import selectors as access
-from eventhub.access.services import DEFAULT_CHANNEL
 from eventhub.event import cloudevents, fox_xml, oif
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import Event
 from eventhub.event.fox_xml import Told
 from eventhub.event.json_codec import EventJson, time_text
 from eventhub.event.json_types import Time
@@ -76,8 +75,7 @@ def shown(placed: Placed) -> ShownJson:
 
 def _channels(zone_id: int, mask: int) -> list[str]:
     """The names of the bits; bits without a name are in the mask alone."""
-    found = [one.name for one in access.list_channels(zone_id=zone_id) if mask >> one.bit & 1]
-    return [*found, DEFAULT_CHANNEL] if mask & DEFAULT_MASK else found
+    return [one.name for one in access.list_channels(zone_id=zone_id) if mask >> one.bit & 1]
 
 
 def _xml(placed: Placed) -> bytes:
