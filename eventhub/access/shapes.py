@@ -17,14 +17,13 @@ from rest_framework import serializers
 from eventhub.access.fields import FlagField, MomentField, OneOfField, TextField, WholeField
 from eventhub.access.strict_json import NOT_NULL, shown
 
-_AS_THEY_ARE = (
-    serializers.CharField,
-    serializers.IntegerField,
-    serializers.BooleanField,
-    serializers.ChoiceField,
-    serializers.DictField,
-    serializers.JSONField,
-)
+_AS_THEY_ARE = {
+    kind.to_representation
+    for kind in (
+        *(serializers.CharField, serializers.IntegerField, serializers.BooleanField),
+        *(serializers.ChoiceField, serializers.DictField, serializers.JSONField),
+    )
+}
 
 
 class Shown(NamedTuple):
@@ -138,20 +137,9 @@ class AnswerSerializer(ModelSerializer):
 
 
 def _shown(name: str, field: serializers.Field) -> Shown:
-    read = (lambda item: item) if field.source == "*" else attrgetter(field.source)
-    return Shown(name, field.source, read, _converter(field), field.required)
-
-
-def _converter(field: serializers.Field) -> Callable[[Any], Any] | None:
-    if isinstance(field, Represents):
-        return type(field).represent
-    if isinstance(field, serializers.ListSerializer | serializers.ListField):
-        one = _converter(field.child)
-        return list if one is None else lambda values: [*map(one, values)]
-    if type(field).to_representation in [kind.to_representation for kind in _AS_THEY_ARE]:
-        return None
-    found: Callable[[Any], Any] = field.to_representation
-    return found
+    source, kept = field.source, type(field).to_representation in _AS_THEY_ARE
+    read = (lambda item: item) if source == "*" else attrgetter(source)
+    return Shown(name, source, read, None if kept else field.to_representation, field.required)
 
 
 def _sentence(comment: str) -> str:
