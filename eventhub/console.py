@@ -6,16 +6,13 @@ The page may run nothing but the console's own files, and load nothing from else
 
 import re
 import secrets
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
-from django.views.decorators.csrf import csrf_exempt
 
 from eventhub import errors
-from eventhub.access.problems import problem_response
+from eventhub.access.problems import only_read, problem_response
 
 DIST = Path(__file__).resolve().parents[1] / "frontend" / "dist"
 HOME = "/console/"
@@ -38,26 +35,13 @@ _NOT_BUILT = format_html(
 )
 
 
-def _only_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    @csrf_exempt
-    @wraps(view)
-    def checked(request: HttpRequest, *args: str, **more: str) -> HttpResponse:
-        if request.method in ("GET", "HEAD"):
-            return view(request, *args, **more)
-        response = problem_response(errors.MethodNotAllowed())
-        response["Allow"] = "GET, HEAD"
-        return response
-
-    return checked
-
-
-@_only_read
+@only_read
 def home(request: HttpRequest) -> HttpResponse:
     """`/` and `/console`: to the console."""
     return HttpResponseRedirect(HOME)
 
 
-@_only_read
+@only_read
 def page(request: HttpRequest) -> HttpResponse:
     """The console's page, with a fresh nonce for what it adds to itself; never stored."""
     try:
@@ -69,7 +53,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return HttpResponse(text.replace(NONCE, nonce), headers=headers)
 
 
-@_only_read
+@only_read
 def file_or_page(request: HttpRequest, path: str) -> HttpResponse:
     """A file of the console by its name, 404 for one that is not there; else the page, which knows
     its own paths.

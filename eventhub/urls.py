@@ -47,7 +47,4 @@ urlpatterns = [
     path("console/<path:path>", console.file_or_page),
 ]
 
-handler400 = "eventhub.access.problems.bad_request"
-handler403 = "eventhub.access.problems.permission_denied"
-handler404 = "eventhub.access.problems.not_found"
-handler500 = "eventhub.access.problems.server_error"
+handler400 = handler403 = handler404 = handler500 = "eventhub.access.problems.problem"

@@ -1,9 +1,8 @@
 """Filters that lists of registrations, endpoints and groups share."""
 
 from django.db.models import QuerySet
-from django_filters.rest_framework import CharFilter
 
-from eventhub.access.filters import FilterSet, FlagFilter, NameFilter, NumberFilter, TextField
+from eventhub.access.filters import FilterSet, FlagFilter, NameFilter, NumberFilter, TextFilter
 from registrations.owners import owner
 from registrations.requests import key_of
 
@@ -19,15 +18,11 @@ class OfClient(FilterSet):
         return queryset.filter(client_id=owner(actor=self.actor, name=value).id)
 
 
-class KeyField(TextField):
-    def read(self, text: str) -> str | None:
-        return key_of(text)
-
-
-class KeyFilter(CharFilter):
+class KeyFilter(TextFilter):
     """A client's own name for a registration."""
 
-    field_class = KeyField
+    def read(self, text: str) -> str | None:
+        return key_of(text)
 
 
 class RegistrationFilters(OfClient):

@@ -3,9 +3,10 @@ ETag of a resource say when it changed last.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,45 +17,43 @@ from eventhub.eventlog import changes
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.errors import Changed
 
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
+    " resource changed after it, or is not there.",
+)
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
+)
+CONDITIONS = {"PUT": (IF_MATCH, IF_NONE_MATCH), "PATCH": (IF_MATCH,), "DELETE": (IF_MATCH,)}
+
 _SEQUENCE = re.compile(r'([0-9]{1,18})|"([0-9]{1,18})"')
 
 
-def if_match(request: Request) -> int | None:
-    """The sequence that the resource must not have changed after; None: no condition."""
-    text = request.headers.get("If-Match")
-    if text is None:
-        return None
-    found = _SEQUENCE.fullmatch(text.strip())
-    if found is None:
+def condition_of(request: Request) -> int | None:
+    """The sequence that the resource must not have changed after; 0: it must not be there; None: no
+    condition. What `require_unchanged` takes as `since`.
+    """
+    text, new = request.headers.get("If-Match"), request.headers.get("If-None-Match")
+    found = None if text is None else _SEQUENCE.fullmatch(text.strip())
+    if text is not None and found is None:
         raise InvalidField("A condition is one sequence, bare or quoted.", field="If-Match")
-    return int(found[1] or found[2])
-
-
-def only_new(request: Request) -> bool:
-    """`If-None-Match: *`: only if there is none."""
-    text = request.headers.get("If-None-Match")
-    if text is None:
-        return False
-    if text.strip() != "*" or "If-Match" in request.headers:
+    if new is not None and (new.strip() != "*" or found):
         raise InvalidField("Here it is `*`, and alone.", field="If-None-Match")
-    return True
+    return int(found[1] or found[2]) if found else None if new is None else 0
 
 
-def condition_of_put(request: Request) -> int | None:
-    """What `require_unchanged` takes with `there`: 0 for `If-None-Match: *`."""
-    since = if_match(request)
-    return 0 if only_new(request) else since
-
-
-def refuse_conditions(request: Request, *, kept: bool) -> None:
-    """InvalidField for a condition where none is kept, so that none passes for kept."""
-    known = {"PUT": ("If-Match", "If-None-Match"), "PATCH": ("If-Match",), "DELETE": ("If-Match",)}
-    taken = known.get(request.method or "", ()) if kept else ()
-    if request.method in ("GET", "HEAD"):
-        return
-    for name in ("If-Match", "If-None-Match"):
-        if name in request.headers and name not in taken:
-            raise InvalidField(f"A {request.method} here keeps no such condition.", field=name)
+def refuse_conditions(request: Request, known: Container[tuple[str, str]]) -> None:
+    """InvalidField for a condition where none is kept, so that none passes for kept; `known`: where
+    parameters stand, with their names.
+    """
+    for one in (IF_MATCH, IF_NONE_MATCH):
+        told = one.name in request.headers and request.method not in ("GET", "HEAD")
+        if told and (one.location, one.name) not in known:
+            message = f"A {request.method} here keeps no such condition."
+            raise InvalidField(message, field=one.name)
 
 
 def tagged(body: Mapping[str, Any], resource: Resource, status: int = 200) -> Response:
@@ -64,18 +63,20 @@ def tagged(body: Mapping[str, Any], resource: Resource, status: int = 200) -> Re
     reply = current()
     changed = reply.changes.get(resource) if reply else None
     if changed is None:
-        [(_, changed)] = _last_changes(resource.kind, resource.zone_id, [resource.name])
+        changed = last_change(resource)
         if reply and reply.place:
             changed = min(changed, reply.place.sequence)
     return Response({**body, "changed": changed}, status, headers={"ETag": f'"{changed}"'})
 
 
 def with_changes(
-    items: Iterable[Mapping[str, Any]], kind: str, zone_id: int, names: Iterable[str]
-) -> list[dict[str, Any]]:
+    items: Sequence[dict[str, Any]], kind: str, zone_id: int, names: Sequence[str]
+) -> Sequence[dict[str, Any]]:
     """The items of a list, each with the sequence of its last change."""
-    found = _last_changes(kind, zone_id, list(names))
-    return [{**item, "changed": changed} for item, (_, changed) in zip(items, found, strict=True)]
+    found = changes.last_changes(raw_connection(), kind, zone_id, names)
+    for item, name in zip(items, names, strict=True):
+        item["changed"] = found[name]
+    return items
 
 
 def require_unchanged(
@@ -85,24 +86,19 @@ def require_unchanged(
     it is there; None: no condition. Where it has versions, the refusal says which is the current.
     """
     try:
-        _require_unchanged(resource, since, there=there)
+        if since and not there:
+            raise Changed(current=0)
+        if since == 0 and there:
+            raise Changed(current=last_change(resource))
+        if since:
+            changes.require_unchanged(raw_connection(), resource, since)
     except Changed as error:
         if version is not None:
             error.details["version"] = version
         raise
 
 
-def _require_unchanged(resource: Resource, since: int | None, *, there: bool) -> None:
-    if since and not there:
-        raise Changed(current=0)
-    if since == 0:
-        if there:
-            [(_, current)] = _last_changes(resource.kind, resource.zone_id, [resource.name])
-            raise Changed(current=current)
-        return
-    changes.require_unchanged(raw_connection(), resource, since)
-
-
-def _last_changes(kind: str, zone_id: int, names: list[str]) -> list[tuple[str, int]]:
-    found = changes.last_changes(raw_connection(), kind, zone_id, names)
-    return [(name, found[name]) for name in names]
+def last_change(resource: Resource) -> int:
+    """The sequence in `system` of the resource's last change."""
+    kind, zone_id, name = resource
+    return changes.last_changes(raw_connection(), kind, zone_id, [name])[name]

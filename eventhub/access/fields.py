@@ -6,7 +6,6 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -21,11 +20,22 @@ _DECIMAL = re.compile(r"[0-9]{1,20}")
 _DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
 
 
-class TextField(serializers.CharField):
+class Exact(serializers.Field):
+    """Takes a JSON value of its type alone, neither what only looks like one nor null."""
+
+    kind: type = str
+    default_error_messages = {"null": NOT_NULL}  # noqa: RUF012 (DRF's own form)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if type(data) is not self.kind:
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class TextField(Exact, serializers.CharField):
     """A JSON string, taken as it is."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "null": NOT_NULL,
         "invalid": "This is a text.",
         "blank": "This is a text of at least one character.",
         "max_length": "This has at most {max_length:,} characters; shorten it.",
@@ -33,11 +43,6 @@ class TextField(serializers.CharField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return str(super().to_internal_value(data))
 
 
 class NameField(TextField):
@@ -49,17 +54,18 @@ class NameField(TextField):
         super().__init__(max_length=limits.NAME_CHARS_MAX, **options)
 
     def to_internal_value(self, data: Any) -> str:
-        text = super().to_internal_value(data)
+        text: str = super().to_internal_value(data)
         if not _NAME.fullmatch(text):
             self.fail("invalid_name")
         return text
 
 
-class GroupsField(serializers.ListField):
+class GroupsField(Exact, serializers.ListField):
     """Names of groups of clients; their order does not count, nor how often one is given."""
 
+    kind = list
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "not_a_list": "This is a list of names.",
+        "invalid": "This is a list of names.",
         "max_length": "At most {max_length:,} are named.",
     }
 
@@ -67,51 +73,36 @@ class GroupsField(serializers.ListField):
         super().__init__(child=NameField(), max_length=limits.AUDIENCES_PER_CLIENT_MAX, **options)
 
     def to_internal_value(self, data: Any) -> tuple[str, ...]:
-        if not isinstance(data, list):
-            self.fail("not_a_list", input_type=type(data).__name__)
         return tuple(sorted(set(super().to_internal_value(data))))
 
 
-class WholeField(serializers.IntegerField):
+class WholeField(Exact, serializers.IntegerField):
     """A JSON integer; neither a string, nor a float, nor a boolean."""
 
+    kind = int
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
         "invalid": "This is a whole number.",
         "max_value": "This is at most {max_value:,}.",
         "min_value": "This is at least {min_value:,}.",
     }
 
-    def to_internal_value(self, data: Any) -> int:
-        if not isinstance(data, int) or isinstance(data, bool):
-            self.fail("invalid")
-        return data
+
+class FlagField(Exact, serializers.BooleanField):
+    """JSON's true or false."""
+
+    kind = bool
+    default_error_messages = {"invalid": "This is true or false."}  # noqa: RUF012
 
 
-class FlagField(serializers.BooleanField):
-    """JSON's true or false, nothing that only looks like it."""
-
-    default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This is true or false.",
-    }
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
-
-
-class OneOfField(serializers.ChoiceField):
+class OneOfField(Exact, serializers.ChoiceField):
     """One of a few words, as a JSON string."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         words = ", ".join(map(str, self.choices))
-        self.error_messages["invalid_choice"] = f"This is one of {words}."
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid_choice", input=data)
-        return str(super().to_internal_value(data))
+        self.error_messages |= dict.fromkeys(
+            ("invalid", "invalid_choice"), f"This is one of {words}."
+        )
 
 
 class MomentField(serializers.DateTimeField):
@@ -120,19 +111,18 @@ class MomentField(serializers.DateTimeField):
     """
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This is a time such as {format}.",
+        "invalid": "This is a time such as 2026-11-21T08:00:00Z.",
+        "no_offset": "This is a time such as 2026-11-21T08:00:00Z, with its offset.",
     }
 
-    def to_internal_value(self, value: Any) -> datetime:
-        if not isinstance(value, str):
-            self.fail("invalid", format="2026-11-21T08:00:00Z")
+    def to_internal_value(self, value: Any) -> Any:
         try:
-            if datetime.fromisoformat(value).tzinfo is None:
-                self.fail("invalid", format="2026-11-21T08:00:00Z, with its offset")
-        except ValueError:
-            self.fail("invalid", format="2026-11-21T08:00:00Z")
-        found: datetime = super().to_internal_value(value)
-        return found
+            found = datetime.fromisoformat(value)
+        except (TypeError, ValueError):
+            self.fail("invalid")
+        if found.tzinfo is None:
+            self.fail("no_offset")
+        return self.enforce_timezone(found)
 
     def to_representation(self, value: Any) -> str:
         if isinstance(value, int):
@@ -182,9 +172,5 @@ class ChannelMaskField(serializers.Field):
         return mask.bit_length() - 1
 
 
-@extend_schema_field(OpenApiTypes.OBJECT)
-class ObjectField(serializers.Field):
-    """Any JSON object, only shown."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value
+class ObjectField(serializers.DictField):
+    """Any JSON object."""

@@ -1,22 +1,25 @@
-"""Makes, changes and revokes API keys.
+"""Makes, changes and revokes API keys, and mints connection tokens of keys and operators' logins.
 
 Nobody gives more than they have.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
+from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
 from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.conditions import require_unchanged
-from eventhub.access.grants import Grant
-from eventhub.access.keys import NewKey, new_key
+from eventhub.access.grants import Grant, covers
+from eventhub.access.keys import new_key
 from eventhub.access.models import ApiKey, Client
-from eventhub.access.system import announce
-from eventhub.access.token_services import require_covered
+from eventhub.access.selectors import lock_client
+from eventhub.access.system import announce_all, change_of
+from eventhub.access.tokens import Claims, mint_token
+from eventhub.clock import SystemClock
 from eventhub.errors import InvalidField, LimitReached, NotFound, WiderGrant
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
@@ -24,48 +27,43 @@ from eventhub.eventlog.system import Announcement
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class KeyTerms(NamedTuple):
-    """What a new key may do, what it is called, and when it ends (None: never)."""
-
-    grants: tuple[Grant, ...]
-    label: str = ""
-    expires_at: datetime | None = None
-
-
-class IssuedKey(NamedTuple):
-    """A stored key with its text, which nothing can show again."""
-
-    row: ApiKey
-    text: str
-
-
 def issue_key(
-    *, actor: Actor, client: Client, terms: KeyTerms, made: NewKey | None = None
-) -> IssuedKey:
-    """A new key of the client.
+    *,
+    actor: Actor,
+    client: Client,
+    grants: tuple[Grant, ...],
+    label: str = "",
+    expires_at: datetime | None = None,
+) -> ApiKey:
+    """A new key of the client, with its `text`, which nothing can show again.
 
-    A key's own end is the end of the keys it makes, unless they end before.
+    A key's own end is the end of the keys it makes, unless they end before (None: never).
     """
-    if terms.expires_at is not None and terms.expires_at <= timezone.now():
+    if expires_at is not None and expires_at <= timezone.now():
         raise InvalidField("The end must lie in the future.", field="expires_at")
-    terms = _within(actor, terms)
-    made = made or new_key()
+    if actor.principal is not None:
+        _require_covered(actor.principal.grants, grants)
+        if (own := actor.principal.expires_at_us) is not None:
+            latest = _EPOCH + timedelta(microseconds=own)
+            if expires_at is not None and expires_at > latest:
+                raise WiderGrant(field="expires_at")
+            expires_at = expires_at or latest
+    public_id, text, digest = new_key()
     with transaction.atomic():
-        live = Client.objects.filter(pk=client.pk, deleted_at__isnull=True)
-        if live.select_for_update(no_key=True).first() is None:
-            raise NotFound("This zone has no such client.", field="client")
+        client = lock_client(zone_id=client.zone_id, name=client.name)
         if live_keys(client_id=client.pk).count() >= limits.KEYS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.KEYS_PER_CLIENT_MAX)
         row = ApiKey.objects.create(
             client=client,
-            public_id=made.public_id,
-            digest=made.digest,
-            label=terms.label,
-            grants=[grant.json() for grant in terms.grants],
-            expires_at=terms.expires_at,
+            public_id=public_id,
+            digest=digest,
+            label=label,
+            grants=[grant.json() for grant in grants],
+            expires_at=expires_at,
         )
-        _announce(actor, "key.created", row)
-    return IssuedKey(row, made.text)
+        announce_all(zone=actor.zone, announcements=[_told("key.created", row)])
+    row.text = text
+    return row
 
 
 def live_keys(*, client_id: int) -> "models.QuerySet[ApiKey]":
@@ -74,35 +72,30 @@ def live_keys(*, client_id: int) -> "models.QuerySet[ApiKey]":
     return ApiKey.objects.filter(ends, client_id=client_id, revoked_at__isnull=True)
 
 
-class KeyChange(NamedTuple):
-    """Another label or other grants; None leaves them."""
-
-    grants: tuple[Grant, ...] | None = None
-    label: str | None = None
-
-
-def key_resource(row: ApiKey) -> Resource:
-    return Resource("key", row.client.zone_id, row.public_id)
-
-
 def change_key(
-    *, actor: Actor, public_id: str, change: KeyChange, if_match: int | None = None
+    *,
+    actor: Actor,
+    public_id: str,
+    grants: tuple[Grant, ...] | None = None,
+    label: str | None = None,
+    if_match: int | None = None,
 ) -> ApiKey:
-    """NotFound for a revoked key: it stays as it ended."""
-    grants, label = change
-    if grants is not None:
-        _require_covered(actor, grants)
+    """Another label or other grants; None leaves them. NotFound for a revoked key: it stays as it
+    ended.
+    """
+    if grants is not None and actor.principal is not None:
+        _require_covered(actor.principal.grants, grants)
     with transaction.atomic():
         row = _lock_key(actor, public_id)
         if row.revoked_at is not None:
             raise NotFound("The key is revoked.", field="public_id")
-        require_unchanged(key_resource(row), if_match)
+        require_unchanged(Resource("key", actor.zone_id, public_id), if_match)
         before = (row.grants, row.label)
         row.grants = row.grants if grants is None else [grant.json() for grant in grants]
         row.label = row.label if label is None else label
         if (row.grants, row.label) != before:
             row.save(update_fields=["grants", "label"])
-            _announce(actor, "key.changed", row)
+            announce_all(zone=actor.zone, announcements=[_told("key.changed", row)])
     return row
 
 
@@ -110,30 +103,35 @@ def revoke_key(*, actor: Actor, public_id: str, if_match: int | None = None) -> 
     """End the key and its connection tokens, everywhere within a second. Again: nothing changes."""
     with transaction.atomic():
         row = _lock_key(actor, public_id)
-        require_unchanged(key_resource(row), if_match)
+        require_unchanged(Resource("key", actor.zone_id, public_id), if_match)
         if row.revoked_at is None:
             row.revoked_at = timezone.now()
             row.save(update_fields=["revoked_at"])
-            _announce(actor, "key.revoked", row)
+            announce_all(zone=actor.zone, announcements=[_told("key.revoked", row)])
     return row
 
 
 def revoke_keys_of(*, client: Client) -> list[Announcement]:
     """End all keys of a client whose row is locked; the caller announces it."""
-    keys = list(
-        ApiKey.objects.select_for_update(no_key=True)
-        .filter(client=client, revoked_at__isnull=True)
-        .order_by("pk")
-    )
-    ApiKey.objects.filter(pk__in=[key.pk for key in keys]).update(revoked_at=timezone.now())
-    return [
-        Announcement(
-            "key.revoked",
-            {"client": client.name, "key": key.public_id, "grants": key.grants},
-            Resource("key", client.zone_id, key.public_id),
-        )
-        for key in keys
-    ]
+    keys = ApiKey.objects.filter(client=client, revoked_at__isnull=True).order_by("pk")
+    ended = [*keys.select_related("client").select_for_update(of=("self",), no_key=True)]
+    ApiKey.objects.filter(pk__in=[key.pk for key in ended]).update(revoked_at=timezone.now())
+    return [_told("key.revoked", key) for key in ended]
+
+
+def mint(*, own: tuple[Grant, ...], claims: Claims, lifetime_s: int) -> dict[str, Any]:
+    """A connection token for a key, or for an operator's login to listen in one zone: with all the
+    grants it has, or fewer.
+    """
+    if claims.grants is not None:
+        if len(claims.grants) > limits.CONNECTION_TOKEN_GRANTS_MAX:
+            message = f"A token narrows to at most {limits.CONNECTION_TOKEN_GRANTS_MAX} grants."
+            raise InvalidField(message, field="grants")
+        _require_covered(own, claims.grants)
+    clock = SystemClock()
+    token = mint_token(settings.ENV.secret_key, claims, lifetime_s, clock)
+    end_s = clock.now_us() // 1_000_000 + lifetime_s
+    return {"token": token, "expires_at": end_s * 1_000_000}
 
 
 def _lock_key(actor: Actor, public_id: str) -> ApiKey:
@@ -144,27 +142,14 @@ def _lock_key(actor: Actor, public_id: str) -> ApiKey:
     return row
 
 
-def _within(actor: Actor, terms: KeyTerms) -> KeyTerms:
-    _require_covered(actor, terms.grants)
-    own = actor.principal.expires_at_us if actor.principal else None
-    if own is None:
-        return terms
-    end = _EPOCH + timedelta(microseconds=own)
-    if terms.expires_at is not None and terms.expires_at > end:
-        raise WiderGrant(field="expires_at")
-    return terms._replace(expires_at=terms.expires_at or end)
+def _require_covered(own: tuple[Grant, ...], wanted: tuple[Grant, ...]) -> None:
+    """WiderGrant, with its place, unless each lies within one of the own."""
+    for index, grant in enumerate(wanted):
+        if not covers(own, grant):
+            raise WiderGrant(field=f"grants.{index}", grant=grant.json())
 
 
-def _require_covered(actor: Actor, grants: tuple[Grant, ...]) -> None:
-    """An operator may give everything."""
-    if actor.principal is not None:
-        require_covered(actor.principal.grants, grants)
-
-
-def _announce(actor: Actor, type: str, row: ApiKey) -> None:
-    attributes: dict[str, Any] = {
-        "client": row.client.name,
-        "key": row.public_id,
-        "grants": row.grants,
-    }
-    announce(zone=actor.zone, type=type, attributes=attributes, resource=key_resource(row))
+def _told(type: str, row: ApiKey) -> Announcement:
+    client = row.client
+    more = {"client": client.name, "grants": row.grants}
+    return change_of(type, client.zone_id, row.public_id, **more)

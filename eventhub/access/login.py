@@ -69,9 +69,7 @@ def _address(request: HttpRequest) -> str:
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
-def claims_of(
-    *, request: HttpRequest, zone_id: int, grants: tuple[Grant, ...] | None
-) -> LoginClaims:
+def claims_of(request: HttpRequest, zone_id: int, grants: tuple[Grant, ...] | None) -> LoginClaims:
     """What a connection token says of the operator who asks for it."""
     user = request.user
     digest = login_digest(session_key=request.session.session_key, password=user.password)

@@ -73,36 +73,22 @@ class CursorPagination(BasePagination):
     into the list it is.
     """
 
-    queries: ClassVar[tuple[str, ...]] = ("after", "limit")
+    parameters: ClassVar[tuple[OpenApiParameter, ...]] = PAGE
     next: str | None = None
 
     def paginate_queryset(
         self, queryset: Any, request: Request, view: Any = None
     ) -> Sequence[Any] | None:
-        """At most a page of the items."""
+        """At most a page of the items; one more is fetched to know whether there are more."""
         if isinstance(queryset, Cut):
             self.next = queryset.next
             return queryset.items
         page = read_page(request)
-        if isinstance(queryset, Listing):
-            fetch, fields = queryset
-            values = values_of(page.after, fields) if page.after else None
-            return self.cut([*fetch(values, page.limit + 1)], page, lambda it: text_of(it, fields))
-        names = [name.removeprefix("-") for name in view.ordering]
-        meta = queryset.model._meta
-        cursor = view.cursor or names
-        fields = [meta.pk if name == "pk" else meta.get_field(name) for name in cursor]
-        if page.after:
-            behind = dict(zip(cursor, values_of(page.after, fields), strict=True))
-            down = view.ordering[0].startswith("-")
-            queryset = queryset.filter(_beyond(down, {name: behind[name] for name in names}))
-        found = list(queryset.order_by(*view.ordering)[: page.limit + 1])
-        return self.cut(found, page, lambda item: text_of(item, fields))
-
-    def cut(self, found: list[Any], page: Page, cursor: Any) -> list[Any]:
-        """The page of what was fetched with one too many."""
+        fetch, fields = queryset if isinstance(queryset, Listing) else _ordered(queryset, view)
+        after = values_of(page.after, fields) if page.after else None
+        found = [*fetch(after, page.limit + 1)]
         items = found[: page.limit]
-        self.next = cursor(items[-1]) if len(found) > page.limit else None
+        self.next = text_of(items[-1], fields) if len(found) > page.limit else None
         return items
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -119,30 +105,36 @@ class CursorPagination(BasePagination):
             "properties": {"items": schema, "next": following},
         }
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        return []  # PAGE, in schema.py
-
 
 class WholeList(CursorPagination):
     """All items on one page, where they can be few only."""
 
-    queries = ()
+    parameters = ()
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         return list(queryset)
 
 
-def _beyond(down: bool, place: dict[str, Any]) -> Any:
-    """Rows behind a place, compared as rows."""
-    lookup = TupleLessThan if down else TupleGreaterThan
-    if len(place) > 1:
-        return lookup(tuple(map(models.F, place)), tuple(place.values()))
-    [(name, value)] = place.items()
-    return models.Q((f"{name}__{lookup.lookup_name}", value))
+def _ordered(queryset: models.QuerySet, view: Any) -> Listing:
+    """A queryset in the order of its view. Rows behind a place are compared as rows."""
+    names = [name.removeprefix("-") for name in view.ordering]
+    cursor, meta = view.cursor or names, queryset.model._meta
+    fields = [meta.pk if name == "pk" else meta.get_field(name) for name in cursor]
+    compared = TupleLessThan if view.ordering[0].startswith("-") else TupleGreaterThan
+
+    def fetch(after: tuple[Any, ...] | None, count: int) -> models.QuerySet:
+        rows = queryset.order_by(*view.ordering)
+        if after is not None:
+            place = dict(zip(cursor, after, strict=True))
+            behind = tuple(place[name] for name in names)
+            rows = rows.filter(compared(tuple(map(models.F, names)), behind))
+        return rows[:count]
+
+    return Listing(fetch, fields)
 
 
 def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...]:
-    """The values of a cursor. Raises InvalidField for what is none of this list."""
+    """The values of a cursor. Raises InvalidField for one of another list."""
     texts = text.split(".") if len(fields) > 1 else [text]
     if len(texts) != len(fields):
         raise foreign_cursor()
@@ -151,7 +143,8 @@ def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...]:
 
 def text_of(item: Any, fields: Sequence[models.Field]) -> str:
     """An item as a cursor."""
-    return ".".join(_text(getattr(item, field.attname)) for field in fields)
+    values = (getattr(item, field.attname) for field in fields)
+    return ".".join(str(micros(one) if isinstance(one, datetime) else one) for one in values)
 
 
 def _value(text: str, field: models.Field) -> Any:
@@ -162,10 +155,6 @@ def _value(text: str, field: models.Field) -> Any:
     if isinstance(field, models.DateTimeField):
         return _EPOCH + timedelta(microseconds=int(text))
     return int(text)
-
-
-def _text(value: Any) -> str:
-    return str(micros(value) if isinstance(value, datetime) else value)
 
 
 def micros(moment: datetime) -> int:

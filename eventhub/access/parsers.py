@@ -1,13 +1,11 @@
 """Reads a management request's body: strict JSON, one object, nothing rounded or guessed."""
 
-from collections.abc import Mapping
 from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
 
 from eventhub import limits
 from eventhub.access.strict_json import parse_json, parse_object
-from eventhub.access.strict_json import shown as shown
 from eventhub.errors import BodyTooLarge
 
 
@@ -16,20 +14,13 @@ class StrictJSONParser(BaseParser):
 
     media_type = "application/json"
     bytes_max = limits.MANAGE_BODY_BYTES_MAX
+    read = staticmethod(parse_object)
 
-    def parse(
-        self,
-        stream: IO[bytes],
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def parse(self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None) -> Any:
         body = stream.read(self.bytes_max + 1)
         if len(body) > self.bytes_max:
             raise BodyTooLarge(bytes_max=self.bytes_max)
-        return self.parsed(body)
-
-    def parsed(self, body: bytes) -> Any:
-        return parse_object(body)
+        return self.read(body)
 
 
 class LoginJSONParser(StrictJSONParser):
@@ -41,5 +32,4 @@ class LoginJSONParser(StrictJSONParser):
 class StrictJSONListParser(StrictJSONParser):
     """The same where an array of objects may stand for several requests."""
 
-    def parsed(self, body: bytes) -> Any:
-        return parse_json(body)
+    read = staticmethod(parse_json)

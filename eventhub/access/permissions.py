@@ -11,8 +11,7 @@ from rest_framework.request import Request
 class IsAnybody(BasePermission):
     """For everybody, logged in or not."""
 
-    known = False
-    operators = False
+    schemes: tuple[str, ...] = ()  # of authentication, as the OpenAPI document names them
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return True
@@ -21,8 +20,7 @@ class IsAnybody(BasePermission):
 class IsKnown(BasePermission):
     """For every key of the zone."""
 
-    known = True
-    operators = False  # nobody else
+    schemes: tuple[str, ...] = ("bearer", "operatorLogin")
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """That the zone is there and the names in the path are names is asked here, first."""
@@ -44,7 +42,7 @@ class IsZoneManager(IsKnown):
 class IsOperator(IsKnown):
     """For operators only."""
 
-    operators = True
+    schemes = ("operatorLogin",)
 
     def require(self, view: Any) -> None:
         view.actor.require_operator()

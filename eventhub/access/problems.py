@@ -4,15 +4,17 @@ database's.
 Nothing here shows a stack trace or HTML; what is not foreseen is logged and answered as `internal`.
 """
 
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import django.db
 import psycopg
 from django.core import exceptions as django_errors
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions as drf_errors
 from rest_framework.response import Response
 
@@ -27,34 +29,26 @@ _AWAY = (
     "The database is away. A change may or may not have been stored: try again after Retry-After"
     " seconds; where repeating is not the same again, look first."
 )
-_DATABASE_AWAY = (
-    django.db.OperationalError,
-    django.db.InterfaceError,
-    psycopg.OperationalError,
-    psycopg.InterfaceError,
-)
 # first match wins, so subclasses stand before their bases
-_SIMPLE: tuple[tuple[type[BaseException], type[errors.EventHubError]], ...] = (
-    (Http404, errors.NotFound),
-    (drf_errors.NotFound, errors.NotFound),
-    (drf_errors.MethodNotAllowed, errors.MethodNotAllowed),
-    (drf_errors.NotAuthenticated, errors.Unauthenticated),
-    (drf_errors.AuthenticationFailed, errors.InvalidCredentials),
-    (drf_errors.UnsupportedMediaType, errors.UnsupportedMediaType),
-    (drf_errors.PermissionDenied, errors.Forbidden),
-    (drf_errors.ParseError, errors.MalformedJson),
-    (drf_errors.Throttled, errors.TooManyRequests),
-    (django_errors.PermissionDenied, errors.Forbidden),
-    (django_errors.RequestDataTooBig, errors.BodyTooLarge),
-    (django_errors.SuspiciousOperation, errors.BadRequest),
-    (MultiPartParserError, errors.BadRequest),
-    (django.db.DataError, errors.BadRequest),
-    (psycopg.DataError, errors.BadRequest),
-    (_DATABASE_AWAY[0], errors.DatabaseUnavailable),
-    (_DATABASE_AWAY[1], errors.DatabaseUnavailable),
-    (_DATABASE_AWAY[2], errors.DatabaseUnavailable),
-    (_DATABASE_AWAY[3], errors.DatabaseUnavailable),
-)
+_OURS: dict[type[errors.EventHubError], tuple[type[BaseException], ...]] = {
+    errors.NotFound: (Http404, drf_errors.NotFound),
+    errors.MethodNotAllowed: (drf_errors.MethodNotAllowed,),
+    errors.Unauthenticated: (drf_errors.NotAuthenticated,),
+    errors.InvalidCredentials: (drf_errors.AuthenticationFailed,),
+    errors.UnsupportedMediaType: (drf_errors.UnsupportedMediaType,),
+    errors.Forbidden: (drf_errors.PermissionDenied, django_errors.PermissionDenied),
+    errors.MalformedJson: (drf_errors.ParseError,),
+    errors.TooManyRequests: (drf_errors.Throttled,),
+    errors.BodyTooLarge: (django_errors.RequestDataTooBig,),
+    errors.BadRequest: (
+        *(django_errors.SuspiciousOperation, MultiPartParserError),
+        *(django.db.DataError, psycopg.DataError),
+    ),
+    errors.DatabaseUnavailable: (
+        *(django.db.OperationalError, django.db.InterfaceError),
+        *(psycopg.OperationalError, psycopg.InterfaceError),
+    ),
+}
 _BY_VALIDATION_CODE: dict[str, type[errors.BadRequest]] = {
     "required": errors.MissingField,
     "unknown_field": errors.UnknownField,
@@ -80,49 +74,40 @@ def as_error(error: BaseException) -> errors.EventHubError:
     """
     if isinstance(error, errors.EventHubError):
         return error
-    if isinstance(error, psycopg.errors.DiskFull) or isinstance(
-        error.__cause__, psycopg.errors.DiskFull
-    ):
+    if any(isinstance(one, psycopg.errors.DiskFull) for one in (error, error.__cause__)):
         return StorageFull(retry_after_s=1)
     if isinstance(error, drf_errors.ValidationError):
         return validation_error(error)
     if isinstance(error, django_errors.DisallowedHost):
         return errors.BadRequest("The Host header is not one of EVENTHUB_ALLOWED_HOSTS.")
-    for kind, ours in _SIMPLE:
-        if isinstance(error, kind):
-            if ours is errors.DatabaseUnavailable:
-                _LOG.warning("database_unavailable", reason=str(error).strip())
-                return errors.DatabaseUnavailable(_AWAY)  # it may have gone during the commit
-            return ours()
+    ours = next((ours for ours, kinds in _OURS.items() if isinstance(error, kinds)), None)
+    if ours is errors.DatabaseUnavailable:
+        _LOG.warning("database_unavailable", reason=str(error).strip())
+        return ours(_AWAY)  # it may have gone during the commit
+    if ours is not None:
+        return ours()
     _LOG.error("unforeseen_error", exc_info=error)
     return errors.EventHubError()
 
 
 def validation_error(error: drf_errors.ValidationError) -> errors.EventHubError:
     """The first complaint of a serializer as an error with its field's dotted path."""
-    path, detail = next(_complaints(error.get_full_details(), ()))
-    kind = _BY_VALIDATION_CODE.get(detail["code"], errors.InvalidField)
-    field = ".".join(path) or None
-    if kind in (errors.InvalidField, errors.FieldTooLong):
-        return kind(str(detail["message"]), field=field)
-    return kind(field=field)
+    path, complaint = next(_complaints(error.detail, ()))
+    kind = _BY_VALIDATION_CODE.get(complaint.code, errors.InvalidField)
+    own = kind in (errors.InvalidField, errors.FieldTooLong)
+    return kind(str(complaint) if own else None, field=".".join(path) or None)
 
 
-def _complaints(
-    details: Any, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    if isinstance(details, dict) and isinstance(details.get("code"), str):
+def _complaints(details: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """A list holds the messages of one field, or what is said of each item, empty for nothing."""
+    if isinstance(details, drf_errors.ErrorDetail):
         yield path, details
-    elif isinstance(details, dict):
-        for name, inner in details.items():
-            known = name != "non_field_errors"
-            yield from _complaints(inner, (*path, str(name)) if known else path)
-    elif isinstance(details, list):
-        for index, inner in enumerate(details):
-            # a list of messages of one field, or one entry per item, empty where there is nothing
-            # to say
-            messages = isinstance(inner, dict) and isinstance(inner.get("code"), str)
-            yield from _complaints(inner, path if messages else (*path, str(index)))
+        return
+    named = isinstance(details, dict)
+    for name, inner in details.items() if named else enumerate(details):
+        message = not named and isinstance(inner, drf_errors.ErrorDetail)
+        here = message or name == "non_field_errors"
+        yield from _complaints(inner, path if here else (*path, str(name)))
 
 
 def headers(error: errors.EventHubError) -> dict[str, str]:
@@ -143,22 +128,24 @@ def problem_response(error: errors.EventHubError) -> JsonResponse:
     )
 
 
-# --- Django's handler400, 403, 404, 500 ---
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
-    return problem_response(as_error(exception))
-
-
-def permission_denied(request: HttpRequest, exception: Exception) -> JsonResponse:
-    return problem_response(as_error(exception))
-
-
-def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
-    return problem_response(errors.NotFound())
-
-
-def server_error(request: HttpRequest) -> JsonResponse:
-    """Also for what middleware raises, such as the session's database being away."""
-    error = sys.exc_info()[1]
+def problem(request: HttpRequest, exception: BaseException | None = None) -> JsonResponse:
+    """Django's handlers of 400, 403, 404 and 500, the last of which is called without the exception
+    that is being handled: also for what middleware raises, such as the session's database away.
+    """
+    error = exception or sys.exc_info()[1]
     return problem_response(as_error(error) if error else errors.EventHubError())
+
+
+def only_read(view: Callable[..., HttpResponse]) -> Any:
+    """A page of Django's: another method is a problem like everywhere, not its page about CSRF."""
+
+    @csrf_exempt  # type: ignore[untyped-decorator]
+    @functools.wraps(view)
+    def checked(request: HttpRequest, *args: str, **more: str) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request, *args, **more)
+        response = problem_response(errors.MethodNotAllowed())
+        response["Allow"] = "GET, HEAD"
+        return response
+
+    return checked

@@ -1,6 +1,5 @@
 """Writes the JSON of an answer."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -10,14 +9,8 @@ from rest_framework.renderers import JSONRenderer
 class FastJSONRenderer(JSONRenderer):
     """DRF's, by a faster encoder for all that it takes: not integers beyond 64 bits."""
 
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
+    def render(self, data: Any, *described: Any, **more: Any) -> Any:
         try:
             return b"" if data is None else orjson.dumps(data)
         except TypeError:
-            found: bytes = super().render(data, accepted_media_type, renderer_context)
-            return found
+            return super().render(data, *described, **more)

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 from django.db import connection, transaction
 
@@ -22,18 +23,16 @@ from eventhub.eventlog.stored import Cursor
 _ACTION = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
+@dataclass(slots=True)
 class Reply:
     """`place`: the last event that the reply can know of. `action`: the id of what the caller does,
     empty in one that only reads.
     """
 
-    __slots__ = ("action", "caused", "changes", "place")
-
-    def __init__(self, action: str = "") -> None:
-        self.action = action
-        self.place: Cursor | None = None
-        self.caused: list[Appended] = []
-        self.changes: dict[Resource, int] = {}  # what this call told of them last
+    action: str = ""
+    place: Cursor | None = None
+    caused: list[Appended] = field(default_factory=list)
+    changes: dict[Resource, int] = field(default_factory=dict)  # what this call told of them last
 
     def add(self, appended: Sequence[Appended], told: Told = ()) -> None:
         """The call has caused these events, and told these changes by them."""

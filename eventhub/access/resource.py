@@ -7,18 +7,17 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from eventhub.access import conditions
+from eventhub.access import conditions, selectors
 from eventhub.access.actor import Actor
+from eventhub.access.filters import FilterSet
 from eventhub.access.names import valid_name
-from eventhub.access.pagination import Cut, Listing
-from eventhub.access.view import StrictView, actor_of, number_of
-from eventhub.errors import (
-    EventHubError,
-    NotFound,
-)
+from eventhub.access.pagination import CursorPagination
+from eventhub.access.view import StrictView, number_of
+from eventhub.errors import EventHubError, NotFound
 from eventhub.eventlog.changes import Resource
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,6 +26,9 @@ LIST_AND_CREATE = {"get": "list", "post": "create"}
 ONE = {"get": "retrieve"}
 CHANGE_AND_DELETE = {**ONE, "patch": "partial_update", "delete": "destroy"}
 PUT = {**ONE, "put": "update"}
+ZONE = OpenApiParameter(
+    "zone", str, description="Operators only: the zone to act in, `default` if not given."
+)
 _SAID_OF = {"list": ("list", "get_queryset"), "retrieve": ("retrieve", "get_object")}
 _NAMES = ("channel", "client", "stream")  # parameters of paths that are names
 
@@ -67,18 +69,21 @@ class ResourceView(StrictView):
     noun: ClassVar[tuple[str, str]] = ("", "")  # "a client", "clients"
     kind = ""
     unknown: Callable[..., EventHubError] = NotFound
+    pagination_class = CursorPagination
+    filterset_class = FilterSet
     ordering: tuple[str, ...] = ("pk",)
     listed: tuple[str, ...] = ()  # columns of a list, if rows are enough: half the time of models
     cursor: tuple[str, ...] = ()  # fields of a page's `next`, if they are not those
 
-    @property
-    def conditional(self) -> bool:
-        return bool(self.kind)
-
     @cached_property
     def actor(self) -> Actor:
-        """Who acts, in which zone. The names in the path are names, too."""
-        actor = actor_of(self.request)
+        """Who acts: a key in its own zone, or an operator in the zone of `?zone=`; 404 for another
+        zone. The names in the path are names, too.
+        """
+        asked = self.request.query_params.get("zone")
+        if asked is not None:
+            valid_name(asked, field="zone")
+        actor = selectors.actor_of(self.request.auth, zone=asked)
         for name in _NAMES:
             if name in self.kwargs:
                 valid_name(self.kwargs[name], field=name)
@@ -92,38 +97,55 @@ class ResourceView(StrictView):
             return text
         return number_of(text, otherwise=self.not_found())
 
-    @classmethod
-    def unknown_error(cls) -> type[EventHubError]:
-        """The class of `unknown`, which may bring its message."""
-        found: type[EventHubError] = getattr(cls.unknown, "func", cls.unknown)  # type: ignore[arg-type]
-        return found
+    @property
+    def if_match(self) -> int | None:
+        """The sequence after which the resource must not have changed; 0: it must not be there;
+        None: no condition.
+        """
+        return conditions.condition_of(self.request)
+
+    @cached_property
+    def filterset(self) -> FilterSet:
+        return self.filterset_class(self.request.query_params, self.queryset, request=self.request)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The values of the filters; None: not given."""
+        return self.filterset.asked
+
+    # --- what is said of it ---
+
+    @property
+    def said(self) -> Operation:
+        """What is said of the action; of lists and single ones the noun is enough."""
+        action = self.action or ""  # empty: the method is refused
+        for name in _SAID_OF.get(action, (f"perform_{action}", action)):
+            found: Operation | None = getattr(getattr(type(self), name, None), "operation", None)
+            if found is not None:
+                return found
+        one, many = self.noun
+        return Operation(f"List {many}" if action == "list" else f"Show {one}")
+
+    def parameters(self) -> Sequence[OpenApiParameter]:
+        found = [ZONE]
+        if self.kind:
+            found += conditions.CONDITIONS.get(self.request.method, ())
+        if self.action == "list":
+            found += [*self.pagination_class.parameters, *self.filterset_class.parameters()]
+        return [*found, *self.said.parameters]
 
     def get_permissions(self) -> Any:
-        allowed = self.operation_of(self.action).permissions if self.action else ()
-        return [one() for one in allowed or self.permission_classes]
+        return [one() for one in self.said.permissions or self.permission_classes]
 
     def not_found(self) -> EventHubError:
         return self.unknown(field=self.lookup_url_kwarg)
-
-    def get_object(self) -> Any:
-        found = self.get_queryset().filter(**{self.lookup_field: self.key}).first()
-        if found is None:
-            raise self.not_found()
-        return found
 
     def name_of(self, item: Any) -> str:
         """What names an item in `resource_changes`."""
         return str(getattr(item, self.lookup_field))
 
-    @classmethod
-    def operation_of(cls, action: str) -> Operation:
-        """What is said of an action; of lists and single ones the noun is enough."""
-        for name in _SAID_OF.get(action, (f"perform_{action}", action)):
-            found: Operation | None = getattr(getattr(cls, name, None), "operation", None)
-            if found is not None:
-                return found
-        one, many = cls.noun
-        return Operation(f"List {many}" if action == "list" else f"Show {one}")
+    def resource(self, item: Any) -> Resource:
+        return Resource(self.kind, self.actor.zone_id, self.name_of(item))
 
     # --- actions ---
 
@@ -136,15 +158,13 @@ class ResourceView(StrictView):
 
     def filter_queryset(self, queryset: Any) -> Any:
         """What SQL lists is filtered by its statement."""
-        listed = isinstance(queryset, Listing | Cut)
-        return queryset if listed else super().filter_queryset(queryset)
+        known = isinstance(queryset, QuerySet)
+        return self.filterset.filter_queryset(queryset) if known else queryset
 
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The values of the filters; None: not given."""
-        filterset = self.filterset_class(self.request.query_params, self.queryset)
-        filterset.errors  # noqa: B018 (which reads them)
-        found: dict[str, Any] = filterset.form.cleaned_data
+    def get_object(self) -> Any:
+        found = self.get_queryset().filter(**{self.lookup_field: self.key}).first()
+        if found is None:
+            raise self.not_found()
         return found
 
     def retrieve(self, request: Request, **kwargs: Any) -> Response:
@@ -168,23 +188,10 @@ class ResourceView(StrictView):
 
     def body(self) -> dict[str, Any]:
         """The validated body; a missing body is an empty object."""
-        serializer = self.operation_of(self.action).body
         partial = self.request.method == "PATCH"
-        found = serializer(data=self.request.data, partial=partial, context={"view": self})
+        found = self.said.body(data=self.request.data, partial=partial, context={"view": self})
         found.is_valid(raise_exception=True)
         return dict(found.validated_data)
-
-    @property
-    def if_match(self) -> int | None:
-        """The sequence after which the resource must not have changed; None: no condition. Of PUT
-        0, if there must be none.
-        """
-        if self.request.method == "PUT":
-            return conditions.condition_of_put(self.request)
-        return conditions.if_match(self.request)
-
-    def resource(self, item: Any) -> Resource:
-        return Resource(self.kind, self.actor.zone_id, self.name_of(item))
 
     def shown_items(self, items: Iterable[Any], serializer: Any = None) -> Sequence[dict[str, Any]]:
         """The items of a list, with when each has changed last."""
@@ -193,15 +200,13 @@ class ResourceView(StrictView):
         found = [serializer.represent(item) for item in items]
         if not self.kind:
             return found
-        names = map(self.name_of, items)
+        names = [*map(self.name_of, items)]
         return conditions.with_changes(found, self.kind, self.actor.zone_id, names)
 
     def answer(self, item: Any, status: int = 200, serializer: Any = None) -> Response:
         """One item, with its ETag if it has one. What is shown once is not stored on the way."""
-        said = self.operation_of(self.action)
-        serializer = serializer or said.answer or self.get_serializer_class()
-        body = serializer.represent(item)
-        status = said.status or status
+        serializer = serializer or self.said.answer or self.get_serializer_class()
+        body, status = serializer.represent(item), self.said.status or status
         if self.kind:
             found = conditions.tagged(body, self.resource(item), status)
         else:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, is_typeddict
 
 import uritemplate
+from django.conf import settings
 from drf_spectacular import openapi
 from drf_spectacular.plumbing import ResolvedComponent
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
 from eventhub import errors
-from eventhub.access.pagination import PAGE
+from eventhub.access.conditions import IF_MATCH
 from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import Changed
 
@@ -34,21 +35,16 @@ _ALWAYS = (
     errors.UnknownField,
 )
 _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
-
-ZONE = OpenApiParameter(
-    "zone", str, description="Operators only: the zone to act in, `default` if not given."
-)
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
-    " resource changed after it, or is not there.",
-)
-IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
-)
-_CONDITIONS = {"PUT": (IF_MATCH, IF_NONE_MATCH), "PATCH": (IF_MATCH,), "DELETE": (IF_MATCH,)}
+# How a caller may be known, as permissions name it.
+SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, `ehk_…`."},
+    "operatorLogin": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": settings.SESSION_COOKIE_NAME,
+        "description": "POST /v1/session; writes also need X-CSRFToken.",
+    },
+}
 
 
 class PositionSerializer(serializers.Serializer):
@@ -89,61 +85,47 @@ class AutoSchema(openapi.AutoSchema):
     """
 
     @property
-    def said(self) -> Any:
-        return self.view.operation_of(self.view.action)
-
-    @property
-    def known(self) -> bool:
-        return all(permission.known for permission in self.view.get_permissions())
+    def schemes(self) -> set[str]:
+        """How a caller may be known; none: anybody may call."""
+        return {name for one in self.view.get_permissions() for name in one.schemes}
 
     def get_summary(self) -> str:
-        return str(self.said.summary)
+        return str(self.view.said.summary)
 
     def get_operation_id(self) -> str:
-        return re.sub(r"\W+", "_", self.said.summary.partition(";")[0].replace("'", "").lower())
+        return re.sub(
+            r"\W+", "_", self.view.said.summary.partition(";")[0].replace("'", "").lower()
+        )
 
     def get_description(self) -> str:
-        permissions = (one for one in self.view.get_permissions() if one.known)
+        permissions = self.view.get_permissions() if self.schemes else ()
         said = (inspect.getdoc(one) or "" for one in (self.view, *permissions))
         return " ".join(" ".join(said).split())
 
     def get_auth(self) -> list[dict[str, list[str]]]:
-        found: list[dict[str, list[str]]] = super().get_auth()
-        if not self.known:
-            return []
-        if any(one.operators for one in self.view.get_permissions()):
-            return [one for one in found if "bearer" not in one]
-        return found
+        return [{name: []} for name in SCHEMES if name in self.schemes]
 
     def get_override_parameters(self) -> list[Any]:
-        found: list[Any] = [ZONE] if self.known else []
-        if self.view.kind:
-            found += _CONDITIONS.get(self.method, ())
-        if self.view.action == "list":
-            found += [one for one in PAGE if one.name in self.view.pagination_class.queries]
-        return [*found, *self.said.parameters]
-
-    def get_filter_backends(self) -> list[Any]:
-        filters = getattr(self.view, "filterset_class", None)
-        return list(super().get_filter_backends()) if filters else []
+        return [one for one in self.view.parameters() if self.schemes or one.name != "zone"]
 
     def get_request_serializer(self) -> Any:
-        return self.said.body
+        return self.view.said.body
 
     def get_response_serializers(self) -> dict[Any, Any]:
-        said, method = self.said, self.method
-        answer = said.answer or self.view.get_serializer_class() if method != "DELETE" else None
-        answers = {200: answer}
+        said = self.view.said
+        answer = said.answer or self.view.get_serializer_class()
         if said.status:
             answers = {said.status: answer}
         elif isinstance(answer, dict):
             answers = answer
-        elif answer is None:
+        elif self.method == "DELETE":
             answers = {204: OpenApiResponse(description="Done.")}
         elif self.view.action == "create":
             answers = {201: answer}
-        elif method == "PUT" and self.view.kind:
-            answers = {200: answer, 201: answer}
+        else:
+            answers = {200: answer}
+            if self.method == "PUT" and self.view.kind:
+                answers[201] = answer
         typed = {status: self._typed(one) for status, one in answers.items()}
         return {**typed, **_problems(self._raised())}
 
@@ -159,22 +141,22 @@ class AutoSchema(openapi.AutoSchema):
         return schema
 
     def _raised(self) -> Iterator[Any]:
-        yield from self.said.raises
+        yield from self.view.said.raises
         yield from _ALWAYS
         names = uritemplate.variables(self.path)
-        if self.known:
+        if self.schemes:
             yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
         if names and self.view.lookup_url_kwarg in (None, *names):
-            yield self.view.unknown_error()
-        if self.view.action == "list" and self.view.pagination_class.queries:
+            yield getattr(self.view.unknown, "func", self.view.unknown)  # it may bring its message
+        if self.view.action == "list" and self.view.pagination_class.parameters:
             yield errors.InvalidField
-        if self.said.body is not None:
-            yield from (*_BODY_ERRORS, *_of_fields(self.said.body))
+        if self.view.said.body is not None:
+            yield from (*_BODY_ERRORS, *_of_fields(self.view.said.body))
             if self.method != "PATCH":
                 yield errors.MissingField
-        if self.method in _CONDITIONS and self.view.conditional:
+        if any(one.name == IF_MATCH.name for one in self.view.parameters()):
             yield Changed
-        if self.known and self.method != "GET":
+        if self.schemes and self.method != "GET":
             yield errors.CsrfFailed
 
     def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:
@@ -190,13 +172,10 @@ class AutoSchema(openapi.AutoSchema):
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
 
-    def map_parsers(self) -> list[str]:
-        return ["application/json"]
-
 
 def _of_fields(body: Any) -> Iterator[type[errors.EventHubError]]:
     """What the fields of a body are refused with."""
     yield from (errors.FieldTooLong, errors.InvalidName)
-    if isinstance(body, type) and issubclass(body, serializers.BaseSerializer):
-        for field in getattr(body(), "fields", {}).values():
-            yield from getattr(field, "raises", ())
+    fields = getattr(body(), "fields", {}) if isinstance(body, type) else {}
+    for field in fields.values():
+        yield from getattr(field, "raises", ())

@@ -2,9 +2,12 @@
 
 from django.db import models
 
+from eventhub.access.actor import Actor
 from eventhub.access.models import Channel, Client, Zone
+from eventhub.access.principal import Principal
 from eventhub.errors import NotFound
 
+DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 NO_CLIENT = (
     "This zone has no such client. Correct the name, or create the client first (POST /v1/clients)."
 )
@@ -17,10 +20,29 @@ def find_zone(*, name: str) -> Zone:
     return found
 
 
+def actor_of(key: Principal | None, *, zone: str | None) -> Actor:
+    """A key in its own zone, or an operator in the zone of that name (None: `default`)."""
+    if key is None:
+        found = find_zone(name=zone or "default")
+        return Actor(found.pk, found.name, None)
+    if zone not in (None, key.zone):
+        raise NotFound("There is no such zone.", field="zone")
+    return Actor(key.zone_id, key.zone, key)
+
+
 def find_client(*, zone_id: int, name: str) -> Client:
     found = live_clients(zone_id=zone_id).filter(name=name).first()
     if found is None:
         raise NotFound(NO_CLIENT, field="client")
+    return found
+
+
+def lock_client(*, zone_id: int, name: str) -> Client:
+    """The client with its zone, locked to the end of the transaction."""
+    clients = live_clients(zone_id=zone_id).select_related("zone").filter(name=name)
+    found = clients.select_for_update(of=("self",), no_key=True).first()
+    if found is None:
+        raise NotFound("This zone has no such client.", field="client")
     return found
 
 
@@ -30,5 +52,6 @@ def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
 
 
 def list_channels(*, zone_id: int) -> list[Channel]:
-    """All of the zone, at most 63, by bit."""
-    return list(Channel.objects.filter(zone_id=zone_id).order_by("bit"))
+    """All of the zone, at most 64, by bit; the last is `default`, which has no row."""
+    defined = Channel.objects.filter(zone_id=zone_id).order_by("bit")
+    return [*defined, Channel(name=DEFAULT_CHANNEL, bit=63)]

@@ -67,21 +67,17 @@ class IssuedKeySerializer(KeySerializer):
         fields = (*KeySerializer.Meta.fields, "key")
 
 
-class NewKeySerializer(ModelSerializer):
-    grants = GrantsField()
-
-    class Meta:
-        model = ApiKey
-        fields = ("grants", "label", "expires_at")
-        extra_kwargs = {"label": {"required": False}}  # noqa: RUF012 (DRF's own form)
-
-
 class KeyChangeSerializer(ModelSerializer):
     grants = GrantsField()
 
     class Meta:
         model = ApiKey
-        fields = ("grants", "label")
+        fields: tuple[str, ...] = ("grants", "label")
+
+
+class NewKeySerializer(KeyChangeSerializer):
+    class Meta(KeyChangeSerializer.Meta):
+        fields = ("grants", "label", "expires_at")
 
 
 class TokenRequestSerializer(Serializer):

@@ -16,8 +16,8 @@ from eventhub.access.credentials import DemoAccess
 from eventhub.access.grants import ACTIONS, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
-from eventhub.access.selectors import live_clients
-from eventhub.access.system import announce, announce_all, raw_connection
+from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
+from eventhub.access.system import announce_all, change_of, raw_connection
 from eventhub.errors import ChannelConflict, Conflict, LimitReached, NotFound
 from eventhub.eventlog import streams
 from eventhub.eventlog.changes import Resource
@@ -28,7 +28,6 @@ from eventhub.eventlog.system import Announcement
 # theirs and return what is to be announced. They may hold heads, so nothing else is locked then.
 client_ending = Signal()
 
-DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 DEMO_STREAMS = ("github", "host")
 DEMO_CHANNELS = ("disk", "cpu", "memory", "network", "github")  # bits 0, 1, 2, ...
 
@@ -38,7 +37,7 @@ def create_zone(*, name: str) -> Zone:
     try:
         with transaction.atomic():
             zone = Zone.objects.create(name=name)
-            announce(zone=name, type="zone.created", attributes={})
+            announce_all(zone=name, announcements=[Announcement("zone.created", {})])
     except IntegrityError as error:
         raise Conflict("There is a zone of that name.", field="name") from error
     return zone
@@ -57,44 +56,26 @@ def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Cli
         if clients.count() >= limits.CLIENTS_PER_ZONE_MAX:
             raise LimitReached(limit=limits.CLIENTS_PER_ZONE_MAX)
         client = Client.objects.create(zone=zone, name=name, groups=list(groups))
-        announce(
-            zone=zone.name,
-            type="client.created",
-            attributes={"client": name, "groups": client.groups},
-            resource=client_resource(zone_id, name),
-        )
+        told = change_of("client.created", zone_id, name, groups=client.groups)
+        announce_all(zone=zone.name, announcements=[told])
     return client
 
 
 def change_client(
-    *, zone_id: int, name: str, groups: Sequence[str] | None, if_match: int | None = None
+    *, zone_id: int, name: str, groups: Sequence[str] | None = None, if_match: int | None = None
 ) -> Client:
     """Put the client into exactly these groups, ascending, each once; None leaves them. The same
     again changes nothing. Effective within a second everywhere. NotFound if there is none.
     """
     with transaction.atomic():
-        client = _lock_client(zone_id, name)
-        resource = client_resource(zone_id, name)
-        require_unchanged(resource, if_match)
+        client = lock_client(zone_id=zone_id, name=name)
+        require_unchanged(Resource("client", zone_id, name), if_match)
         if groups is not None and client.groups != list(groups):
             client.groups = list(groups)
             client.save(update_fields=["groups"])
-            attributes = {"client": name, "groups": client.groups}
-            announce(
-                zone=client.zone.name,
-                type="client.changed",
-                attributes=attributes,
-                resource=resource,
-            )
+            told = change_of("client.changed", zone_id, name, groups=client.groups)
+            announce_all(zone=client.zone.name, announcements=[told])
     return client
-
-
-def client_resource(zone_id: int, name: str) -> Resource:
-    return Resource("client", zone_id, name)
-
-
-def channel_resource(zone_id: int, name: str) -> Resource:
-    return Resource("channel", zone_id, name)
 
 
 def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> None:
@@ -102,24 +83,15 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
     then. NotFound if there is none.
     """
     with transaction.atomic():
-        client = _lock_client(zone_id, name)
-        resource = client_resource(zone_id, name)
-        require_unchanged(resource, if_match)
+        client = lock_client(zone_id=zone_id, name=name)
+        require_unchanged(Resource("client", zone_id, name), if_match)
         told = key_services.revoke_keys_of(client=client)
         for _, ended in client_ending.send(sender=Client, client=client):
             told += ended
         client.deleted_at = timezone.now()
         client.save(update_fields=["deleted_at"])
-        told.append(Announcement("client.deleted", {"client": name}, resource))
+        told.append(change_of("client.deleted", zone_id, name))
         announce_all(zone=client.zone.name, announcements=told)
-
-
-def _lock_client(zone_id: int, name: str) -> Client:
-    clients = live_clients(zone_id=zone_id).select_related("zone").filter(name=name)
-    client = clients.select_for_update(of=("self",), no_key=True).first()
-    if client is None:
-        raise NotFound("This zone has no such client.", field="client")
-    return client
 
 
 def define_channel(
@@ -133,9 +105,9 @@ def define_channel(
         raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
-        resource = channel_resource(zone_id, name)
         taken = Channel.objects.filter(zone=zone)
         found = taken.filter(name=name).first()
+        resource = Resource("channel", zone_id, name)
         require_unchanged(resource, if_match, there=found is not None)
         if found is not None and found.bit == bit:
             return found, False
@@ -147,8 +119,8 @@ def define_channel(
         if other is not None:
             raise ChannelConflict(f"The mask is that of `{other.name}`.", field="mask")
         channel = Channel.objects.create(zone=zone, name=name, bit=bit)
-        attributes = {"channel": name, "mask": str(1 << bit)}
-        announce(zone=zone.name, type="channel.defined", attributes=attributes, resource=resource)
+        told = change_of("channel.defined", zone_id, name, mask=str(1 << bit))
+        announce_all(zone=zone.name, announcements=[told])
     return channel, True
 
 
@@ -174,20 +146,18 @@ def ensure_demo(credentials_file: Path) -> DemoAccess:
         zone, _ = Zone.objects.get_or_create(name="default")
         zone = lock_zone(zone_id=zone.pk)
         access = access._replace(key=_ensure_demo_key(zone, access.key))
-        for bit, name in enumerate(DEMO_CHANNELS):
-            _ensure_channel(zone, name, bit)
-        for name in DEMO_STREAMS:
-            _ensure_stream(zone, name)
+        _ensure_channels(zone)
+        _ensure_streams(zone)
     if access != written:
         credentials.write_access(credentials_file, access)
     return access
 
 
 def _ensure_operator(access: DemoAccess, *, reset: bool) -> None:
-    user = User.objects.filter(username=access.username).first()
-    if user is None:
-        User.objects.create_superuser(access.username, password=access.password)
-    elif reset:  # the file is gone, and with it the only copy of the password
+    """`reset`: the file is gone, and with it the only copy of the password."""
+    rights = {"is_staff": True, "is_superuser": True}
+    user, new = User.objects.get_or_create(username=access.username, defaults=rights)
+    if new or reset:
         user.set_password(access.password)
         user.save(update_fields=["password"])
 
@@ -199,22 +169,23 @@ def _ensure_demo_key(zone: Zone, text: str) -> str:
     if text and live.filter(digest=digest_of(text)).exists():
         return text
     grants = tuple(Grant(action, "*") for action in ACTIONS)
-    terms = key_services.KeyTerms(grants, label="demo")
     actor = Actor(zone.pk, zone.name, None)
-    return key_services.issue_key(actor=actor, client=client, terms=terms).text
+    made = key_services.issue_key(actor=actor, client=client, grants=grants, label="demo")
+    return str(made.text)
 
 
-def _ensure_channel(zone: Zone, name: str, bit: int) -> None:
-    taken = Channel.objects.filter(zone=zone)
-    if not (taken.filter(name=name).exists() or taken.filter(bit=bit).exists()):
-        define_channel(zone_id=zone.pk, name=name, bit=bit)
+def _ensure_channels(zone: Zone) -> None:
+    there = Channel.objects.filter(zone=zone).values_list("name", "bit")
+    taken = {value for channel in there for value in channel}
+    for bit, name in enumerate(DEMO_CHANNELS):
+        if taken.isdisjoint((name, bit)):
+            define_channel(zone_id=zone.pk, name=name, bit=bit)
 
 
-def _ensure_stream(zone: Zone, name: str) -> None:
-    connection = raw_connection()
-    if streams.find_stream(connection, zone.pk, name) is None:
-        policy = StreamPolicy()
-        streams.create_stream(connection, zone.pk, name, policy)
-        attributes = {"stream": name, **policy._asdict()}
-        resource = Resource("stream", zone.pk, name)
-        announce(zone=zone.name, type="stream.created", attributes=attributes, resource=resource)
+def _ensure_streams(zone: Zone) -> None:
+    connection, policy = raw_connection(), StreamPolicy()
+    for name in DEMO_STREAMS:
+        if streams.find_stream(connection, zone.pk, name) is None:
+            streams.create_stream(connection, zone.pk, name, policy)
+            told = change_of("stream.created", zone.pk, name, **policy._asdict())
+            announce_all(zone=zone.name, announcements=[told])

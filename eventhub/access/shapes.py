@@ -6,36 +6,31 @@ fields anew for every serializer, which takes longer than a page of 50 items.
 """
 
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from drf_spectacular.plumbing import get_lib_doc_excludes
 from rest_framework import serializers
 
 from eventhub.access.fields import FlagField, MomentField, OneOfField, TextField, WholeField
-from eventhub.access.parsers import shown
-from eventhub.access.strict_json import NOT_NULL
+from eventhub.access.strict_json import NOT_NULL, shown
 
-_AS_THEY_ARE = (
-    serializers.CharField,
-    serializers.IntegerField,
-    serializers.BooleanField,
-    serializers.ChoiceField,
-    serializers.DictField,
-    serializers.JSONField,
-)
-
-
-CHANGED = "changed"  # conditions.py adds it
+_AS_THEY_ARE = {
+    kind.to_representation
+    for kind in (
+        *(serializers.CharField, serializers.IntegerField, serializers.BooleanField),
+        *(serializers.ChoiceField, serializers.DictField, serializers.JSONField),
+    )
+}
 
 
 class Shown(NamedTuple):
     """How a field is shown."""
 
     name: str
-    source: str
+    source: str  # "*": the item itself
     read: Callable[[Any], Any]
     convert: Callable[[Any], Any] | None  # None: the value is shown as it is
     required: bool
@@ -45,37 +40,25 @@ class Represents:
     """Shows items by the plan of its class. What need not be there is left out where it is None."""
 
     shown_once = False  # holds a secret that nothing shows again
-    _plan: ClassVar[tuple[Shown, ...] | None] = None
 
     @classmethod
+    @cache
     def plan(cls) -> tuple[Shown, ...]:
-        if "_plan" not in cls.__dict__:
-            fields = cls().fields.items()  # type: ignore[attr-defined]
-            cls._plan = tuple(_shown(*each) for each in fields if each[0] != CHANGED)
-        return cls._plan or ()
+        """Of all fields but `changed`, which conditions.py adds."""
+        fields = cls().fields.items()  # type: ignore[attr-defined]
+        return tuple(_shown(*each) for each in fields if each[0] != "changed")
 
     @classmethod
     def represent(cls, item: Any) -> dict[str, Any]:
         """An item as the JSON of an answer."""
-        if isinstance(item, dict):
-            return cls._of_dict(item)
         found: dict[str, Any] = {}
-        for name, _, read, convert, required in cls.plan():
-            value = read(item)
-            if value is None:
-                if required:
-                    found[name] = None
-            else:
+        named = isinstance(item, dict)
+        for name, source, read, convert, required in cls.plan():
+            value = item.get(source) if named and source != "*" else read(item)
+            if value is not None:
                 found[name] = value if convert is None else convert(value)
-        return found
-
-    @classmethod
-    def _of_dict(cls, item: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, source, _, convert, required in cls.plan():
-            value = item if source == "*" else item[source] if required else item.get(source)
-            if value is not None or required:
-                found[name] = value if convert is None or value is None else convert(value)
+            elif required:
+                found[name] = None
         return found
 
     def to_representation(self, instance: Any) -> Any:
@@ -109,16 +92,11 @@ class ModelSerializer(Serializer, serializers.ModelSerializer):
     serializer_choice_field = OneOfField
     serializer_field_mapping: ClassVar[dict[type, type]] = {
         **serializers.ModelSerializer.serializer_field_mapping,
-        models.BigAutoField: WholeField,
-        models.BigIntegerField: WholeField,
+        **dict.fromkeys((models.BigAutoField, models.BigIntegerField), WholeField),
+        **dict.fromkeys((models.IntegerField, models.SmallIntegerField), WholeField),
+        **dict.fromkeys((models.CharField, models.TextField), TextField),
         models.BooleanField: FlagField,
-        models.CharField: TextField,
         models.DateTimeField: MomentField,
-        models.IntegerField: WholeField,
-        models.SmallIntegerField: WholeField,
-        models.TextField: TextField,
-        models.JSONField: serializers.JSONField,
-        ArrayField: serializers.ListField,
     }
 
     def build_standard_field(
@@ -127,12 +105,11 @@ class ModelSerializer(Serializer, serializers.ModelSerializer):
         kind, options = super().build_standard_field(field_name, model_field)
         for name in ("validators", "model_field", "style", "min_value", "max_value", "read_only"):
             options.pop(name, None)
-        if issubclass(kind, WholeField):
-            options.pop("max_length", None)
         if isinstance(model_field.db_default, str | int):
             options["default"] = model_field.db_default
         else:
-            options["required"] = not (model_field.has_default() or model_field.null)
+            given = model_field.has_default() or model_field.null or model_field.blank
+            options["required"] = not given
         if model_field.db_comment:
             options.setdefault("help_text", _sentence(model_field.db_comment))
         return kind, options
@@ -160,21 +137,9 @@ class AnswerSerializer(ModelSerializer):
 
 
 def _shown(name: str, field: serializers.Field) -> Shown:
-    source = field.source
+    source, kept = field.source, type(field).to_representation in _AS_THEY_ARE
     read = (lambda item: item) if source == "*" else attrgetter(source)
-    return Shown(name, source, read, _converter(field), field.required)
-
-
-def _converter(field: serializers.Field) -> Callable[[Any], Any] | None:
-    if isinstance(field, Represents):
-        return type(field).represent
-    if isinstance(field, serializers.ListSerializer | serializers.ListField):
-        one = _converter(field.child)
-        return list if one is None else lambda values: [*map(one, values)]
-    if type(field).to_representation in [kind.to_representation for kind in _AS_THEY_ARE]:
-        return None
-    found: Callable[[Any], Any] = field.to_representation
-    return found
+    return Shown(name, source, read, None if kept else field.to_representation, field.required)
 
 
 def _sentence(comment: str) -> str:

@@ -77,35 +77,20 @@ def _check_size(body: bytes) -> None:
 
 
 def _refuse_depth(text: str) -> None:
-    """Raise TooDeep with its place; not for brackets that do not match, which the decoder finds."""
-    depth = 0
-    for match in _STRING_OR_BRACKET.finditer(text):
-        mark = match[0]
-        if mark in "[{":
-            depth += 1
-            if depth > limits.JSON_DEPTH_MAX:
-                field = _member(text[: match.start()])
-                raise TooDeep(field=field, offset=match.start(), depth_max=limits.JSON_DEPTH_MAX)
-        elif mark in "]}":
-            depth -= 1
-
-
-def _member(text: str) -> str | None:
-    """The member of the outermost object, if it is one, in which the text ends: inside its value
-    the last string of the first level is its name.
+    """Raise TooDeep with its place and, of an outermost object, the member: the last string of the
+    first level. Not for brackets that do not match, which the decoder finds.
     """
-    depth, name = 0, None
-    if not text.lstrip().startswith("{"):
-        return None
+    depth, name, named = 0, None, text.lstrip().startswith("{")
     for match in _STRING_OR_BRACKET.finditer(text):
         mark = match[0]
         if mark in "[{":
             depth += 1
         elif mark in "]}":
             depth -= 1
-        elif depth == 1:
-            name = mark[1:-1]
-    return name and shown(name)
+        elif depth == 1 and named:
+            name = shown(mark[1:-1])
+        if depth > limits.JSON_DEPTH_MAX:
+            raise TooDeep(field=name, offset=match.start(), depth_max=limits.JSON_DEPTH_MAX)
 
 
 def _integer(text: str) -> int:

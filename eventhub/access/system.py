@@ -3,7 +3,7 @@ itself.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from django.db import connection, transaction
@@ -15,12 +15,8 @@ from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.system import Announcement
 
-
-class Prepared(NamedTuple):
-    """Events to be appended, and what each tells a change of."""
-
-    drafts: list[Draft]
-    resources: list[Resource | None]
+# Events to be appended, and what each tells a change of.
+Prepared = Sequence[tuple[Draft, Resource | None]]
 
 
 def announce(
@@ -36,6 +32,12 @@ def announce(
     return appended
 
 
+def change_of(type: str, zone_id: int, name: str, **attributes: Any) -> Announcement:
+    """What tells a change of the resource that the type begins with, such as `client.created`."""
+    kind = type.partition(".")[0]
+    return Announcement(type, {kind: name, **attributes}, Resource(kind, zone_id, name))
+
+
 def announce_all(*, zone: str | None, announcements: Sequence[Announcement]) -> list[Appended]:
     """The same for several events at once, at least one, in their order."""
     return append_announced(prepare(zone=zone, announcements=announcements))
@@ -45,14 +47,14 @@ def prepare(*, zone: str | None, announcements: Sequence[Announcement]) -> Prepa
     """The events, made before heads are locked, for `append_announced`."""
     reply = replies.current()
     drafts = log.drafts_of(zone, announcements, action=reply.action if reply else "")
-    return Prepared(drafts, [one.resource for one in announcements])
+    return [(draft, one.resource) for draft, one in zip(drafts, announcements, strict=True)]
 
 
 def append_announced(prepared: Prepared) -> list[Appended]:
     """Append what was prepared, note what has changed, and tell the reply of it."""
-    found = append_here(prepared.drafts)
-    pairs = zip(prepared.resources, found, strict=True)
-    told = [(resource, place) for resource, place in pairs if resource is not None]
+    found = append_here([draft for draft, _ in prepared])
+    pairs = zip(prepared, found, strict=True)
+    told = [(resource, place) for (_, resource), place in pairs if resource is not None]
     changes.record(raw_connection(), told)
     if reply := replies.current():
         reply.add(found, told)

@@ -2,8 +2,7 @@
 
 from django.urls import path
 
-from eventhub.access.api import Channels, Clients, Zones
-from eventhub.access.key_api import ConnectionTokens, Keys, Login
+from eventhub.access.api import Channels, Clients, ConnectionTokens, Keys, Login, Zones
 from eventhub.access.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE
 
 urlpatterns = [

@@ -15,11 +15,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub import errors
-from eventhub.access.conditions import if_match, only_new
+from eventhub.access.conditions import IF_NONE_MATCH
 from eventhub.access.pagination import PAGE, Listing, read_page
 from eventhub.access.permissions import IsOperator, IsZoneManager, ManagesStream
 from eventhub.access.resource import ResourceView, operation
-from eventhub.access.schema import IF_NONE_MATCH
 from eventhub.event.errors import NotRepresentable
 from eventhub.event.inbound import EventIn, parse
 from eventhub.eventlog.errors import DurabilityFixed
@@ -158,7 +157,6 @@ class State(ResourceView):
 
     unknown = errors.UnknownStream
     serializer_class = SnapshotSerializer
-    queries = frozenset({"after", "limit"})
 
     @operation(
         "Show the state of a keyed stream; its pages are one snapshot",
@@ -176,7 +174,6 @@ class OneKey(ResourceView):
     """The state of one key, which may hold slashes."""
 
     unknown = UnknownKey
-    conditional = True
     lookup_field = lookup_url_kwarg = "key"
     serializer_class = KeyStateSerializer
 
@@ -198,9 +195,8 @@ class OneKey(ResourceView):
         answer={200: KeyStateSerializer, 201: KeyStateSerializer},
     )
     def update(self, request: Request, **kwargs: Any) -> Response:
-        since, event = if_match(request), _event(request)
-        expected = 0 if only_new(request) else since
-        found, new = state.put_key(**self.place, event=event, expected=expected)
+        event = _event(request)
+        found, new = state.put_key(**self.place, event=event, expected=self.if_match)
         return self.answer(found, 201 if new else 200, KeyStateSerializer)
 
     @operation(
@@ -209,7 +205,7 @@ class OneKey(ResourceView):
         parameters=(_MATCH,),
     )
     def perform_destroy(self) -> None:
-        state.delete_key(**self.place, expected=if_match(self.request))
+        state.delete_key(**self.place, expected=self.if_match)
 
     def answer(self, item: KeyState, status: int = 200, serializer: Any = None) -> Response:
         found = super().answer(item, status, serializer)

@@ -7,9 +7,7 @@ import orjson
 from msgspec import Meta
 
 from eventhub.access import selectors as access
-from eventhub.access.services import DEFAULT_CHANNEL
 from eventhub.event import cloudevents, fox_xml, oif
-from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.fox_xml import Told
 from eventhub.event.json_codec import EventJson, time_text
 from eventhub.event.json_types import Time
@@ -75,8 +73,7 @@ def whole(placed: Placed) -> StoredEventJson:
 
 def _channels(zone_id: int, mask: int) -> list[str]:
     """The names of the bits; bits without a name are in the mask alone."""
-    found = [one.name for one in access.list_channels(zone_id=zone_id) if mask >> one.bit & 1]
-    return [*found, DEFAULT_CHANNEL] if mask & DEFAULT_MASK else found
+    return [one.name for one in access.list_channels(zone_id=zone_id) if mask >> one.bit & 1]
 
 
 def _cloudevent(placed: Placed) -> bytes:

@@ -16,7 +16,6 @@ from eventhub.access.grants import SYSTEM
 from eventhub.access.pagination import Page
 from eventhub.access.replies import current
 from eventhub.access.selectors import list_channels
-from eventhub.access.services import DEFAULT_CHANNEL
 from eventhub.access.system import append_here, raw_connection
 from eventhub.clock import SystemClock
 from eventhub.errors import FieldTooLong, Forbidden, InvalidField, UnknownChannel
@@ -245,7 +244,6 @@ def _mask(actor: Actor, event: EventIn) -> int:
     if isinstance(found, int):
         return found
     bits = {channel.name: channel.bit for channel in list_channels(zone_id=actor.zone_id)}
-    bits[DEFAULT_CHANNEL] = 63
     mask = 0
     for name in found:
         if name not in bits:

@@ -68,7 +68,6 @@ class ExplainRegistration(ResourceView):
     unknown = UnknownRegistration
     lookup_url_kwarg = "registration"
     serializer_class = RegistrationExplanationSerializer
-    queries = frozenset({"stream", "sequence"})
 
     @operation(
         "Explain a registration on an event",

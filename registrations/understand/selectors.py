@@ -8,7 +8,6 @@ from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
 from eventhub.access.names import valid_name
 from eventhub.access.selectors import list_channels
-from eventhub.access.services import DEFAULT_CHANNEL
 from eventhub.access.system import raw_connection
 from eventhub.clock import SystemClock
 from eventhub.errors import (
@@ -231,7 +230,6 @@ def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:
     if not isinstance(mask, list):
         return mask
     bits = {channel.name: channel.bit for channel in list_channels(zone_id=actor.zone_id)}
-    bits[DEFAULT_CHANNEL] = 63
     found = 0
     for name in mask:
         if name not in bits:

@@ -28,7 +28,7 @@ def make(names: list[str]) -> dict[str, object]:
     client = services.create_client(zone_id=zone.pk, name=CLIENT)
     grants = (Grant("emit", "*"), Grant("listen", "*"))
     issued = key_services.issue_key(
-        actor=Actor(zone.pk, zone.name, None), client=client, terms=key_services.KeyTerms(grants)
+        actor=Actor(zone.pk, zone.name, None), client=client, grants=grants
     )
     streams = {
         name: put_stream(zone_id=zone.pk, zone=zone.name, name=name, policy=policy(name))[0].id

@@ -67,7 +67,8 @@ def key(*grants: str, zone_name: str = "default", client_name: str = "tester", *
     issued = key_services.issue_key(
         actor=Actor(home.pk, home.name, None),
         client=owner,
-        terms=key_services.KeyTerms(grants_of(*grants), **terms),
+        grants=grants_of(*grants),
+        **terms,
     )
     return issued.text
 

@@ -58,7 +58,8 @@ def _create(options: dict[str, Any]) -> tuple[str, bool]:
     issued = key_services.issue_key(
         actor=Actor(zone.pk, zone.name, None),
         client=client,
-        terms=key_services.KeyTerms(grants, options["label"][: limits.NAME_CHARS_MAX]),
+        grants=grants,
+        label=options["label"][: limits.NAME_CHARS_MAX],
     )
     return issued.text, found is None
 
