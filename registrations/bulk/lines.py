@@ -41,7 +41,7 @@ class Create(NamedTuple):
 
 class Change(NamedTuple):
     target: Target
-    change: RegistrationChange
+    item: RegistrationChange
 
 
 class End(NamedTuple):

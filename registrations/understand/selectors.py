@@ -28,12 +28,13 @@ from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.selectors import find_stored, place_of
 from eventhub.types.selectors import lineage_of
 from registrations import rows
+from registrations.errors import UnknownRegistration
 from registrations.filters import FILTER_FIELDS, stored_filter
 from registrations.lang.evaluate import Kin
 from registrations.lang.explain import explain
 from registrations.owners import owner, scope
 from registrations.requests import name_of
-from registrations.selectors import find_registration
+from registrations.selectors import list_registrations
 from registrations.understand.drafts import (
     Draft,
     checked,
@@ -130,10 +131,11 @@ def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -
     """A registration on a stored event: the version that held then, else the current one. Raises
     UnknownRegistration, InvalidField for a stream that it does not name, and what reading raises.
     """
-    find_registration(actor=actor, id=id)
+    if not list_registrations(actor=actor, ids=[id]):
+        raise UnknownRegistration(field="registration")
     seen = _stored(actor, stream, sequence)
-    ids = rows.streams_by_name(raw_connection(), actor.zone_id, [stream])
-    asked = Asked(actor.zone_id, scope(actor=actor), ids[stream], sequence)
+    [known] = rows.streams_by_name(raw_connection(), actor.zone_id, [stream])
+    asked = Asked(actor.zone_id, scope(actor=actor), known.id, sequence)
     found = next(chosen(standing_now(raw_connection(), asked, [id]), sequence), None)
     if found is None:
         message = "The registration does not name this stream, so nothing of it is matched."
@@ -191,7 +193,8 @@ def _stream_ids(actor: Actor, streams: list[str]) -> list[int]:
     """As a registration names them; Forbidden before UnknownStream."""
     for at, name in enumerate(streams):
         actor.require_listen(name, field=f"streams.{at}")
-    ids = rows.streams_by_name(raw_connection(), actor.zone_id, streams)
+    known = rows.streams_by_name(raw_connection(), actor.zone_id, streams)
+    ids = {stream.name: stream.id for stream in known}
     for at, name in enumerate(streams):
         if name not in ids:
             raise UnknownStream(stream=name, field=f"streams.{at}")
