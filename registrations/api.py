@@ -1,5 +1,6 @@
 """Registrations: made, one or many at once, listed, changed and ended; and their languages."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from rest_framework.request import Request
@@ -38,7 +39,6 @@ from registrations.serializers import (
     RegistrationChangeSerializer,
     RegistrationSerializer,
 )
-from registrations.shown import Shown
 
 _ASKED = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
@@ -63,19 +63,19 @@ class Registrations(ResourceView):
     def get_queryset(self) -> Listing:
         asked = self.asked
 
-        def fetch(after: tuple[Any, ...] | None, count: int) -> list[Shown]:
+        def fetch(after: tuple[Any, ...] | None, count: int) -> list[SimpleNamespace]:
             [place] = after or (0,)
             return list_registrations(actor=self.actor, after=place, items_max=count, **asked)
 
         return Listing(fetch, [Registration._meta.pk])
 
-    def get_object(self) -> Shown:
+    def get_object(self) -> SimpleNamespace:
         found = list_registrations(actor=self.actor, ids=[self.key])
         if not found:
             raise self.not_found()
         return found[0]
 
-    def name_of(self, item: Shown) -> str:
+    def name_of(self, item: SimpleNamespace) -> str:
         return str(item.id)
 
     @operation(

@@ -19,6 +19,7 @@ from eventhub.eventlog.rows import cursor_of, named, scalars
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
 from registrations import expensive
+from registrations.expensive import Begun
 
 SQL = queries.load("registrations.sql", Path(__file__).parent / "sql")
 
@@ -180,9 +181,7 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
         lock_system(connection)
         values = {"barrier": barrier, "streams": sorted(stream_ids)}
         places = cursor_of(connection, _Places).execute(SQL["raise_barrier"], values)
-    found = places.fetchone()
-    if found is None:
-        raise RuntimeError("the barrier was not made in this transaction")
+    [found] = places.fetchall()
     cursors = map(Cursor, found.segments, found.sequences)
     return dict(zip(found.streams, cursors, strict=True))
 
@@ -208,10 +207,12 @@ def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Regis
     return search(connection, Search(ids=asked))  # a statement of its own, after the lock
 
 
-def end_versions(connection: Connection, registrations: Iterable[int], barrier: int) -> None:
-    if ids := list(registrations):
-        values = {"registrations": ids, "barrier": barrier}
-        connection.execute(SQL["end_versions"], values)
+def end_versions(connection: Connection, ids: Sequence[int], barrier: int) -> list[int]:
+    """End the current versions of registrations: the streams that these were on."""
+    if not ids:
+        return []
+    values = {"registrations": int8_array(ids), "barrier": barrier}
+    return _packed(connection, scalar_row).execute(SQL["end_versions"], values).fetchall()
 
 
 def add_versions(connection: Connection, versions: Sequence[Version], barrier: int) -> None:
@@ -233,18 +234,13 @@ def add_versions(connection: Connection, versions: Sequence[Version], barrier: i
         "barrier": barrier,
     }
     _packed(connection, tuple_row).execute(SQL["insert_versions"], values)
-    expensive.note(
-        connection,
-        (
-            expensive.Begun(one.registration, one.wanted.streams, one.wanted.expensive)
-            for one in versions
-        ),
-    )
+    begun = (Begun(it.registration, it.wanted.streams, it.wanted.expensive) for it in versions)
+    expensive.note(connection, begun)
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:
     if ids:
-        connection.execute(SQL["end_registrations"], (ids,))
+        _packed(connection, tuple_row).execute(SQL["end_registrations"], (int8_array(ids),))
 
 
 def count_session(connection: Connection, session: Session, change: int) -> None:
@@ -263,14 +259,6 @@ def own(connection: Connection, client_id: int, ids: Iterable[int]) -> dict[int,
     """Those of the ids that are or were the client's: True for those that are live."""
     query = cursor_of(connection, Known)
     return {row.id: row.live for row in query.execute(SQL["own"], (client_id, list(ids)))}
-
-
-def end_of_client(connection: Connection, client_id: int, barrier: int) -> tuple[int, list[int]]:
-    """End all registrations of a client whose session is locked: how many, and their streams."""
-    ended = connection.execute(SQL["end_registrations_of_client"], (client_id,)).rowcount
-    values = {"client_id": client_id, "barrier": barrier}
-    streams = scalars(connection).execute(SQL["end_versions_of_client"], values).fetchone()
-    return ended, list(streams or ())
 
 
 def search(connection: Connection, wanted: Search) -> list[Registration]:

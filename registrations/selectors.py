@@ -1,5 +1,6 @@
 """Reads of registrations, as far as the actor may see them."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from eventhub.access.actor import Actor
@@ -7,12 +8,12 @@ from eventhub.access.system import raw_connection
 from registrations import rows
 from registrations.owners import heard, scope
 from registrations.rows import Search
-from registrations.shown import Shown
+from registrations.shown import shown
 
 
 def list_registrations(
     *, actor: Actor, client: str | None = None, stream: str | None = None, **asked: Any
-) -> list[Shown]:
+) -> list[SimpleNamespace]:
     """Live registrations by id (SUN-09), by what a `Search` asks, and by the names of a client and
     of a stream; of those, the ones all of whose streams the actor may listen to.
     """
@@ -29,4 +30,4 @@ def list_registrations(
         return []
     names = rows.stream_names(connection, {id for one in found for id in one.streams})
     vectors = rows.vectors(connection, found)
-    return [Shown(one, names, vectors[one.barrier]) for one in found]
+    return [shown(one, names, vectors[one.barrier]) for one in found]

@@ -3,6 +3,7 @@ appended after the change could be seen, so a matcher that is behind gives the s
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 
 from django.db import transaction
 
@@ -22,7 +23,7 @@ from registrations.groups import rows as group_rows
 from registrations.owners import Owner, scope
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Registration, Search, Session, Vector, Version, Wanted
-from registrations.shown import Shown
+from registrations.shown import shown
 from registrations.terms import Names, same
 
 
@@ -89,8 +90,10 @@ class Plan:
 
 def create_registrations(
     *, actor: Actor, owner: Owner, items: Sequence[NewRegistration]
-) -> list[Shown]:
-    """All of the registrations, or none: an error's `index` says which was refused."""
+) -> list[SimpleNamespace]:
+    """All of the registrations, or none: an error's `index` says which was refused. One whose
+    endpoint was made for it has the `secret` of that.
+    """
     connection = raw_connection()
     terms = Names(actor, owner.id)
     terms.look_up(name for item in items for name in item.streams)
@@ -112,14 +115,14 @@ def create_registrations(
         made = rows.search(connection, Search(ids=plan.store(names)))
         vector, _ = plan.tell()
     return [
-        Shown(row, names, vector, secrets.get(row.endpoint_id or 0), item.filter)
+        shown(row, names, vector, item.filter, secrets.get(row.endpoint_id or 0))
         for row, item in zip(made, items, strict=True)
     ]
 
 
 def change_registration(
     *, actor: Actor, id: int, change: RegistrationChange, if_match: int | None = None
-) -> Shown:
+) -> SimpleNamespace:
     """A new version of the registration, which takes over from the old one at one place of every
     stream (OIF-05, RDY-05). The same again changes nothing.
     """
@@ -133,14 +136,14 @@ def change_registration(
         wanted = terms.next(found, streams, change)
         if same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
-            return Shown(found, names, vector)
+            return shown(found, names, vector)
         Budget(connection, plan.owner.id, [id]).take(wanted.streams, wanted.expensive, id)
         plan.changes.append((found, wanted))
         names |= terms.by_id()
         plan.store(names)
         [changed] = rows.search(connection, Search(ids=[id]))
         vector, _ = plan.tell()
-    return Shown(changed, names, vector)
+    return shown(changed, names, vector)
 
 
 def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -> None:
@@ -162,10 +165,13 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
         return []
     told: list[Announcement] = []
     barrier = rows.new_barrier(connection)
-    ended, streams = rows.end_of_client(connection, client_id, barrier)
-    if ended:
-        rows.count_session(connection, session, -ended)
-        several = {"registration": None, "registrations": ended, "barrier": barrier}
+    live = models.Registration.objects.live().filter(client_id=client_id)
+    ids = [*live.values_list("pk", flat=True)]
+    streams = rows.end_versions(connection, ids, barrier)
+    if ids:
+        rows.end(connection, ids)
+        rows.count_session(connection, session, -len(ids))
+        several = {"registration": None, "registrations": len(ids), "barrier": barrier}
         told.append(Announcement("registration.deleted", {"client": client, **several}))
     group_rows.delete_of_client(connection, client_id)
     endpoints = endpoint_rows.delete_of_client(connection, client_id)

@@ -81,6 +81,11 @@ class Names:
         """The names of all streams that were looked up and found."""
         return {stream.id: name for name, stream in self._streams.items()}
 
+    def stream_ids(self, names: Sequence[str]) -> list[int]:
+        """Look up streams alone. Raises Forbidden and UnknownStream at the name's place."""
+        self.look_up(names)
+        return [stream.id for stream in self._named(names, None)]
+
     def first(self, item: NewRegistration) -> Wanted:
         """What a new registration asks for."""
         endpoint = item.endpoint if item.callback is None else self._by_url(item.callback)

@@ -22,13 +22,6 @@ from registrations.services import Plan, require_all, session_with_room
 from registrations.terms import Names, same
 
 
-class Refused(NamedTuple):
-    """A line that was not done, by its number."""
-
-    line: int
-    error: EventHubError
-
-
 class Applied(NamedTuple):
     """What became of the lines that were looked at, the first ones of those given. The counts and
     `tickets` (of lines: the number and the new registration) tell what is stored now.
@@ -39,7 +32,7 @@ class Applied(NamedTuple):
     changed: int
     ended: int
     repeated: int  # lines that were done before, or change nothing
-    refused: list[Refused]
+    refused: list[tuple[int, EventHubError]]  # lines, by their numbers
     tickets: list[tuple[int, int]]
     sequence: int | None  # in `system`, of the last change; None: nothing was changed
 
@@ -86,7 +79,7 @@ class _Turn:
         self._plan, self._lines, self._keys = plan, lines, keys
         self._creating: list[int] = []  # the numbers of the lines that make something
         self._repeated = 0
-        self._refused: list[Refused] = []
+        self._refused: list[tuple[int, EventHubError]] = []
         acts = _acts(lines)
         asked = {id for act in acts if (id := self._id_of(act.target))}
         self._own = rows.own(connection, plan.owner.id, asked) if asked else {}
@@ -109,7 +102,7 @@ class _Turn:
                 self._plan_line(line)
             except EventHubError as error:
                 error.index = None
-                self._refused.append(Refused(line.number, error))
+                self._refused.append((line.number, error))
         plan = self._plan
         counts = (len(plan.creates), len(plan.changes), len(plan.ends), self._repeated)
         tickets: list[tuple[int, int]] = []

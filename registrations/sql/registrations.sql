@@ -81,9 +81,12 @@ SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NUL
 -- They take nothing of the budget of their client any more.
 WITH forgotten AS (
     DELETE FROM expensive_filters WHERE registration_id = ANY (%(registrations)s::bigint[])
+), ended AS (
+    UPDATE registration_versions SET until_barrier = %(barrier)s
+     WHERE registration_id = ANY (%(registrations)s::bigint[]) AND until_barrier IS NULL
+    RETURNING streams
 )
-UPDATE registration_versions SET until_barrier = %(barrier)s
- WHERE registration_id = ANY (%(registrations)s::bigint[]) AND until_barrier IS NULL
+SELECT DISTINCT unnest(streams) FROM ended
 
 -- name: end_registrations
 UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[])
@@ -97,21 +100,6 @@ SELECT DISTINCT ON (key) key, id, deleted_at IS NULL AS live
 
 -- name: own
 SELECT key, id, deleted_at IS NULL AS live FROM registrations WHERE client_id = %s AND id = ANY (%s::bigint[])
-
--- name: end_registrations_of_client
--- Waits for changes under way; what they made is seen by the statement after it.
-UPDATE registrations SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
-
--- name: end_versions_of_client
-WITH forgotten AS (
-    DELETE FROM expensive_filters WHERE client_id = %(client_id)s
-), ended AS (
-    UPDATE registration_versions v SET until_barrier = %(barrier)s
-      FROM registrations r
-     WHERE r.client_id = %(client_id)s AND v.registration_id = r.id AND v.until_barrier IS NULL
-    RETURNING v.streams
-)
-SELECT COALESCE(array_agg(DISTINCT s.id), '{}') FROM ended, unnest(ended.streams) AS s (id)
 
 -- name: few_streams
 -- The streams of a zone that an actor may listen to; null if they are more than so many.
