@@ -198,6 +198,13 @@ def insert(
     return _packed(connection, scalar_row).execute(SQL["insert"], values).fetchall()
 
 
+def owner_of(connection: Connection, zone_id: int, client_id: int | None, id: int) -> int | None:
+    """The client of a live registration of the zone, and of the client if one is given."""
+    values = {"id": id, "zone_id": zone_id, "client_id": client_id}
+    owner: int | None = scalars(connection).execute(SQL["owner"], values).fetchone()
+    return owner
+
+
 def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Registration]:
     """Those of the ids that are live, by id, so that nobody else changes them."""
     asked = sorted(set(ids))
@@ -211,8 +218,8 @@ def end_versions(connection: Connection, ids: Sequence[int], barrier: int) -> li
     """End the current versions of registrations: the streams that these were on."""
     if not ids:
         return []
-    values = {"registrations": int8_array(ids), "barrier": barrier}
-    return _packed(connection, scalar_row).execute(SQL["end_versions"], values).fetchall()
+    values = {"registrations": ids, "barrier": barrier}
+    return scalars(connection).execute(SQL["end_versions"], values).fetchall()
 
 
 def add_versions(connection: Connection, versions: Sequence[Version], barrier: int) -> None:
@@ -240,12 +247,13 @@ def add_versions(connection: Connection, versions: Sequence[Version], barrier: i
 
 def end(connection: Connection, ids: Sequence[int]) -> None:
     if ids:
-        _packed(connection, tuple_row).execute(SQL["end_registrations"], (int8_array(ids),))
+        connection.execute(SQL["end_registrations"], (ids,))
 
 
 def count_session(connection: Connection, session: Session, change: int) -> None:
     """So many live registrations more, or fewer."""
-    connection.execute(SQL["count_session"], (change, session.id))
+    if change:
+        connection.execute(SQL["count_session"], (change, session.id))
 
 
 def by_key(connection: Connection, client_id: int, keys: Iterable[str]) -> dict[str, Known]:

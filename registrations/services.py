@@ -209,10 +209,7 @@ def _locked(
     client's session are locked. Raises UnknownRegistration, Forbidden, Changed.
     """
     connection = raw_connection()
-    client_id = scope(actor=actor)
-    whose = {} if client_id is None else {"client_id": client_id}
-    there = models.Registration.objects.live().filter(zone_id=actor.zone_id, pk=id, **whose)
-    owner_id = there.values_list("client_id", flat=True).first()
+    owner_id = rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
     session = rows.lock_session(connection, owner_id) if owner_id else None
     found = rows.lock_registrations(connection, [id] if session else [])
     if session is None or not found:

@@ -74,6 +74,12 @@ SELECT registration_id, number, streams::bigint[], language, filter::json, endpo
                              digest, n)
  ORDER BY n
 
+-- name: owner
+-- Of a live registration in a zone; of one client only, if one is given.
+SELECT client_id FROM registrations
+ WHERE id = %(id)s AND zone_id = %(zone_id)s AND deleted_at IS NULL
+   AND (%(client_id)s::bigint IS NULL OR client_id = %(client_id)s)
+
 -- name: lock_registrations
 SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR UPDATE
 
