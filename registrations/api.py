@@ -1,7 +1,6 @@
 """Registrations: made, one or many at once, listed, changed and ended; and their languages."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from rest_framework.request import Request
@@ -11,7 +10,7 @@ from eventhub import errors
 from eventhub.access.pagination import Listing, WholeList
 from eventhub.access.parsers import StrictJSONListParser
 from eventhub.access.resource import ResourceView, operation
-from registrations import selectors, services
+from registrations import services
 from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
     FiltersTooCostly,
@@ -29,8 +28,9 @@ from registrations.errors import (
 from registrations.filtersets import RegistrationFilters
 from registrations.lang.languages import LANGUAGES, Language
 from registrations.models import Registration
-from registrations.owners import owner, scope
+from registrations.owners import owner
 from registrations.requests import parse_change, parse_new
+from registrations.selectors import list_registrations
 from registrations.serializers import (
     MADE_ONE_OR_MORE,
     ONE_OR_MORE,
@@ -39,7 +39,6 @@ from registrations.serializers import (
     RegistrationChangeSerializer,
     RegistrationSerializer,
 )
-from registrations.shown import Shown
 
 _ASKED = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
@@ -64,18 +63,19 @@ class Registrations(ResourceView):
     def get_queryset(self) -> Listing:
         asked = self.asked
 
-        def fetch(after: tuple[Any, ...] | None, count: int) -> list[Shown]:
+        def fetch(after: tuple[Any, ...] | None, count: int) -> list[SimpleNamespace]:
             [place] = after or (0,)
-            return selectors.list_registrations(
-                actor=self.actor, asked=asked, after=place, count=count
-            )
+            return list_registrations(actor=self.actor, after=place, items_max=count, **asked)
 
         return Listing(fetch, [Registration._meta.pk])
 
-    def get_object(self) -> Shown:
-        return selectors.find_registration(actor=self.actor, id=self.key)
+    def get_object(self) -> SimpleNamespace:
+        found = list_registrations(actor=self.actor, ids=[self.key])
+        if not found:
+            raise self.not_found()
+        return found[0]
 
-    def name_of(self, item: Shown) -> str:
+    def name_of(self, item: SimpleNamespace) -> str:
         return str(item.id)
 
     @operation(
@@ -87,8 +87,11 @@ class Registrations(ResourceView):
     def create(self, request: Request, **kwargs: Any) -> Response:
         wanted, several = parse_new(request.data, callback_addresses())
         client = owner(actor=self.actor, name=wanted[0].client)
-        with _positions(several):
+        try:
             made = services.create_registrations(actor=self.actor, owner=client, items=wanted)
+        except errors.EventHubError as error:
+            error.index = error.index if several else None
+            raise
         if several:
             items = self.shown_items(made, MadeRegistrationSerializer)
             reply = Response({"items": items}, 201)
@@ -104,34 +107,14 @@ class Registrations(ResourceView):
     )
     def partial_update(self, request: Request, **kwargs: Any) -> Response:
         ticket, change = self.key, parse_change(request.data)
-        with _positions(several=False):
-            found = services.change_registration(
-                actor=self.actor,
-                client_id=scope(actor=self.actor),
-                id=ticket,
-                change=change,
-                if_match=self.if_match,
-            )
+        found = services.change_registration(
+            actor=self.actor, id=ticket, change=change, if_match=self.if_match
+        )
         return self.answer(found)
 
     @operation("End a registration")
     def perform_destroy(self) -> None:
-        services.delete_registration(
-            actor=self.actor,
-            client_id=scope(actor=self.actor),
-            id=self.key,
-            if_match=self.if_match,
-        )
-
-
-@contextmanager
-def _positions(several: bool) -> Iterator[None]:
-    """An error has an index only in a list."""
-    try:
-        yield
-    except errors.EventHubError as error:
-        error.index = error.index if several else None
-        raise
+        services.delete_registration(actor=self.actor, id=self.key, if_match=self.if_match)
 
 
 class Languages(ResourceView):

@@ -151,7 +151,7 @@ def parse_filter(fields: Fields) -> Filter:
         if source is not None:
             message = "The fields of a registration are its pairs; name the `language` of this one."
             raise InvalidField(message, field="language")
-        return _pairs(given)
+        return _checked(Filter(PAIRS, given))
     if given:
         message = "It is of the pairs language; put it into the `filter`."
         raise InvalidField(message, field=next(iter(given)))
@@ -179,32 +179,26 @@ def changed_filter(filter: Filter, change: FilterChange) -> Filter:
         message = f"The filter is written in {filter.language}; give `language` and all of it."
         raise InvalidField(message, field=next(iter(change.pairs)))
     merged = {**filter.source, **change.pairs}
-    return _pairs({name: value for name, value in merged.items() if value is not None})
+    given = {name: value for name, value in merged.items() if value is not None}
+    return _checked(Filter(PAIRS, given))
 
 
 def same_filter(one: Filter, other: Filter) -> bool:
     """True if both were written alike, apart from the order of names."""
-    return _sorted(one) == _sorted(other)
-
-
-def _sorted(filter: Filter) -> tuple[str, bytes]:
-    return filter.language, orjson.dumps(filter.source, option=orjson.OPT_SORT_KEYS)
-
-
-def _pairs(fields: Fields) -> Filter:
-    found = Filter(PAIRS, fields)
-    try:
-        return found._replace(known=found.read())
-    except EventHubError as error:
-        error.field = error.field or "attributes"
-        raise
+    if one.language != other.language:
+        return False
+    first, second = (orjson.dumps(it.source, option=orjson.OPT_SORT_KEYS) for it in (one, other))
+    return first == second
 
 
 def _checked(filter: Filter) -> Filter:
+    """The same with what was read of it. Raises with the field what its language raises."""
     try:
         return filter._replace(known=filter.read())
     except EventHubError as error:
-        if isinstance(error, UnknownLanguage):
+        if filter.language == PAIRS:
+            error.field = error.field or "attributes"
+        elif isinstance(error, UnknownLanguage):
             error.field = "language"
         else:
             error.field = f"filter.{error.field}" if error.field else "filter"

@@ -5,6 +5,7 @@ Errors name the field, and in a list the index. Whether streams and endpoints ex
 here.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from eventhub import limits
@@ -41,9 +42,9 @@ class NewRegistration(NamedTuple):
 
     streams: tuple[str, ...]
     filter: Filter
-    endpoint: int | None
-    callback: str | None  # a URL
-    client: str | None
+    endpoint: int | None = None
+    callback: str | None = None  # a URL
+    client: str | None = None
     suspended: bool = False
     group: str | None = None  # of the same client, by name
     report: Any = None  # JSON, of which registrations.lang.report knows; None: the whole event
@@ -53,13 +54,13 @@ class NewRegistration(NamedTuple):
 class RegistrationChange(NamedTuple):
     """What a change replaces; the rest stays."""
 
-    streams: tuple[str, ...] | None  # None: they stay
     filter: FilterChange
-    endpoint: int | None
-    suspended: bool | None  # None: it stays
-    group: str | None
-    report: Any
     given: frozenset[str]  # the names of the fields: None takes an endpoint, group or report away
+    streams: tuple[str, ...] | None = None  # None: they stay
+    endpoint: int | None = None
+    suspended: bool | None = None  # None: it stays
+    group: str | None = None
+    report: Any = None
 
 
 def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistration], bool]:
@@ -86,15 +87,9 @@ def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistra
 def parse_change(body: Any) -> RegistrationChange:
     """What the body of a PATCH changes; nothing if it is empty."""
     fields = object_of(body, _CHANGE)
-    return RegistrationChange(
-        _streams(fields["streams"]) if "streams" in fields else None,
-        parse_filter_change(fields),
-        _endpoint(fields),
-        flag_of(fields["suspended"], "suspended") if "suspended" in fields else None,
-        _group(fields),
-        _report(fields),
-        frozenset(fields),
-    )
+    streams = _read(fields, ("streams",))
+    change = parse_filter_change(fields)
+    return RegistrationChange(change, frozenset(fields), **streams, **_read(fields, _OTHERS))
 
 
 def parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
@@ -108,17 +103,9 @@ def parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
             message = "Give either an `endpoint` or a `callback`."
             raise InvalidField(message, field="callback")
         callback = valid_url(callback, addresses, field="callback")
-    return NewRegistration(
-        _streams(fields["streams"]),
-        parse_filter(fields).prepared(),
-        _endpoint(fields),
-        callback,
-        name_of(fields.get("client"), "client"),
-        flag_of(fields.get("suspended", False), "suspended"),
-        _group(fields),
-        _report(fields),
-        key_of(fields.get("key")),
-    )
+    streams = streams_of(fields["streams"])
+    filter = parse_filter(fields).prepared()
+    return NewRegistration(streams, filter, callback=callback, **_read(fields, _OTHERS))
 
 
 def object_of(item: Any, known: frozenset[str]) -> Fields:
@@ -129,11 +116,12 @@ def object_of(item: Any, known: frozenset[str]) -> Fields:
         if name in ("body", "body_base64"):
             raise BodyNotFilterable(field=name)
         if name not in known:
-            raise UnknownField(field=_shown(name))
+            raise UnknownField(field=name[:100])
     return item
 
 
-def _streams(value: Any) -> tuple[str, ...]:
+def streams_of(value: Any, field: str = "streams") -> tuple[str, ...]:
+    """Names of streams, each once."""
     if value is None:
         raise InvalidField(NOT_NULL, field="streams")
     if not isinstance(value, list) or not value:
@@ -149,23 +137,6 @@ def _streams(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _endpoint(fields: Fields) -> int | None:
-    value = fields.get("endpoint")
-    return None if value is None else number_of(value, "endpoint")
-
-
-def _group(fields: Fields) -> str | None:
-    return name_of(fields.get("group"), "group")
-
-
-def _report(fields: Fields) -> Any:
-    """The report as it is written; None: the whole event."""
-    report = fields.get("report")
-    if report is not None:
-        parse_report(report)
-    return report
-
-
 def name_of(value: Any, field: str) -> str | None:
     """The name of a client or a group; None if it is not given."""
     if value is None:
@@ -175,30 +146,52 @@ def name_of(value: Any, field: str) -> str | None:
     return valid_name(value, field=field)
 
 
-def number_of(value: Any, field: str) -> int:
-    """The number of something."""
+def number_of(value: Any, field: str, what: str = "") -> int | None:
+    """The number of something, `what` in words; None if it is not given."""
+    if value is None:
+        return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _ID_MAX:
-        raise InvalidField(f"`{field}` is a number from 1 on.", field=field)
+        raise InvalidField(f"{what or f'`{field}`'} is a number from 1 on.", field=field)
     return value
 
 
-def flag_of(value: Any, field: str) -> bool:
+def key_of(value: Any, field: str = "key") -> str | None:
+    """The client's own name for a registration: any text; None if it is not given."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidField("A key is a text of at least one character, without NUL.", field=field)
+    if len(value) > limits.REGISTRATION_KEY_CHARS_MAX:
+        raise FieldTooLong(field=field, chars_max=limits.REGISTRATION_KEY_CHARS_MAX)
+    return value
+
+
+def _flag(value: Any, field: str) -> bool:
     if not isinstance(value, bool):
         message = NOT_NULL if value is None else "This is true or false."
         raise InvalidField(message, field=field)
     return value
 
 
-def key_of(value: Any) -> str | None:
-    """The client's own name for a registration: any text; None if it is not given."""
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise InvalidField("A key is a text of at least one character, without NUL.", field="key")
-    if len(value) > limits.REGISTRATION_KEY_CHARS_MAX:
-        raise FieldTooLong(field="key", chars_max=limits.REGISTRATION_KEY_CHARS_MAX)
+def _report(value: Any, field: str) -> Any:
+    """The report as it is written; None: the whole event."""
+    if value is not None:
+        parse_report(value)
     return value
 
 
-def _shown(name: str) -> str:
-    return name[:100]
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "streams": streams_of,
+    "endpoint": number_of,
+    "client": name_of,
+    "suspended": _flag,
+    "group": name_of,
+    "report": _report,
+    "key": key_of,
+}
+_OTHERS = tuple(name for name in _READERS if name != "streams")
+
+
+def _read(fields: Fields, names: Iterable[str]) -> dict[str, Any]:
+    """Those of the fields that are given, in the order in which mistakes in them are named."""
+    return {name: _READERS[name](fields[name], name) for name in names if name in fields}

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import BaseRowFactory, tuple_row
+from psycopg.rows import BaseRowFactory, scalar_row, tuple_row
 
 from eventhub import limits
 from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import Int8Array, TextArray, adapt, int8_array, text_array
+from eventhub.eventlog.arrays import adapt, int8_array, text_array
 from eventhub.eventlog.rows import cursor_of, named, scalars
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
 from registrations import expensive
-from registrations.errors import UnknownRegistration
+from registrations.expensive import Begun
 
 SQL = queries.load("registrations.sql", Path(__file__).parent / "sql")
 
@@ -31,7 +31,25 @@ class Session(NamedTuple):
     """A client's session; its row is locked to the end of the transaction."""
 
     id: int
+    client_id: int
     registrations: int  # live ones
+
+
+class Wanted(NamedTuple):
+    """What a version of a registration asks for. `expensive`: what it takes of its client's budget
+    on each stream; (): nothing.
+    """
+
+    streams: tuple[int, ...]
+    language: str
+    filter_json: str
+    endpoint_id: int | None
+    suspended: bool = False
+    group_id: int | None = None
+    group: str | None = None
+    report_json: str | None = None
+    digest: UUID | None = None
+    expensive: tuple[int, ...] = ()
 
 
 class Registration(NamedTuple):
@@ -55,63 +73,42 @@ class Registration(NamedTuple):
     report_json: str | None
     equal_to: int | None  # another live registration of the client that asks for the same
 
-
-class Wanted(NamedTuple):
-    """What a version of a registration asks for."""
-
-    streams: tuple[int, ...]
-    language: str
-    filter_json: str
-    endpoint_id: int | None
-    suspended: bool = False
-    group_id: int | None = None
-    report_json: str | None = None
-    digest: UUID | None = None
-    expensive: tuple[
-        int, ...
-    ] = ()  # what it takes of its client's budget on each stream; (): nothing
+    @property
+    def wanted(self) -> Wanted:
+        """What the version asks for, without what is derived from that."""
+        asked = (self.streams, self.language, self.filter_json, self.endpoint_id, self.suspended)
+        return Wanted(*asked, self.group_id, self.group, self.report_json)
 
 
-class Belonging(NamedTuple):
-    """Whose a registration is."""
-
-    zone_id: int
-    client_id: int
-    session_id: int
-
-
-class NewVersion(NamedTuple):
-    """What a registration asks for next."""
+class Version(NamedTuple):
+    """A version of a registration: what it asks for next, or of one that ends, asked for last."""
 
     registration: int
     number: int
+    key: str | None
     wanted: Wanted
 
 
-class Keyed(NamedTuple):
-    """The registration that a client's key names, or named last."""
+class Known(NamedTuple):
+    """A registration that is live, or was."""
 
+    key: str | None
     id: int
     live: bool
 
 
-class _Named(NamedTuple):
-    key: str
-    keyed: Keyed
+class Stream(NamedTuple):
+    """A stream, and what a registration on it has to know."""
 
-
-class _Stream(NamedTuple):
     id: int
     name: str
+    transient: bool
+    matching: str  # the strategy
 
 
-class _Matched(NamedTuple):
+class _Name(NamedTuple):
     id: int
-    matching: str
-
-
-class _Made(NamedTuple):
-    id: int
+    name: str
 
 
 class _Places(NamedTuple):
@@ -129,12 +126,13 @@ class _Place(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Which registrations of a zone are listed; None: all. `patterns` and `system`: of which
-    streams alone (owners.Heard); `few`: these streams, if they are few.
+    """Which live registrations are listed, by id; None: all. `patterns` and `system`: of which
+    streams alone (owners.Heard).
     """
 
-    zone_id: int
+    zone_id: int | None = None
     client_id: int | None = None
+    ids: list[int] | None = None
     endpoint: int | None = None
     stream_id: int | None = None
     group: str | None = None
@@ -142,7 +140,8 @@ class Search(NamedTuple):
     key: str | None = None
     patterns: list[str] | None = None
     system: bool = True
-    few: list[int] | None = None
+    after: int = 0
+    items_max: int | None = None
 
 
 def lock_session(connection: Connection, client_id: int) -> Session | None:
@@ -157,29 +156,14 @@ def lock_session(connection: Connection, client_id: int) -> Session | None:
     return found
 
 
-def count_session(connection: Connection, session_id: int, change: int) -> None:
-    """So many live registrations more, or fewer."""
-    connection.execute(SQL["count_session"], (change, session_id))
-
-
-def streams_by_name(connection: Connection, zone_id: int, names: Iterable[str]) -> dict[str, int]:
-    """The ids of those streams of the zone that there are; `system` is in every zone."""
-    query = cursor_of(connection, _Stream)
-    return {name: id for id, name in query.execute(SQL["streams_by_name"], (zone_id, list(names)))}
+def streams_by_name(connection: Connection, zone_id: int, names: Iterable[str]) -> list[Stream]:
+    """Those streams of the zone that there are; `system` is in every zone."""
+    query = cursor_of(connection, Stream)
+    return query.execute(SQL["streams_by_name"], (zone_id, list(names))).fetchall()
 
 
 def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-    return dict(cursor_of(connection, _Stream).execute(SQL["stream_names"], (list(ids),)))
-
-
-def transient_streams(connection: Connection, ids: Iterable[int]) -> set[int]:
-    """Those of the streams that are in memory only, for good."""
-    return set(scalars(connection).execute(SQL["transient_streams"], (list(ids),)))
-
-
-def strategies(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-    """By which strategy the events of streams are matched."""
-    return dict(cursor_of(connection, _Matched).execute(SQL["strategies"], (list(ids),)))
+    return dict(cursor_of(connection, _Name).execute(SQL["stream_names"], (list(ids),)))
 
 
 def new_barrier(connection: Connection) -> int:
@@ -197,39 +181,28 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
         lock_system(connection)
         values = {"barrier": barrier, "streams": sorted(stream_ids)}
         places = cursor_of(connection, _Places).execute(SQL["raise_barrier"], values)
-    found = places.fetchone()
-    if found is None:
-        raise RuntimeError("the barrier was not made in this transaction")
+    [found] = places.fetchall()
     cursors = map(Cursor, found.segments, found.sequences)
     return dict(zip(found.streams, cursors, strict=True))
 
 
 def insert(
-    connection: Connection,
-    whose: Belonging,
-    barrier: int,
-    wanted: Sequence[Wanted],
-    keys: Sequence[str | None],
+    connection: Connection, zone_id: int, session: Session, keys: Sequence[str | None]
 ) -> list[int]:
-    """New registrations with the clients' keys for them; their ids, ascending in the order
-    given.
+    """New registrations with the client's keys for them; their ids, ascending in the order given.
+    Each still needs its first version.
     """
-    values = {**whose._asdict(), "barrier": barrier, "keys": text_array(keys), **_columns(wanted)}
-    query = _packed(connection, row_factory=named(_Made))
-    ids = [made.id for made in query.execute(SQL["insert_registrations"], values)]
-    expensive.note(connection, map(_begun, ids, wanted))
-    return ids
+    if not keys:
+        return []
+    values = (zone_id, session.client_id, session.id, text_array(keys))
+    return _packed(connection, scalar_row).execute(SQL["insert"], values).fetchall()
 
 
-def owner_of(connection: Connection, zone_id: int, client_id: int | None, registration: int) -> int:
-    """The client of a live registration of the zone, and of the client if one is given; else
-    UnknownRegistration.
-    """
-    values = {"id": registration, "zone_id": zone_id, "client_id": client_id}
-    found = scalars(connection).execute(SQL["owner"], values).fetchone()
-    if found is None:
-        raise UnknownRegistration(field="registration")
-    return int(found)
+def owner_of(connection: Connection, zone_id: int, client_id: int | None, id: int) -> int | None:
+    """The client of a live registration of the zone, and of the client if one is given."""
+    values = {"id": id, "zone_id": zone_id, "client_id": client_id}
+    owner: int | None = scalars(connection).execute(SQL["owner"], values).fetchone()
+    return owner
 
 
 def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Registration]:
@@ -238,82 +211,78 @@ def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Regis
     if not asked:
         return []
     connection.execute(SQL["lock_registrations"], (asked,))
-    return show(connection, asked)  # a statement of its own, after the lock
+    return search(connection, Search(ids=asked))  # a statement of its own, after the lock
 
 
-def lock_registration(connection: Connection, registration: int) -> Registration:
-    """The live registration, so that nobody else changes it; UnknownRegistration if it ended."""
-    found = lock_registrations(connection, [registration])
-    if not found:
-        raise UnknownRegistration(field="registration")
-    return found[0]
+def end_versions(connection: Connection, ids: Sequence[int], barrier: int) -> list[int]:
+    """End the current versions of registrations: the streams that these were on."""
+    if not ids:
+        return []
+    values = {"registrations": ids, "barrier": barrier}
+    return scalars(connection).execute(SQL["end_versions"], values).fetchall()
 
 
-def end_versions(connection: Connection, registrations: Iterable[int], barrier: int) -> None:
-    values = {"registrations": list(registrations), "barrier": barrier}
-    connection.execute(SQL["end_versions"], values)
-
-
-def add_versions(connection: Connection, versions: Sequence[NewVersion], barrier: int) -> None:
-    """The next versions of registrations whose current ones have ended."""
+def add_versions(connection: Connection, versions: Sequence[Version], barrier: int) -> None:
+    """First versions, and the next ones of registrations whose current ones have ended."""
+    if not versions:
+        return
+    wanted = [one.wanted for one in versions]
     values = {
         "registrations": int8_array([one.registration for one in versions]),
         "numbers": int8_array([one.number for one in versions]),
+        "streams": text_array([f"{{{','.join(map(str, one.streams))}}}" for one in wanted]),
+        "languages": text_array([one.language for one in wanted]),
+        "filters": text_array([one.filter_json for one in wanted]),
+        "endpoints": int8_array([one.endpoint_id for one in wanted]),
+        "suspended": int8_array([int(one.suspended) for one in wanted]),
+        "groups": int8_array([one.group_id for one in wanted]),
+        "reports": text_array([one.report_json for one in wanted]),
+        "digests": text_array([one.digest.hex if one.digest else None for one in wanted]),
         "barrier": barrier,
-        **_columns([one.wanted for one in versions]),
     }
-    _packed(connection).execute(SQL["insert_versions"], values)
-    expensive.note(connection, (_begun(one.registration, one.wanted) for one in versions))
+    _packed(connection, tuple_row).execute(SQL["insert_versions"], values)
+    begun = (Begun(it.registration, it.wanted.streams, it.wanted.expensive) for it in versions)
+    expensive.note(connection, begun)
 
 
-def end(connection: Connection, registrations: Iterable[int]) -> None:
-    connection.execute(SQL["end_registrations"], (list(registrations),))
+def end(connection: Connection, ids: Sequence[int]) -> None:
+    if ids:
+        connection.execute(SQL["end_registrations"], (ids,))
 
 
-def by_key(connection: Connection, client_id: int, keys: Iterable[str]) -> dict[str, Keyed]:
+def count_session(connection: Connection, session: Session, change: int) -> None:
+    """So many live registrations more, or fewer."""
+    if change:
+        connection.execute(SQL["count_session"], (change, session.id))
+
+
+def by_key(connection: Connection, client_id: int, keys: Iterable[str]) -> dict[str, Known]:
     """What the client's keys name; one that ended only if none of that key is live."""
-    query = _packed(connection, row_factory=named(_Named))
+    query = _packed(connection, named(Known))
     rows = query.execute(SQL["by_key"], (client_id, text_array([*keys])))
-    return {row.key: row.keyed for row in rows}
+    return {row.key: row for row in rows}
 
 
 def own(connection: Connection, client_id: int, ids: Iterable[int]) -> dict[int, bool]:
     """Those of the ids that are or were the client's: True for those that are live."""
-    query = cursor_of(connection, Keyed)
-    return dict(query.execute(SQL["own"], (client_id, list(ids))))
+    query = cursor_of(connection, Known)
+    return {row.id: row.live for row in query.execute(SQL["own"], (client_id, list(ids)))}
 
 
-def end_of_client(connection: Connection, client_id: int, barrier: int) -> tuple[int, list[int]]:
-    """End all registrations of a client whose session is locked: how many, and their streams."""
-    ended = connection.execute(SQL["end_registrations_of_client"], (client_id,)).rowcount
-    values = {"client_id": client_id, "barrier": barrier}
-    streams = scalars(connection).execute(SQL["end_versions_of_client"], values).fetchone()
-    return ended, list(streams or ())
+def search(connection: Connection, wanted: Search) -> list[Registration]:
+    """At most `items_max` live registrations by id, from the one after `after` on."""
+    values = {**wanted._asdict(), "few": few_streams(connection, wanted)}
+    found = cursor_of(connection, Registration).execute(SQL["search"], values)
+    return [one._replace(streams=tuple(one.streams)) for one in found]
 
 
-def search(connection: Connection, wanted: Search, after: int, count: int) -> list[Registration]:
-    """At most so many registrations by id, from the one after `after` on."""
-    values = {**wanted._asdict(), "after": after, "count": count}
-    return _shown(cursor_of(connection, Registration).execute(SQL["list_registrations"], values))
-
-
-def few_streams(
-    connection: Connection, zone_id: int, patterns: list[str] | None, system: bool
-) -> list[int] | None:
-    """The streams that an actor may listen to (owners.Heard); None if they may be many."""
-    if patterns is None:
+def few_streams(connection: Connection, wanted: Search) -> list[int] | None:
+    """The streams that a search is bounded to; None if they may be many."""
+    if wanted.patterns is None or wanted.ids is not None:
         return None
-    values = {"zone_id": zone_id, "patterns": patterns, "system": system}
-    most = limits.STREAMS_LOOKED_UP_MAX
-    query = scalars(connection).execute(SQL["few_streams"], {**values, "most": most})
-    few: list[int] | None = query.fetchone()
+    values = {**wanted._asdict(), "most": limits.STREAMS_LOOKED_UP_MAX}
+    few: list[int] | None = scalars(connection).execute(SQL["few_streams"], values).fetchone()
     return few
-
-
-def show(connection: Connection, ids: Sequence[int]) -> list[Registration]:
-    """Those of the ids that are live, by id."""
-    values = (list(ids),)
-    return _shown(cursor_of(connection, Registration).execute(SQL["show_registrations"], values))
 
 
 def vectors(connection: Connection, registrations: Sequence[Registration]) -> dict[int, Vector]:
@@ -327,32 +296,8 @@ def vectors(connection: Connection, registrations: Sequence[Registration]) -> di
     return found
 
 
-def _shown(found: Iterable[Registration]) -> list[Registration]:
-    """With their streams as a tuple."""
-    return [one._replace(streams=tuple(one.streams)) for one in found]
-
-
-def _columns(wanted: Sequence[Wanted]) -> dict[str, Int8Array | TextArray]:
-    return {
-        "streams": text_array([f"{{{','.join(map(str, one.streams))}}}" for one in wanted]),
-        "languages": text_array([one.language for one in wanted]),
-        "filters": text_array([one.filter_json for one in wanted]),
-        "endpoints": int8_array([one.endpoint_id for one in wanted]),
-        "suspended": int8_array([int(one.suspended) for one in wanted]),
-        "groups": int8_array([one.group_id for one in wanted]),
-        "reports": text_array([one.report_json for one in wanted]),
-        "digests": text_array([one.digest.hex if one.digest else None for one in wanted]),
-    }
-
-
-def _begun(id: int, wanted: Wanted) -> expensive.Begun:
-    return expensive.Begun(id, wanted.streams, wanted.expensive)
-
-
-def _packed(
-    connection: Connection, row_factory: BaseRowFactory[Any] = tuple_row
-) -> psycopg.Cursor[Any]:
+def _packed(connection: Connection, rows: BaseRowFactory[Any]) -> psycopg.Cursor[Any]:
     """For statements of many rows: the server binds their parameters, arrays as they are packed."""
-    cursor = psycopg.Cursor(connection, row_factory=row_factory)
+    cursor = psycopg.Cursor(connection, row_factory=rows)
     adapt(cursor)
     return cursor

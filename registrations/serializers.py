@@ -9,43 +9,22 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from eventhub import limits
-from eventhub.access.fields import MomentField, NameField, ObjectField
+from eventhub.access.fields import MomentField, NameField
 from eventhub.access.shapes import ChangedSerializer, Serializer
+from eventhub.streams.serializers import CursorSerializer
 from registrations.lang.languages import LANGUAGES
 from registrations.match.cost import By
 
-_PAIRS = "Names, or dotted paths, and the values that they must have."
+_MAYBE: dict[str, Any] = {"required": False, "allow_null": True}
+_OBJECT = {"type": "object", "additionalProperties": {}}
 
 
-class StreamNamesField(serializers.ListField):
-    """Names of streams, each once."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(
-            child=NameField(), max_length=limits.STREAMS_PER_REGISTRATION_MAX, **options
-        )
-
-
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "string"},
-            {"type": "object", "additionalProperties": {}},
-        ],
-    }
-)
+@extend_schema_field({"oneOf": [{"type": "string"}, _OBJECT]})
 class FilterField(serializers.JSONField):
     """A text, or an object where the language is of JSON."""
 
 
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "array", "items": {"type": "string"}},
-            {"type": "object", "additionalProperties": {}},
-        ],
-    }
-)
+@extend_schema_field({"oneOf": [{"type": "array", "items": {"type": "string"}}, _OBJECT]})
 class ReportField(serializers.JSONField):
     """A list of paths, or names with paths and constants."""
 
@@ -62,74 +41,52 @@ class LanguageSerializer(Serializer):
     )
 
 
-class InterestSerializer(serializers.Serializer):
-    streams = StreamNamesField(min_length=1)
-    domain = serializers.CharField(required=False, allow_null=True, help_text="Any, if null.")
-    type = serializers.CharField(required=False, allow_null=True, help_text="Any, if null.")
-    application = serializers.CharField(
-        required=False, allow_null=True, help_text="One of the event's; any, if null."
+class DraftSerializer(serializers.Serializer):
+    """A filter as a registration has it."""
+
+    domain = serializers.CharField(**_MAYBE, help_text="Any, if null.")
+    type = serializers.CharField(**_MAYBE, help_text="Any, if null.")
+    application = serializers.CharField(**_MAYBE, help_text="One of the event's; any, if null.")
+    attributes = serializers.DictField(
+        **_MAYBE, help_text="Names, or dotted paths, and the values that they must have."
     )
-    attributes = serializers.DictField(required=False, allow_null=True, help_text=_PAIRS)
     language = serializers.ChoiceField(
         choices=list(LANGUAGES),
         required=False,
         help_text="Of `filter`; `pairs` has fields of its own.",
     )
-    filter = FilterField(
-        required=False, allow_null=True, help_text="What is asked for, in the language."
+    filter = FilterField(**_MAYBE, help_text="What is asked for, in the language.")
+
+
+class RegistrationChangeSerializer(DraftSerializer):
+    """What is given is replaced; null takes a condition or the endpoint away."""
+
+    streams = serializers.ListField(
+        child=NameField(), min_length=1, max_length=limits.STREAMS_PER_REGISTRATION_MAX
     )
-    endpoint = serializers.IntegerField(
-        required=False, allow_null=True, help_text="Where the hub calls back."
-    )
+    endpoint = serializers.IntegerField(**_MAYBE, help_text="Where the hub calls back.")
     suspended = serializers.BooleanField(
         required=False, help_text="Nothing matches it while it is true."
     )
-    group = NameField(
-        required=False, allow_null=True, help_text="Of the same client; none, if null."
-    )
-    report = ReportField(
-        required=False, allow_null=True, help_text="What of an event is told; the whole, if null."
-    )
+    group = NameField(**_MAYBE, help_text="Of the same client; none, if null.")
+    report = ReportField(**_MAYBE, help_text="What of an event is told; the whole, if null.")
 
 
-class NewRegistrationSerializer(InterestSerializer):
+class NewRegistrationSerializer(RegistrationChangeSerializer):
+    """What a new registration asks for."""
+
     callback = serializers.CharField(
-        required=False,
-        allow_null=True,
+        **_MAYBE,
         help_text="Instead of `endpoint`: the client's endpoint of that URL, made if needed.",
     )
     client = NameField(
         required=False, help_text="Whose it is; a key's own client if it is not given."
     )
     key = serializers.CharField(
-        required=False,
-        allow_null=True,
+        **_MAYBE,
         max_length=limits.REGISTRATION_KEY_CHARS_MAX,
         help_text="The client's own name for it, unique among its live registrations. For good.",
     )
-
-
-class RegistrationChangeSerializer(InterestSerializer):
-    """What is given is replaced; null takes a condition or the endpoint away."""
-
-    streams = StreamNamesField(min_length=1, required=False)
-
-
-@extend_schema_field(
-    {
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "properties": {
-                "segment": {"type": "string", "format": "uuid"},
-                "sequence": {"type": "integer"},
-            },
-            "required": ["segment", "sequence"],
-        },
-    }
-)
-class PlacesField(ObjectField):
-    """By stream, a place in it."""
 
 
 class ReachSerializer(Serializer):
@@ -154,49 +111,43 @@ class RegistrationSerializer(ChangedSerializer, Serializer):
     """SUN-02, with `total` of SUN-08."""
 
     id = serializers.IntegerField(help_text="The ticket.")
-    client = serializers.CharField(source="row.client")
-    session = serializers.CharField(source="row.session")
+    client = serializers.CharField()
+    session = serializers.CharField()
     streams = serializers.ListField(child=serializers.CharField())
-    domain = serializers.CharField(source="pairs.domain", allow_null=True)
-    type = serializers.CharField(source="pairs.type", allow_null=True)
-    application = serializers.CharField(source="pairs.application", allow_null=True)
-    attributes = serializers.DictField(source="pairs.attributes")
-    language = serializers.ChoiceField(source="read.language", choices=list(LANGUAGES))
+    domain = serializers.CharField(allow_null=True)
+    type = serializers.CharField(allow_null=True)
+    application = serializers.CharField(allow_null=True)
+    attributes = serializers.DictField()
+    language = serializers.ChoiceField(choices=list(LANGUAGES))
     filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
-    predicate = serializers.CharField(
-        source="reading.predicate", help_text="The same in predicate form."
-    )
+    predicate = serializers.CharField(help_text="The same in predicate form.")
     warnings = serializers.ListField(
         child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"]),
         help_text="What is probably a mistake.",
     )
     equal_to = serializers.IntegerField(
-        source="row.equal_to",
         allow_null=True,
         help_text="Another registration of the client that asks for the same of the same streams.",
     )
-    cost = CostSerializer(source="reading.cost", help_text="What it costs whoever matches.")
+    cost = CostSerializer(help_text="What it costs whoever matches.")
     total = serializers.IntegerField(help_text="How many pairs there are in `attributes`.")
-    endpoint = serializers.IntegerField(source="row.endpoint_id", allow_null=True)
-    callback = serializers.CharField(
-        source="row.url", allow_null=True, help_text="The endpoint's URL."
-    )
-    suspended = serializers.BooleanField(
-        source="row.suspended", help_text="By itself; its group may be, too."
-    )
-    group = serializers.CharField(source="row.group", allow_null=True)
+    endpoint = serializers.IntegerField(source="endpoint_id", allow_null=True)
+    callback = serializers.CharField(source="url", allow_null=True, help_text="The endpoint's URL.")
+    suspended = serializers.BooleanField(help_text="By itself; its group may be, too.")
+    group = serializers.CharField(allow_null=True)
     report = ReportField(allow_null=True)
-    key = serializers.CharField(source="row.key", allow_null=True)
+    key = serializers.CharField(allow_null=True)
     version = serializers.IntegerField(
-        source="row.number", help_text="1, and one more with each change."
+        source="number", help_text="1, and one more with each change."
     )
-    created_at = MomentField(source="row.created_at_us")
+    created_at = MomentField(source="created_at_us")
 
     def get_fields(self) -> dict[str, Any]:
         """`from` is a word of Python's own."""
         text = "By stream: events after this place are matched by this version. Of a transient"
         text += " stream it is not known."
-        return {**super().get_fields(), "from": PlacesField(source="places", help_text=text)}
+        places = serializers.DictField(child=CursorSerializer(), help_text=text)
+        return {**super().get_fields(), "from": places}
 
 
 class MadeRegistrationSerializer(RegistrationSerializer):
@@ -209,15 +160,13 @@ class MadeRegistrationsSerializer(serializers.Serializer):
     items = MadeRegistrationSerializer(many=True)
 
 
-ONE_OR_MORE = PolymorphicProxySerializer(
-    component_name="NewRegistrations",
-    serializers=[NewRegistrationSerializer, NewRegistrationSerializer(many=True)],
-    resource_type_field_name=None,
-    many=False,
+def _one_of(name: str, *kinds: Any) -> PolymorphicProxySerializer:
+    return PolymorphicProxySerializer(
+        component_name=name, serializers=kinds, resource_type_field_name=None, many=False
+    )
+
+
+ONE_OR_MORE = _one_of(
+    "NewRegistrations", NewRegistrationSerializer, NewRegistrationSerializer(many=True)
 )
-MADE_ONE_OR_MORE = PolymorphicProxySerializer(
-    component_name="MadeOneOrMore",
-    serializers=[MadeRegistrationSerializer, MadeRegistrationsSerializer],
-    resource_type_field_name=None,
-    many=False,
-)
+MADE_ONE_OR_MORE = _one_of("MadeOneOrMore", MadeRegistrationSerializer, MadeRegistrationsSerializer)

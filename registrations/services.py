@@ -2,8 +2,8 @@
 appended after the change could be seen, so a matcher that is behind gives the same as a prompt one.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 
 from django.db import transaction
 
@@ -14,124 +14,145 @@ from eventhub.access.system import append_announced, prepare, raw_connection
 from eventhub.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
-from registrations import rows
+from registrations import models, rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
-from registrations.errors import KeyTaken
+from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.expensive import Budget
 from registrations.groups import rows as group_rows
-from registrations.owners import Owner
+from registrations.owners import Owner, scope
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import Registration, Wanted
-from registrations.shown import Shown
+from registrations.rows import Registration, Search, Session, Vector, Version, Wanted
+from registrations.shown import shown
 from registrations.terms import Names, same
 
 
-class Made(NamedTuple):
-    """A registration that was just made, as far as it is told."""
+class Plan:
+    """What one transaction makes, changes and ends of a client's registrations, at one barrier:
+    gathered, then stored, then told, which comes last.
+    """
 
-    id: int
-    client: str
-    streams: tuple[int, ...]
-    barrier: int
-    key: str | None
-    suspended: bool
-    group: str | None
-    number: int = 1
+    def __init__(self, actor: Actor, owner: Owner, session: Session) -> None:
+        self.actor, self.owner, self.session = actor, owner, session
+        self.creates: list[tuple[str | None, Wanted]] = []  # with the clients' keys
+        self.changes: list[tuple[Registration, Wanted]] = []
+        self.ends: list[Registration] = []
+        self.told: list[Announcement] = []  # before what is told of these
+        self._barrier = 0
+        self._streams: set[int] = set()
+
+    def store(self, names: Mapping[int, str]) -> list[int]:
+        """Write all that was gathered; the ids of the new ones. `names`: of its streams."""
+        connection = raw_connection()
+        self._barrier = rows.new_barrier(connection)
+        keys = [key for key, _ in self.creates]
+        ids = rows.insert(connection, self.actor.zone_id, self.session, keys)
+        made = [Version(id, 1, *new) for id, new in zip(ids, self.creates, strict=True)]
+        changed = [Version(old.id, old.number + 1, old.key, new) for old, new in self.changes]
+        ended = [Version(old.id, old.number, old.key, old.wanted) for old in self.ends]
+        for version in made:
+            self._tell("registration.created", version, version.wanted.streams, names)
+        for version, (old, new) in zip(changed, self.changes, strict=True):
+            streams = dict.fromkeys((*old.streams, *new.streams))
+            self._tell("registration.changed", version, streams, names)
+        for version in ended:
+            self._tell("registration.deleted", version, version.wanted.streams, names)
+        over = [version.registration for version in (*changed, *ended)]
+        rows.end_versions(connection, over, self._barrier)
+        rows.add_versions(connection, [*made, *changed], self._barrier)
+        rows.end(connection, [old.id for old in self.ends])
+        rows.count_session(connection, self.session, len(made) - len(ended))
+        return ids
+
+    def tell(self) -> tuple[Vector, int]:
+        """Raise the barrier and announce all: its places, and the last sequence in `system`."""
+        prepared = prepare(zone=self.actor.zone, announcements=self.told)
+        vector = rows.raise_barrier(raw_connection(), self._barrier, self._streams)
+        return vector, append_announced(prepared)[-1].sequence
+
+    def _tell(
+        self, type: str, version: Version, streams: Iterable[int], names: Mapping[int, str]
+    ) -> None:
+        attributes = {
+            "client": self.owner.name,
+            "registration": version.registration,
+            "version": version.number,
+            "barrier": self._barrier,
+            "streams": [names[id] for id in streams],
+            "suspended": version.wanted.suspended,
+            "group": version.wanted.group,
+            "key": version.key,
+        }
+        resource = _resource(self.actor, version.registration)
+        self.told.append(Announcement(type, attributes, resource))
+        self._streams.update(streams)
 
 
 def create_registrations(
     *, actor: Actor, owner: Owner, items: Sequence[NewRegistration]
-) -> list[Shown]:
-    """All of the registrations, or none: an error's `index` says which was refused."""
+) -> list[SimpleNamespace]:
+    """All of the registrations, or none: an error's `index` says which was refused. One whose
+    endpoint was made for it has the `secret` of that.
+    """
     connection = raw_connection()
     terms = Names(actor, owner.id)
     terms.look_up(name for item in items for name in item.streams)
     with transaction.atomic():
-        session = session_with_room(owner.id, len(items))
+        plan = Plan(actor, owner, session_with_room(owner.id, len(items)))
         _refuse_taken(owner.id, items)
         terms.hold(items)
-        secrets = _new_endpoints(actor, owner, terms, items)
+        secrets = _new_endpoints(plan, terms, items)
         budget = Budget(connection, owner.id)
-        wanted = _first_versions(terms, items, budget)
+        for index, item in enumerate(items):
+            try:
+                wanted = terms.first(item)
+                budget.take(wanted.streams, wanted.expensive)
+            except EventHubError as error:
+                error.index = index
+                raise
+            plan.creates.append((item.key, wanted))
         names = terms.by_id()
-        barrier = rows.new_barrier(connection)
-        whose = rows.Belonging(actor.zone_id, owner.id, session.id)
-        ids = rows.insert(connection, whose, barrier, wanted, [item.key for item in items])
-        made = rows.show(connection, ids)
-        rows.count_session(connection, session.id, len(made))
-        told = [created(actor.zone_id, owner.name, id) for id in secrets]
-        told += [announcement(actor, "registration.created", one, names) for one in made]
-        prepared = prepare(zone=actor.zone, announcements=told)
-        vector = rows.raise_barrier(connection, barrier, names)
-        append_announced(prepared)
-    read = {id: item.filter for id, item in zip(ids, items, strict=True)}
+        made = rows.search(connection, Search(ids=plan.store(names)))
+        vector, _ = plan.tell()
     return [
-        Shown(one, names, vector, secrets.get(one.endpoint_id or 0), read[one.id]) for one in made
+        shown(row, names, vector, item.filter, secrets.get(row.endpoint_id or 0))
+        for row, item in zip(made, items, strict=True)
     ]
 
 
 def change_registration(
-    *,
-    actor: Actor,
-    client_id: int | None,
-    id: int,
-    change: RegistrationChange,
-    if_match: int | None = None,
-) -> Shown:
+    *, actor: Actor, id: int, change: RegistrationChange, if_match: int | None = None
+) -> SimpleNamespace:
     """A new version of the registration, which takes over from the old one at one place of every
     stream (OIF-05, RDY-05). The same again changes nothing.
     """
     connection = raw_connection()
     with transaction.atomic():
-        owner_id = rows.owner_of(connection, actor.zone_id, client_id, id)
-        rows.lock_session(connection, owner_id)  # of the budget
-        found = rows.lock_registration(connection, id)
-        names = rows.stream_names(connection, found.streams)
-        require_all(actor, found, names)
-        require_unchanged(registration_resource(actor, id), if_match, version=found.number)
-        wanted = _next_version(Names(actor, owner_id), found, names, change)
+        plan, found, names = _locked(actor, id, if_match)
+        terms = Names(actor, plan.owner.id)
+        streams = [names[id] for id in found.streams]
+        terms.look_up((*streams, *(change.streams or ())))
+        terms.hold([change], [found])  # its endpoint and group too if they stay
+        wanted = terms.next(found, streams, change)
         if same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
-            return Shown(found, names, vector)
-        Budget(connection, owner_id, [id]).take(wanted.streams, wanted.expensive, id)
-        barrier = rows.new_barrier(connection)
-        rows.end_versions(connection, [id], barrier)
-        version = rows.NewVersion(id, found.number + 1, wanted)
-        rows.add_versions(connection, [version], barrier)
-        [changed] = rows.show(connection, [id])
-        streams = list(dict.fromkeys((*found.streams, *wanted.streams)))
-        names = rows.stream_names(connection, streams)
-        told = [announcement(actor, "registration.changed", changed, names, streams)]
-        prepared = prepare(zone=actor.zone, announcements=told)
-        vector = rows.raise_barrier(connection, barrier, streams)
-        append_announced(prepared)
-    return Shown(changed, names, vector)
+            return shown(found, names, vector)
+        Budget(connection, plan.owner.id, [id]).take(wanted.streams, wanted.expensive, id)
+        plan.changes.append((found, wanted))
+        names |= terms.by_id()
+        plan.store(names)
+        [changed] = rows.search(connection, Search(ids=[id]))
+        vector, _ = plan.tell()
+    return shown(changed, names, vector)
 
 
-def delete_registration(
-    *, actor: Actor, client_id: int | None, id: int, if_match: int | None = None
-) -> None:
+def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -> None:
     """End the registration: events above the barrier are no longer matched."""
-    connection = raw_connection()
     with transaction.atomic():
-        owner_id = rows.owner_of(connection, actor.zone_id, client_id, id)
-        session = rows.lock_session(connection, owner_id)
-        found = rows.lock_registration(connection, id)
-        if session is None:
-            raise NotFound("The client has ended.", field="registration")
-        names = rows.stream_names(connection, found.streams)
-        require_all(actor, found, names)
-        require_unchanged(registration_resource(actor, id), if_match, version=found.number)
-        barrier = rows.new_barrier(connection)
-        rows.end_versions(connection, [id], barrier)
-        rows.end(connection, [id])
-        rows.count_session(connection, session.id, -1)
-        ended = found._replace(barrier=barrier)
-        told = [announcement(actor, "registration.deleted", ended, names)]
-        prepared = prepare(zone=actor.zone, announcements=told)
-        rows.raise_barrier(connection, barrier, found.streams)
-        append_announced(prepared)
+        plan, found, names = _locked(actor, id, if_match)
+        plan.ends.append(found)
+        plan.store(names)
+        plan.tell()
 
 
 def end_client(*, client_id: int, client: str) -> list[Announcement]:
@@ -144,10 +165,13 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
         return []
     told: list[Announcement] = []
     barrier = rows.new_barrier(connection)
-    ended, streams = rows.end_of_client(connection, client_id, barrier)
-    if ended:
-        rows.count_session(connection, session.id, -session.registrations)
-        several = {"registration": None, "registrations": ended, "barrier": barrier}
+    live = models.Registration.objects.live().filter(client_id=client_id)
+    ids = [*live.values_list("pk", flat=True)]
+    streams = rows.end_versions(connection, ids, barrier)
+    if ids:
+        rows.end(connection, ids)
+        rows.count_session(connection, session, -len(ids))
+        several = {"registration": None, "registrations": len(ids), "barrier": barrier}
         told.append(Announcement("registration.deleted", {"client": client, **several}))
     group_rows.delete_of_client(connection, client_id)
     endpoints = endpoint_rows.delete_of_client(connection, client_id)
@@ -174,29 +198,26 @@ def require_all(actor: Actor, found: Registration, names: dict[int, str]) -> Non
         actor.require_listen(names[id], field="streams")
 
 
-def registration_resource(actor: Actor, id: int) -> Resource:
+def _resource(actor: Actor, id: int) -> Resource:
     return Resource("registration", actor.zone_id, str(id))
 
 
-def announcement(
-    actor: Actor,
-    type: str,
-    registration: Registration | Made,
-    names: dict[int, str],
-    streams: Sequence[int] = (),
-) -> Announcement:
-    """What is told of a change; of the streams of before too, if they are others."""
-    attributes = {
-        "client": registration.client,
-        "registration": registration.id,
-        "version": registration.number,
-        "barrier": registration.barrier,
-        "streams": [names[id] for id in streams or registration.streams],
-        "suspended": registration.suspended,
-        "group": registration.group,
-        "key": registration.key,
-    }
-    return Announcement(type, attributes, registration_resource(actor, registration.id))
+def _locked(
+    actor: Actor, id: int, if_match: int | None
+) -> tuple[Plan, Registration, dict[int, str]]:
+    """A live registration that the actor may change, with the names of its streams; it and its
+    client's session are locked. Raises UnknownRegistration, Forbidden, Changed.
+    """
+    connection = raw_connection()
+    owner_id = rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
+    session = rows.lock_session(connection, owner_id) if owner_id else None
+    found = rows.lock_registrations(connection, [id] if session else [])
+    if session is None or not found:
+        raise UnknownRegistration(field="registration")
+    names = rows.stream_names(connection, found[0].streams)
+    require_all(actor, found[0], names)
+    require_unchanged(_resource(actor, id), if_match, version=found[0].number)
+    return Plan(actor, Owner(session.client_id, found[0].client), session), found[0], names
 
 
 def _refuse_taken(client_id: int, items: Sequence[NewRegistration]) -> None:
@@ -213,37 +234,12 @@ def _refuse_taken(client_id: int, items: Sequence[NewRegistration]) -> None:
             taken.add(item.key)
 
 
-def _new_endpoints(
-    actor: Actor, owner: Owner, terms: Names, items: Sequence[NewRegistration]
-) -> dict[int, str]:
+def _new_endpoints(plan: Plan, terms: Names, items: Sequence[NewRegistration]) -> dict[int, str]:
     """Endpoints for the URLs that have none yet: their secrets, by id."""
     secrets: dict[int, str] = {}
     for url in terms.missing(item.callback for item in items):
-        made = add_endpoint(actor=actor, owner=owner, terms=EndpointTerms(url))
+        made = add_endpoint(actor=plan.actor, owner=plan.owner, terms=EndpointTerms(url))
         terms.add(url, made.pk)
         secrets[made.pk] = made.secret_text
+        plan.told.append(created(plan.actor.zone_id, plan.owner.name, made.pk))
     return secrets
-
-
-def _first_versions(terms: Names, items: Sequence[NewRegistration], budget: Budget) -> list[Wanted]:
-    found: list[Wanted] = []
-    for index, item in enumerate(items):
-        try:
-            found.append(terms.first(item))
-            budget.take(found[-1].streams, found[-1].expensive)
-        except EventHubError as error:
-            error.index = index
-            raise
-    return found
-
-
-def _next_version(
-    terms: Names, found: Registration, names: dict[int, str], change: RegistrationChange
-) -> Wanted:
-    """What the registration asks for after the change, which the actor must be allowed to ask. Its
-    endpoint and group are held too if they stay: they are not changed meanwhile.
-    """
-    streams = [names[id] for id in found.streams]
-    terms.look_up((*streams, *(change.streams or ())))
-    terms.hold([change], [found])
-    return terms.next(found, streams, change)

@@ -1,72 +1,42 @@
 """A registration as it is shown: its row, the names of its streams, and its filter read. Plain."""
 
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import orjson
 
 from registrations.filters import PAIRS, Filter, stored_filter
+from registrations.lang.pairs import FIELDS
 from registrations.rows import Registration, Vector
 
 
-class Pairs(NamedTuple):
-    """The fields of the pairs language, None for what is not given."""
-
-    domain: str | None
-    type: str | None
-    application: str | None
-    attributes: dict[str, Any]
-
-
-class Shown:
-    """`since`: the places from which it holds on its streams; `secret`: of the endpoint that was
-    made for it; `read`: its filter, where that was read before.
+def shown(
+    row: Registration,
+    names: dict[int, str],
+    since: Vector,
+    read: Filter | None = None,
+    secret: str | None = None,
+) -> SimpleNamespace:
+    """What the serializer shows. `since`: the places in its streams after which its version holds;
+    `read`: its filter, where that was read before; `secret`: of the endpoint that was made for it.
     """
-
-    def __init__(
-        self,
-        row: Registration,
-        names: dict[int, str],
-        since: Vector,
-        secret: str | None = None,
-        read: Filter | None = None,
-    ) -> None:
-        self.row, self.names, self.since, self.secret = row, names, since, secret
-        self.read = read or stored_filter(row.language, row.filter_json)
-        self.reading = self.read.reading()
-        given = self.read.source if self.read.language == PAIRS else {}
-        attributes = given.get("attributes") or {}
-        self.pairs = Pairs(
-            given.get("domain"), given.get("type"), given.get("application"), attributes
-        )
-
-    @property
-    def id(self) -> int:
-        return self.row.id
-
-    @property
-    def streams(self) -> list[str]:
-        return [self.names[id] for id in self.row.streams]
-
-    @property
-    def total(self) -> int:
-        """The number of pairs (SUN-08)."""
-        return len(self.pairs.attributes)
-
-    @property
-    def filter(self) -> Any:
-        return None if self.read.language == PAIRS else self.read.source
-
-    @property
-    def warnings(self) -> list[str]:
-        found = self.reading.warnings
-        return found if self.row.equal_to is None else [*found, "equal_to"]
-
-    @property
-    def report(self) -> Any:
-        return None if self.row.report_json is None else orjson.loads(self.row.report_json)
-
-    @property
-    def places(self) -> dict[str, dict[str, Any]]:
-        """By stream, the place in it after which the version holds."""
-        since = self.since
-        return {self.names[id]: since[id]._asdict() for id in self.row.streams if id in since}
+    read = read or stored_filter(row.language, row.filter_json)
+    predicate, warnings, cost = read.reading()
+    is_pairs = read.language == PAIRS
+    pairs = dict.fromkeys(FIELDS) | (read.source if is_pairs else {})
+    attributes = pairs.pop("attributes") or {}
+    found: dict[str, Any] = {
+        **row._asdict(),
+        **pairs,
+        "attributes": attributes,
+        "total": len(attributes),
+        "streams": [names[id] for id in row.streams],
+        "filter": None if is_pairs else read.source,
+        "predicate": predicate,
+        "warnings": warnings if row.equal_to is None else [*warnings, "equal_to"],
+        "cost": cost,
+        "report": None if row.report_json is None else orjson.loads(row.report_json),
+        "from": {names[id]: since[id]._asdict() for id in row.streams if id in since},
+        "secret": secret,
+    }
+    return SimpleNamespace(**found)

@@ -18,7 +18,7 @@ from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
 from registrations.filters import Filter, changed_filter, same_filter, stored_filter
 from registrations.groups import rows as group_rows
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import Registration, Wanted
+from registrations.rows import Registration, Stream, Wanted
 
 
 class Names:
@@ -29,10 +29,8 @@ class Names:
     def __init__(self, actor: Actor, client_id: int) -> None:
         self._actor = actor
         self._client_id = client_id
-        self._streams: dict[str, int] = {}
+        self._streams: dict[str, Stream] = {}
         self._refused: dict[str, EventHubError] = {}
-        self._transient: set[int] = set()
-        self._strategies: dict[int, str] = {}
         self._endpoints: dict[int, str] = {}
         self._urls: dict[str, int] = {}
         self._groups: dict[str, int] = {}
@@ -46,12 +44,10 @@ class Names:
                 allowed.append(name)
             except EventHubError as error:
                 self._refused[name] = error
-        connection = raw_connection()
-        found = rows.streams_by_name(connection, self._actor.zone_id, allowed)
-        self._refused |= {name: UnknownStream(stream=name) for name in allowed if name not in found}
-        self._streams |= found
-        self._transient |= rows.transient_streams(connection, found.values())
-        self._strategies |= rows.strategies(connection, found.values())
+        found = rows.streams_by_name(raw_connection(), self._actor.zone_id, allowed)
+        self._streams |= {stream.name: stream for stream in found}
+        unknown = [name for name in allowed if name not in self._streams]
+        self._refused |= {name: UnknownStream(stream=name) for name in unknown}
 
     def hold(
         self,
@@ -83,21 +79,28 @@ class Names:
 
     def by_id(self) -> dict[int, str]:
         """The names of all streams that were looked up and found."""
-        return {id: name for name, id in self._streams.items()}
+        return {stream.id: name for name, stream in self._streams.items()}
+
+    def stream_ids(self, names: Sequence[str]) -> list[int]:
+        """Look up streams alone. Raises Forbidden and UnknownStream at the name's place."""
+        self.look_up(names)
+        return [stream.id for stream in self._named(names, None)]
 
     def first(self, item: NewRegistration) -> Wanted:
         """What a new registration asks for."""
         endpoint = item.endpoint if item.callback is None else self._by_url(item.callback)
-        ids = self._ids(item.streams, endpoint)
+        streams = self._named(item.streams, endpoint)
+        ids = tuple(stream.id for stream in streams)
         return Wanted(
             ids,
             *item.filter.stored(),
             endpoint_id=endpoint,
             suspended=item.suspended,
             group_id=self._group(item.group),
+            group=item.group,
             report_json=_json(item.report),
             digest=item.filter.digest(self._client_id, ids),
-            expensive=() if item.suspended else self._expensive(item.filter, ids),
+            expensive=() if item.suspended else _expensive(item.filter, streams),
         )
 
     def next(
@@ -106,38 +109,38 @@ class Names:
         """What a registration on `streams` asks for after a change."""
         given = change.given
         endpoint = change.endpoint if "endpoint" in given else found.endpoint_id
-        ids = self._ids(change.streams or streams, endpoint)
+        named = self._named(change.streams or streams, endpoint)
+        ids = tuple(stream.id for stream in named)
         filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
         suspended = found.suspended if change.suspended is None else change.suspended
+        group = change.group if "group" in given else found.group
         return Wanted(
             ids,
             *filter.stored(),
             endpoint_id=endpoint,
             suspended=suspended,
-            group_id=self._group(change.group if "group" in given else found.group),
+            group_id=self._group(group),
+            group=group,
             report_json=_json(change.report) if "report" in given else found.report_json,
             digest=filter.digest(self._client_id, ids),
-            expensive=() if suspended else self._expensive(filter, ids),
+            expensive=() if suspended else _expensive(filter, named),
         )
 
-    def _expensive(self, filter: Filter, ids: Iterable[int]) -> tuple[int, ...]:
-        return filter.budgets([self._strategies[id] for id in ids])
-
-    def _ids(self, names: Sequence[str], endpoint: int | None) -> tuple[int, ...]:
+    def _named(self, names: Sequence[str], endpoint: int | None) -> list[Stream]:
         for at, name in enumerate(names):
             refused = self._refused.get(name)
             if refused is not None:
                 refused.field = f"streams.{at}"
                 raise refused
-        ids = tuple(self._streams[name] for name in names)
+        streams = [self._streams[name] for name in names]
         if endpoint is None:
-            return ids
+            return streams
         if endpoint not in self._endpoints:
             raise UnknownEndpoint(field="endpoint")
-        for at, id in enumerate(ids):
-            if id in self._transient:
-                raise TransientStream(field=f"streams.{at}", stream=names[at])
-        return ids
+        for at, stream in enumerate(streams):
+            if stream.transient:
+                raise TransientStream(field=f"streams.{at}", stream=stream.name)
+        return streams
 
     def _by_url(self, url: str) -> int:
         found = self._urls.get(url)
@@ -168,6 +171,10 @@ def same(found: Registration, wanted: Wanted) -> bool:
             stored_filter(wanted.language, wanted.filter_json),
         )
     )
+
+
+def _expensive(filter: Filter, streams: Sequence[Stream]) -> tuple[int, ...]:
+    return filter.budgets([stream.matching for stream in streams])
 
 
 def _callback_of(item: NewRegistration | RegistrationChange) -> str | None:

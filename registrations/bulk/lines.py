@@ -41,7 +41,7 @@ class Create(NamedTuple):
 
 class Change(NamedTuple):
     target: Target
-    change: RegistrationChange
+    item: RegistrationChange
 
 
 class End(NamedTuple):
@@ -115,10 +115,7 @@ def _parse(fields: dict[str, Any], addresses: CallbackAddresses) -> Act:
         raise InvalidField(f"`op` is one of {', '.join(OPS)}.", field="op")
     if op == "create":
         return Create(parse_one(fields, addresses))
-    target = Target(
-        None if fields.get("id") is None else number_of(fields["id"], "id"),
-        key_of(fields.get("key")),
-    )
+    target = Target(number_of(fields.get("id"), "id"), key_of(fields.get("key")))
     if (target.id is None) == (target.key is None):
         raise MissingField("Name the registration by its `id` or by its `key`.", field="id")
     others = {name: value for name, value in fields.items() if name not in _TARGET}

@@ -2,31 +2,24 @@
 itself. What cannot be done is refused by its line, and the others are done.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import transaction
 
 from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.system import append_announced, prepare, raw_connection
+from eventhub.access.system import raw_connection
 from eventhub.errors import EventHubError, InvalidField, LimitReached
 from registrations import rows
-from registrations.bulk.lines import Act, Change, Create, End, Line, Target
+from registrations.bulk.lines import Act, Change, Create, Line, Target
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.expensive import Budget
 from registrations.owners import Owner
-from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import Keyed, NewVersion, Registration, Session, Wanted
-from registrations.services import Made, announcement, require_all, session_with_room
+from registrations.requests import NewRegistration
+from registrations.rows import Known, Registration
+from registrations.services import Plan, require_all, session_with_room
 from registrations.terms import Names, same
-
-
-class Refused(NamedTuple):
-    """A line that was not done, by its number."""
-
-    line: int
-    error: EventHubError
 
 
 class Applied(NamedTuple):
@@ -39,44 +32,9 @@ class Applied(NamedTuple):
     changed: int
     ended: int
     repeated: int  # lines that were done before, or change nothing
-    refused: list[Refused]
+    refused: list[tuple[int, EventHubError]]  # lines, by their numbers
     tickets: list[tuple[int, int]]
     sequence: int | None  # in `system`, of the last change; None: nothing was changed
-
-
-class _Plan:
-    """What is to be written, gathered line by line."""
-
-    def __init__(self) -> None:
-        self.creates: list[tuple[int, NewRow]] = []
-        self.changes: list[tuple[Registration, Wanted]] = []
-        self.ends: list[Registration] = []
-        self.repeated = 0
-        self.refused: list[Refused] = []
-
-    @property
-    def empty(self) -> bool:
-        return not (self.creates or self.changes or self.ends)
-
-
-class NewRow(NamedTuple):
-    wanted: Wanted
-    key: str | None
-    group: str | None
-
-
-class _Known(NamedTuple):
-    """What the lines of a turn are about, locked, and what they name."""
-
-    actor: Actor
-    owner: Owner
-    session: Session
-    terms: Names
-    keys: dict[str, Keyed]
-    live: dict[int, Registration]
-    own: dict[int, bool]  # the client's tickets: True while they are live
-    names: dict[int, str]  # of streams
-    budget: Budget
 
 
 def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> Applied:
@@ -85,23 +43,15 @@ def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> Applied
 
     Raises NotFound when the client has ended.
     """
-    connection = raw_connection()
     with transaction.atomic():
         session = session_with_room(owner.id, 0)
-        keys = rows.by_key(
-            connection, owner.id, {key for act in _acts(lines) if (key := act.target.key)}
-        )
+        named = {key for act in _acts(lines) if (key := act.target.key)}
+        keys = rows.by_key(raw_connection(), owner.id, named)
         turn = _turn(lines, keys)
-        known = _look_up(actor, owner, session, turn, keys)
-        plan = _Plan()
-        for line in turn:
-            _plan_line(plan, known, line)
-        if plan.empty:
-            return Applied(len(turn), 0, 0, 0, plan.repeated, plan.refused, [], None)
-        return _write(known, plan, len(turn))
+        return _Turn(Plan(actor, owner, session), turn, keys).apply()
 
 
-def _turn(lines: Sequence[Line], keys: dict[str, Keyed]) -> Sequence[Line]:
+def _turn(lines: Sequence[Line], keys: dict[str, Known]) -> Sequence[Line]:
     """The lines before the first one whose registration is named by one before it."""
     met: set[int | str] = set()
     for at, line in enumerate(lines):
@@ -117,148 +67,107 @@ def _turn(lines: Sequence[Line], keys: dict[str, Keyed]) -> Sequence[Line]:
     return lines
 
 
-def _look_up(
-    actor: Actor, owner: Owner, session: Session, turn: Sequence[Line], keys: dict[str, Keyed]
-) -> _Known:
-    connection = raw_connection()
-    acts = _acts(turn)
-    asked = {id for act in acts if (id := _id_of(act.target, keys)) is not None}
-    own = rows.own(connection, owner.id, asked) if asked else {}
-    found = rows.lock_registrations(connection, [id for id, live in own.items() if live])
-    streams = {id for one in found for id in one.streams}
-    names = rows.stream_names(connection, streams) if streams else {}
-    items: list[NewRegistration | RegistrationChange] = []
-    items += [act.item for act in acts if isinstance(act, Create)]
-    items += [act.change for act in acts if isinstance(act, Change)]
-    terms = Names(actor, owner.id)
-    terms.look_up((*names.values(), *(name for item in items for name in item.streams or ())))
-    terms.hold(items, found)
-    live = {one.id: one for one in found}
-    budget = Budget(connection, owner.id, live)
-    return _Known(actor, owner, session, terms, keys, live, own, names, budget)
-
-
 def _acts(lines: Sequence[Line]) -> list[Act]:
     return [line.asked for line in lines if not isinstance(line.asked, EventHubError)]
 
 
-def _id_of(target: Target, keys: dict[str, Keyed]) -> int | None:
-    """Also of a registration that has ended."""
-    if target.key is None:
-        return target.id
-    found = keys.get(target.key)
-    return None if found is None else found.id
+class _Turn:
+    """Lines that are done together: what they are about is locked, and what they name is known."""
 
+    def __init__(self, plan: Plan, lines: Sequence[Line], keys: dict[str, Known]) -> None:
+        connection = raw_connection()
+        self._plan, self._lines, self._keys = plan, lines, keys
+        self._creating: list[int] = []  # the numbers of the lines that make something
+        self._repeated = 0
+        self._refused: list[tuple[int, EventHubError]] = []
+        acts = _acts(lines)
+        asked = {id for act in acts if (id := self._id_of(act.target))}
+        self._own = rows.own(connection, plan.owner.id, asked) if asked else {}
+        live = [id for id, is_live in self._own.items() if is_live]
+        self._live = {one.id: one for one in rows.lock_registrations(connection, live)}
+        found = self._live.values()
+        streams = {id for one in found for id in one.streams}
+        self._names = rows.stream_names(connection, streams) if streams else {}
+        items = [act.item for act in acts if isinstance(act, Create | Change)]
+        self._terms = Names(plan.actor, plan.owner.id)
+        named = (name for item in items for name in item.streams or ())
+        self._terms.look_up((*self._names.values(), *named))
+        self._terms.hold(items, found)
+        self._budget = Budget(connection, plan.owner.id, self._live)
 
-def _plan_line(plan: _Plan, known: _Known, line: Line) -> None:
-    try:
-        if isinstance(line.asked, EventHubError):
-            raise line.asked
-        match line.asked:
-            case Create():
-                _plan_create(plan, known, line.number, line.asked)
-            case Change():
-                _plan_change(plan, known, line.asked)
-            case End():
-                _plan_end(plan, known, line.asked)
-    except EventHubError as error:
-        error.index = None
-        plan.refused.append(Refused(line.number, error))
+    def apply(self) -> Applied:
+        """Plan line by line, then write all that is planned."""
+        for line in self._lines:
+            try:
+                self._plan_line(line)
+            except EventHubError as error:
+                error.index = None
+                self._refused.append((line.number, error))
+        plan = self._plan
+        counts = (len(plan.creates), len(plan.changes), len(plan.ends), self._repeated)
+        tickets: list[tuple[int, int]] = []
+        sequence = None
+        if any(counts[:3]):
+            ids = plan.store(self._names | self._terms.by_id())
+            tickets = list(zip(self._creating, ids, strict=True))
+            _, sequence = plan.tell()
+        return Applied(len(self._lines), *counts, self._refused, tickets, sequence)
 
+    def _plan_line(self, line: Line) -> None:
+        """Raises what refuses the line."""
+        act = line.asked
+        if isinstance(act, EventHubError):
+            raise act
+        if isinstance(act, Create):
+            if self._create(act.item):
+                self._creating.append(line.number)
+            return
+        id = self._id_of(act.target)
+        found = self._live.get(id)
+        if found is None:
+            if id in self._own and not isinstance(act, Change):
+                self._repeated += 1
+                return
+            raise UnknownRegistration(field="key" if act.target.key else "id")
+        require_all(self._plan.actor, found, self._names)
+        if isinstance(act, Change):
+            self._change(found, act)
+        else:
+            self._budget.free(found.id)
+            self._plan.ends.append(found)
 
-def _plan_create(plan: _Plan, known: _Known, number: int, act: Create) -> None:
-    item = act.item
-    if item.client not in (None, known.owner.name):
-        message = "All lines are of one client, which the query may name."
-        raise InvalidField(message, field="client")
-    wanted = known.terms.first(item)
-    keyed = known.keys.get(item.key or "")
-    if keyed is not None and keyed.live:
-        if not same(known.live[keyed.id], wanted):
-            raise KeyTaken(field="key", registration=keyed.id)
-        plan.repeated += 1
-        return
-    count = known.session.registrations + len(plan.creates) - len(plan.ends)
-    if count >= limits.REGISTRATIONS_PER_CLIENT_MAX:
-        raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
-    known.budget.take(wanted.streams, wanted.expensive)
-    plan.creates.append((number, NewRow(wanted, item.key, item.group)))
+    def _id_of(self, target: Target) -> int:
+        """Also of a registration that has ended; 0: none."""
+        if target.key is None:
+            return target.id or 0
+        found = self._keys.get(target.key)
+        return 0 if found is None else found.id
 
+    def _create(self, item: NewRegistration) -> bool:
+        """False if it is there."""
+        plan = self._plan
+        if item.client not in (None, plan.owner.name):
+            message = "All lines are of one client, which the query may name."
+            raise InvalidField(message, field="client")
+        wanted = self._terms.first(item)
+        keyed = self._keys.get(item.key or "")
+        if keyed is not None and keyed.live:
+            if not same(self._live[keyed.id], wanted):
+                raise KeyTaken(field="key", registration=keyed.id)
+            self._repeated += 1
+            return False
+        count = plan.session.registrations + len(plan.creates) - len(plan.ends)
+        if count >= limits.REGISTRATIONS_PER_CLIENT_MAX:
+            raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
+        self._budget.take(wanted.streams, wanted.expensive)
+        plan.creates.append((item.key, wanted))
+        return True
 
-def _plan_change(plan: _Plan, known: _Known, act: Change) -> None:
-    found = known.live.get(_id_of(act.target, known.keys) or 0)
-    if found is None:
-        raise UnknownRegistration(field="key" if act.target.key else "id")
-    require_all(known.actor, found, known.names)
-    wanted = known.terms.next(found, [known.names[id] for id in found.streams], act.change)
-    if same(found, wanted):
-        plan.repeated += 1
-    else:
-        known.budget.take(wanted.streams, wanted.expensive, found.id)
-        plan.changes.append((found, wanted))
-
-
-def _plan_end(plan: _Plan, known: _Known, act: End) -> None:
-    id = _id_of(act.target, known.keys) or 0
-    found = known.live.get(id)
-    if found is not None:
-        require_all(known.actor, found, known.names)
-        known.budget.free(found.id)
-        plan.ends.append(found)
-    elif id in known.own:
-        plan.repeated += 1
-    else:
-        raise UnknownRegistration(field="key" if act.target.key else "id")
-
-
-def _write(known: _Known, plan: _Plan, lines: int) -> Applied:
-    """All that is planned, at one barrier, told last."""
-    connection = raw_connection()
-    actor, session = known.actor, known.session
-    barrier = rows.new_barrier(connection)
-    made = _insert(known, plan, barrier)
-    changed = [found.id for found, _ in plan.changes]
-    ended = [found.id for found in plan.ends]
-    if changed or ended:
-        rows.end_versions(connection, (*changed, *ended), barrier)
-        rows.add_versions(connection, list(_versions(plan.changes)), barrier)
-        rows.end(connection, ended)
-    rows.count_session(connection, session.id, len(made) - len(ended))
-    now = {one.id: one for one in rows.show(connection, changed)} if changed else {}
-    names = {**known.names, **known.terms.by_id()}
-    told = [announcement(actor, "registration.created", one, names) for one in made]
-    for found, wanted in plan.changes:
-        streams = tuple(dict.fromkeys((*found.streams, *wanted.streams)))
-        told.append(announcement(actor, "registration.changed", now[found.id], names, streams))
-    told += [
-        announcement(actor, "registration.deleted", one._replace(barrier=barrier), names)
-        for one in plan.ends
-    ]
-    prepared = prepare(zone=actor.zone, announcements=told)
-    before = {id for found, _ in plan.changes for id in found.streams}
-    after = {id for one in (*now.values(), *plan.ends) for id in one.streams}
-    new = {id for one in made for id in one.streams}
-    rows.raise_barrier(connection, barrier, before | after | new)
-    places = append_announced(prepared)
-    tickets = [(number, one.id) for (number, _), one in zip(plan.creates, made, strict=True)]
-    counts = (len(made), len(changed), len(ended), plan.repeated)
-    return Applied(lines, *counts, plan.refused, tickets, places[-1].sequence)
-
-
-def _insert(known: _Known, plan: _Plan, barrier: int) -> list[Made]:
-    if not plan.creates:
-        return []
-    whose = rows.Belonging(known.actor.zone_id, known.owner.id, known.session.id)
-    new = [row for _, row in plan.creates]
-    wanted = [row.wanted for row in new]
-    ids = rows.insert(raw_connection(), whose, barrier, wanted, [row.key for row in new])
-    name = known.owner.name
-    return [
-        Made(id, name, asked.streams, barrier, key, asked.suspended, group)
-        for id, (asked, key, group) in zip(ids, new, strict=True)
-    ]
-
-
-def _versions(changes: Iterable[tuple[Registration, Wanted]]) -> Iterable[NewVersion]:
-    for found, wanted in changes:
-        yield NewVersion(found.id, found.number + 1, wanted)
+    def _change(self, found: Registration, act: Change) -> None:
+        streams = [self._names[id] for id in found.streams]
+        wanted = self._terms.next(found, streams, act.item)
+        if same(found, wanted):
+            self._repeated += 1
+        else:
+            self._budget.take(wanted.streams, wanted.expensive, found.id)
+            self._plan.changes.append((found, wanted))

@@ -8,19 +8,14 @@ SELECT id FROM clients WHERE id = %s AND deleted_at IS NULL FOR SHARE
 INSERT INTO sessions (client_id, name) VALUES (%s, 'default') ON CONFLICT DO NOTHING
 
 -- name: lock_session
-SELECT id, registrations FROM sessions WHERE client_id = %s AND name = 'default' FOR UPDATE
+SELECT id, client_id, registrations FROM sessions WHERE client_id = %s AND name = 'default' FOR UPDATE
 
 -- name: count_session
 UPDATE sessions SET registrations = registrations + %s WHERE id = %s
 
 -- name: streams_by_name
-SELECT name, id FROM streams WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s)
-
--- name: transient_streams
-SELECT id FROM streams WHERE id = ANY (%s) AND durability = 'transient'
-
--- name: strategies
-SELECT id, matching FROM streams WHERE id = ANY (%s)
+SELECT id, name, durability = 'transient' AS transient, matching FROM streams
+ WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s)
 
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%s)
@@ -61,25 +56,11 @@ UPDATE barriers b SET streams = v.streams, segments = v.segments, sequences = v.
   FROM vector v WHERE b.id = %(barrier)s
 RETURNING b.streams, b.segments::text[] AS segments, b.sequences
 
--- name: insert_registrations
--- Numbers ascend in the order given; each registration with its first version.
-WITH given AS (
-    SELECT nextval((SELECT pg_get_serial_sequence('registrations', 'id')::regclass)) AS id, g.*
-      FROM unnest(%(keys)s::text[], %(streams)s::text[], %(languages)s::text[], %(filters)s::text[], %(endpoints)s::bigint[],
-                  %(suspended)s::bigint[], %(groups)s::bigint[], %(reports)s::text[], %(digests)s::text[])
-           WITH ORDINALITY AS g (key, streams, language, filter, endpoint_id, suspended, group_id, report, digest, n)
-     ORDER BY g.n
-), made AS (
-    INSERT INTO registrations (id, zone_id, client_id, session_id, key)
-    SELECT id, %(zone_id)s, %(client_id)s, %(session_id)s, key FROM given ORDER BY n
-), versions AS (
-    INSERT INTO registration_versions
-           (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report, digest, from_barrier)
-    SELECT id, 1, streams::bigint[], language, filter::json, endpoint_id, suspended <> 0, group_id, report::json,
-           digest::uuid, %(barrier)s
-      FROM given ORDER BY n
-)
-SELECT id FROM given ORDER BY n
+-- name: insert
+-- Numbers ascend in the order given.
+INSERT INTO registrations (zone_id, client_id, session_id, key)
+SELECT %s, %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
+RETURNING id
 
 -- name: insert_versions
 INSERT INTO registration_versions
@@ -106,9 +87,12 @@ SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NUL
 -- They take nothing of the budget of their client any more.
 WITH forgotten AS (
     DELETE FROM expensive_filters WHERE registration_id = ANY (%(registrations)s::bigint[])
+), ended AS (
+    UPDATE registration_versions SET until_barrier = %(barrier)s
+     WHERE registration_id = ANY (%(registrations)s::bigint[]) AND until_barrier IS NULL
+    RETURNING streams
 )
-UPDATE registration_versions SET until_barrier = %(barrier)s
- WHERE registration_id = ANY (%(registrations)s::bigint[]) AND until_barrier IS NULL
+SELECT DISTINCT unnest(streams) FROM ended
 
 -- name: end_registrations
 UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[])
@@ -121,22 +105,7 @@ SELECT DISTINCT ON (key) key, id, deleted_at IS NULL AS live
  ORDER BY key, deleted_at IS NULL DESC, id DESC
 
 -- name: own
-SELECT id, deleted_at IS NULL AS live FROM registrations WHERE client_id = %s AND id = ANY (%s::bigint[])
-
--- name: end_registrations_of_client
--- Waits for changes under way; what they made is seen by the statement after it.
-UPDATE registrations SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
-
--- name: end_versions_of_client
-WITH forgotten AS (
-    DELETE FROM expensive_filters WHERE client_id = %(client_id)s
-), ended AS (
-    UPDATE registration_versions v SET until_barrier = %(barrier)s
-      FROM registrations r
-     WHERE r.client_id = %(client_id)s AND v.registration_id = r.id AND v.until_barrier IS NULL
-    RETURNING v.streams
-)
-SELECT COALESCE(array_agg(DISTINCT s.id), '{}') FROM ended, unnest(ended.streams) AS s (id)
+SELECT key, id, deleted_at IS NULL AS live FROM registrations WHERE client_id = %s AND id = ANY (%s::bigint[])
 
 -- name: few_streams
 -- The streams of a zone that an actor may listen to; null if they are more than so many.
@@ -148,8 +117,8 @@ WITH found AS (
 )
 SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FROM found
 
--- name: list_registrations
--- Those all of whose streams the actor may listen to: by patterns (null: all), and to `system`. `few`, if it is not null, has
+-- name: search
+-- Live ones all of whose streams the actor may listen to: by patterns (null: all), and to `system`. `few`, if it is not null, has
 -- all these streams: their registrations are found without a look at the others.
 SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
        v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
@@ -166,39 +135,23 @@ SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filte
      ORDER BY w.registration_id
      LIMIT 1
   ) AS same ON true
- WHERE r.zone_id = %(zone_id)s AND r.deleted_at IS NULL AND r.id > %(after)s
+ WHERE r.deleted_at IS NULL AND r.id > %(after)s
+   AND (%(zone_id)s::bigint IS NULL OR r.zone_id = %(zone_id)s)
    AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
+   AND (%(ids)s::bigint[] IS NULL OR r.id = ANY (%(ids)s))
    AND (%(endpoint)s::bigint IS NULL OR v.endpoint_id = %(endpoint)s)
    AND (%(group)s::text IS NULL OR g.name = %(group)s)
    AND (%(suspended)s::boolean IS NULL OR v.suspended = %(suspended)s)
    AND (%(key)s::text IS NULL OR r.key = %(key)s)
    AND (%(stream_id)s::bigint IS NULL OR v.streams @> ARRAY[%(stream_id)s]::bigint[])
    AND (%(few)s::bigint[] IS NULL OR v.streams && %(few)s::bigint[])
-   AND NOT EXISTS (SELECT FROM streams x
-                    WHERE x.id = ANY (v.streams)
-                      AND NOT CASE WHEN x.name = 'system' THEN %(system)s
-                                   ELSE %(patterns)s::text[] IS NULL OR x.name LIKE ANY (%(patterns)s::text[]) END)
+   AND (%(system)s AND %(patterns)s::text[] IS NULL OR NOT EXISTS (
+        SELECT FROM streams x
+         WHERE x.id = ANY (v.streams)
+           AND NOT CASE WHEN x.name = 'system' THEN %(system)s
+                        ELSE %(patterns)s::text[] IS NULL OR x.name LIKE ANY (%(patterns)s::text[]) END))
  ORDER BY r.id
- LIMIT %(count)s
-
--- name: show_registrations
-SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
-       v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
-       v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to
-  FROM registrations r
-  JOIN clients c ON c.id = r.client_id
-  JOIN sessions s ON s.id = r.session_id
-  JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
-  LEFT JOIN endpoints e ON e.id = v.endpoint_id
-  LEFT JOIN registration_groups g ON g.id = v.group_id
-  LEFT JOIN LATERAL (
-    SELECT w.registration_id AS id FROM registration_versions w
-     WHERE w.digest = v.digest AND w.until_barrier IS NULL AND w.registration_id <> r.id
-     ORDER BY w.registration_id
-     LIMIT 1
-  ) AS same ON true
- WHERE r.id = ANY (%s) AND r.deleted_at IS NULL
- ORDER BY r.id
+ LIMIT %(items_max)s
 
 -- name: barrier_places
 SELECT b.id AS barrier, p.stream_id, p.segment::text AS segment, p.sequence

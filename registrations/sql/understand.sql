@@ -42,10 +42,3 @@ SELECT r.id AS registration, c.name AS client, ARRAY(SELECT jsonb_array_elements
    AND (%(client_id)s::bigint IS NULL OR r.client_id = %(client_id)s)
    AND (v.until_barrier IS NULL OR (COALESCE(f.sequence, 0) < %(sequence)s AND %(sequence)s <= u.sequence))
  ORDER BY v.registration_id, v.number
-
--- name: equal
--- A live registration that asks for the same: the digest holds the client, the streams and the filter's normal form.
-SELECT registration_id FROM registration_versions
- WHERE digest = %s AND until_barrier IS NULL
- ORDER BY registration_id
- LIMIT 1

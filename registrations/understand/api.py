@@ -56,10 +56,10 @@ class Explain(ResourceView):
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.UNDERSTAND_S.labels(what="explain").time():
-            found = selectors.explain_draft(actor=self.actor, body=request.data)
-        if found.place is not None:
-            self.stands_at(found.place)
-        return self.answer(found.json)
+            found, place = selectors.explain_draft(actor=self.actor, body=request.data)
+        if place is not None:
+            self.stands_at(place)
+        return self.answer(found)
 
 
 class ExplainRegistration(ResourceView):
@@ -86,8 +86,8 @@ class ExplainRegistration(ResourceView):
         unknown = errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
         sequence = number_of(asked["sequence"], otherwise=unknown)
         with metrics.UNDERSTAND_S.labels(what="explain").time():
-            found = selectors.explain_registration(
+            found, place = selectors.explain_registration(
                 actor=self.actor, id=ticket, stream=stream, sequence=sequence
             )
-        self.stands_at(found.place)
-        return found.json
+        self.stands_at(place)
+        return found

@@ -21,11 +21,6 @@ def parse_draft(fields: Mapping[str, Any]) -> Draft:
     `parse_filter` raises.
     """
     filter = parse_filter({name: fields[name] for name in FILTER_FIELDS if name in fields})
-    return draft_of(filter)
-
-
-def draft_of(filter: Filter) -> Draft:
-    """Of a filter that was read before."""
     parsed = filter.read().parsed
     return Draft(filter, parsed.node, parsed.variable)
 

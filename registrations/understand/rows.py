@@ -2,7 +2,6 @@
 Django.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +42,7 @@ async def standing(
     """By registration and version."""
     values = {**asked._asdict(), "registrations": registrations}
     query = cursor_of(connection, Standing)
-    return _found(await (await query.execute(SQL["standing"], values)).fetchall())
+    return await (await query.execute(SQL["standing"], values)).fetchall()
 
 
 def standing_now(
@@ -51,7 +50,7 @@ def standing_now(
 ) -> list[Standing]:
     """The same on a connection that waits."""
     values = {**asked._asdict(), "registrations": registrations}
-    return _found(cursor_of(connection, Standing).execute(SQL["standing"], values).fetchall())
+    return cursor_of(connection, Standing).execute(SQL["standing"], values).fetchall()
 
 
 async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:
@@ -70,8 +69,3 @@ async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:
     if not found or found[0].sequence != sequence:
         raise Gone("The event is no longer held.", stream=stream.name)
     return found[0]
-
-
-def _found(rows: Iterable[Standing]) -> list[Standing]:
-    """With what is a set, or a tuple, as one."""
-    return [row._replace(groups=frozenset(row.groups), streams=tuple(row.streams)) for row in rows]

@@ -1,24 +1,15 @@
 """The shapes of checks and explanations, as they are documented. Bodies are read by drafts.py."""
 
-from typing import Any
+from typing import Any, get_args
 
 from rest_framework import serializers
 
 from eventhub.access.fields import MomentField, NameField, ObjectField
 from eventhub.access.shapes import Serializer
+from eventhub.streams.serializers import CursorSerializer
 from registrations.lang.languages import LANGUAGES
-from registrations.serializers import CostSerializer, FilterField
-
-
-class DraftSerializer(Serializer):
-    """A filter as a registration has it."""
-
-    domain = serializers.CharField(required=False, allow_null=True)
-    type = serializers.CharField(required=False, allow_null=True)
-    application = serializers.CharField(required=False, allow_null=True)
-    attributes = serializers.DictField(required=False, allow_null=True)
-    language = serializers.ChoiceField(choices=list(LANGUAGES), required=False)
-    filter = FilterField(required=False, allow_null=True)
+from registrations.serializers import CostSerializer, DraftSerializer, FilterField
+from registrations.understand.standing import Name
 
 
 class CheckRequestSerializer(DraftSerializer):
@@ -82,20 +73,13 @@ class PartSerializer(Serializer):
 
 
 class CircumstanceSerializer(Serializer):
-    name = serializers.ChoiceField(
-        choices=[
-            *("channels", "from", "until", "suspended", "group", "zone", "destinations"),
-            *("audience", "expired"),
-        ]
-    )
+    name = serializers.ChoiceField(choices=get_args(Name))
     held = serializers.BooleanField()
     why = serializers.CharField()
 
 
-class StoredPlaceSerializer(Serializer):
+class StoredPlaceSerializer(CursorSerializer):
     stream = serializers.CharField()
-    segment = serializers.UUIDField()
-    sequence = serializers.IntegerField()
     appended_at = MomentField()
 
 

@@ -61,7 +61,7 @@ class Standing(NamedTuple):
 
     registration: int
     client: str
-    groups: frozenset[str]  # of the client
+    groups: list[str]  # of the client
     number: int
     endpoint_id: int | None
     language: str
@@ -72,7 +72,7 @@ class Standing(NamedTuple):
     suspended: bool  # by itself
     group: str | None
     group_suspended: bool  # for this event
-    streams: tuple[str, ...]  # by name
+    streams: list[str]  # by name
 
     def holds(self, sequence: int) -> bool:
         """True if the event lies within the bounds of the version."""
@@ -126,7 +126,7 @@ def circumstances_of(version: Standing, zone: str | None, moment: Moment) -> lis
         found.append(Circumstance("group", not version.group_suspended, why))
     if zone is not None:
         found.append(_of_zone(moment.event, zone))
-    return [*found, *seen_by(version.client, version.groups, moment)]
+    return [*found, *seen_by(version.client, frozenset(version.groups), moment)]
 
 
 def seen_by(client: str, groups: frozenset[str], moment: Moment) -> list[Circumstance]:

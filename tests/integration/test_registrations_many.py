@@ -81,9 +81,8 @@ def test_who_may_listen_to_few_streams_is_shown_their_registrations_alone(
     [[zone_id]] = hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)
 
     def search() -> None:
-        may = rows.few_streams(connection, zone_id, ["few", r"no\_%"], False)
-        search = Search(zone_id, patterns=["few", r"no\_%"], system=False, few=may)
-        assert [found.id for found in rows.search(connection, search, 0, 100)] == [few["id"]]
+        search = Search(zone_id, patterns=["few", r"no\_%"], system=False, items_max=100)
+        assert [found.id for found in rows.search(connection, search)] == [few["id"]]
 
     assert looked_at(connection, search) < MANY / 10
 
@@ -102,7 +101,8 @@ def test_few_streams_are_few(
         (["no"], True, 1),
         (["no"], False, 0),
     ):
-        found = rows.few_streams(connection, zone_id, patterns, system)
+        search = Search(zone_id, patterns=patterns, system=system)
+        found = rows.few_streams(connection, search)
         assert (None if found is None else len(found)) == few, patterns
 
 
