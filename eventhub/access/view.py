@@ -18,7 +18,13 @@ from eventhub.access.conditions import refuse_conditions
 from eventhub.access.replies import action_id, current, one_snapshot, replying
 from eventhub.access.strict_json import shown
 from eventhub.access.system import raw_connection
-from eventhub.errors import EventHubError, Unauthenticated, UnknownField, UnsupportedMediaType
+from eventhub.errors import (
+    BadRequest,
+    EventHubError,
+    Unauthenticated,
+    UnknownField,
+    UnsupportedMediaType,
+)
 from eventhub.eventlog.changes import position
 from eventhub.eventlog.stored import Cursor
 
@@ -66,9 +72,11 @@ class StrictView(GenericViewSet):
         encoding = request.headers.get("Content-Encoding", "").strip().lower()
         if request.method in _WITH_BODY and encoding not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
-        for name in request.query_params:
+        for name, texts in request.query_params.lists():
             if (OpenApiParameter.QUERY, name) not in known:
                 raise UnknownField("This query parameter is not known here.", field=shown(name))
+            if len(texts) > 1:
+                raise BadRequest("Give this query parameter once.", field=name)
         if self.action is not None:  # else the method is refused
             super().check_permissions(request)
 
