@@ -45,13 +45,13 @@ class Listing(NamedTuple):
 
 def read_page(request: Request) -> Page:
     """`?after=` (the `next` of the page before) and `?limit=`."""
-    after = request.query_params.get("after")
-    if after is not None:
+    after = request.query_params.get("after", "")
+    if after:
         valid_name(after, field="after")
     text = request.query_params.get("limit", str(limits.PAGE_ITEMS_DEFAULT))
     if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= limits.PAGE_ITEMS_MAX:
         raise InvalidField(f"A limit is from 1 to {limits.PAGE_ITEMS_MAX}.", field="limit")
-    return Page(after or "", int(text))
+    return Page(after, int(text))
 
 
 def foreign_cursor() -> InvalidField:
