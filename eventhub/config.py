@@ -5,9 +5,12 @@ documentation. docs/settings.md has the same as a table. eventhub/env.py reads t
 import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 
 from eventhub import limits
 from eventhub.setting import (
@@ -47,6 +50,35 @@ def _check_proxies(entries: tuple[str, ...]) -> None:
             raise ValueError(f"not an address or a network such as 10.1.0.0/16: {error}") from None
 
 
+# What a URL that cannot be taken apart says of itself may be its password: none of it is shown.
+_ENCODE = (
+    "percent-encode what is neither a letter nor a digit in the user's name and the password (`%`"
+    " as %25, `@` as %40, `/` as %2F, `?` as %3F, `#` as %23)"
+)
+
+
+def _check_database(text: str) -> None:
+    """What libpq reads wrongly it would show: a `/` or an `@` in a password makes the password a
+    port or a host."""
+    try:
+        found = conninfo_to_dict(text)
+    except ProgrammingError:
+        found = {"port": "unknown"}
+    ports, hosts = (str(found.get(name, "")).split(",") for name in ("port", "host"))
+    if not all(port.isdecimal() or not port for port in ports) or any("@" in h[1:] for h in hosts):
+        raise ValueError(
+            f"PostgreSQL's client cannot read it. In a URL, {_ENCODE}, and write after the ? only"
+            " parameters of libpq; in a list of NAME=VALUE, write a value with spaces in quotes"
+        )
+
+
+def _check_redis(text: str) -> None:
+    try:
+        _ = urlsplit(text).port
+    except ValueError:
+        raise ValueError(f"it cannot be read as a URL: {_ENCODE}") from None
+
+
 class Env(msgspec.Struct, frozen=True, kw_only=True):
     """One field for each setting, with its default. The field's name is the setting's in a file:
     that of the variable in lower case, without EVENTHUB_."""
@@ -59,6 +91,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             _DATABASE_WORDS,
             unset="`up`: the embedded server",
             hides="login",
+            check=_check_database,
         ),
     ] = ""
     database_direct_url: Annotated[
@@ -69,6 +102,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             _DATABASE_WORDS,
             unset="`DATABASE_URL`",
             hides="login",
+            check=_check_database,
         ),
     ] = ""
     redis_url: Annotated[
@@ -80,6 +114,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "redis://…, rediss://… or unix:///path",
             unset="`up`: the embedded server",
             hides="login",
+            check=_check_redis,
         ),
     ] = ""
     mark_url: Annotated[
@@ -92,6 +127,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "file:///folder, redis://…, rediss://… or unix:///path",
             unset="`REDIS_URL`; `up`: a folder below `/dev/shm`, if the database is embedded",
             hides="login",
+            check=_check_redis,
         ),
     ] = ""
     data: Annotated[str, Setting("EVENTHUB_DATA", "the data folder", empty_is_unset=True)] = "var"

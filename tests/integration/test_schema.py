@@ -88,6 +88,18 @@ def test_database_that_refuses_is_told_in_its_own_words() -> None:
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+def test_database_that_answers_and_refuses_its_tables_is_not_taken_for_away() -> None:
+    """The process started, and asked again each second without a word."""
+    with migrated_database("closed") as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP ROLE IF EXISTS stranger")
+            connection.execute("CREATE ROLE stranger LOGIN")
+        done = manage("forward", **environment(make_conninfo(url, user="stranger")))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "permission denied for table" in line
+
+
 def test_migrations_that_were_applied_before_digests_were_kept_are_of_another_version() -> None:
     ours = schema.migrations()
     with migrated_database("before") as url, psycopg.connect(url) as connection:
