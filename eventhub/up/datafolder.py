@@ -11,7 +11,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -127,6 +127,14 @@ def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None)
     return fd
 
 
+def release_lock(fd: int) -> None:
+    """The file names nobody then: the id of a process that has ended may come to be another's, and
+    whoever reads it sends signals there."""
+    with suppress(OSError):  # of a disk that fails
+        os.ftruncate(fd, 0)
+    os.close(fd)
+
+
 def _await_lock(fd: int, folder: Folder, say: Callable[[str], None]) -> None:
     began = time.monotonic()
     told = False
@@ -145,7 +153,7 @@ def _await_lock(fd: int, folder: Folder, say: Callable[[str], None]) -> None:
                 ) from None
             if waited_s >= LOCK_TOLD_S and not told:
                 told = True
-                say(f"waiting for what is left of the hub that was process {holder}")
+                say(f"waiting for what is left of the hub that was process {holder or 'unknown'}")
             time.sleep(LOCK_POLL_S)
 
 
