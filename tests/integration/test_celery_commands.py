@@ -150,6 +150,18 @@ async def test_a_worker_says_what_it_is_and_takes_orders(
         assert names == {*SLOTS, f"{NAME}.dq2"} - {"jobs"}
 
 
+async def test_second_worker_of_a_name_says_so(env: dict[str, str], tmp_path: Path) -> None:
+    """They take units from each other, and `inspect` shows one of them."""
+    first, second = tmp_path / "w1.log", tmp_path / "w2.log"
+    with running(env, first, "worker", "-n", NAME) as process:
+        await until(partial(ready, first), 40)
+        with running(env, second, "worker", "-n", NAME):
+            await until(lambda: "node_name_taken" in second.read_text(), 40)
+    (line,) = [line for line in second.read_text().splitlines() if "node_name_taken" in line]
+    assert f"by_process=[{process.pid}]" in line
+    assert "-n NAME@%h" in line
+
+
 async def test_arguments_of_a_newer_release_are_left_out(
     world: CallbacksWorld, env: dict[str, str], broker: Broker, tmp_path: Path
 ) -> None:

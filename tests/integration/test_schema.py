@@ -231,6 +231,22 @@ def test_worker_in_another_pool_or_with_too_few_threads_is_refused(words: str) -
     assert "celery -A eventhub worker" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-B", "Leave out -B"),  # it was a second timetable
+        ("-Q jobs,nosuch", "The hub has no queue nosuch. Leave out -Q, or name some of: archive,"),
+        ("--autoscale 10,1", "Leave out --autoscale"),  # the least may be below what -c may
+    ],
+)
+def test_worker_with_an_option_that_would_break_it_is_refused(words: str, said: str) -> None:
+    """Before it needs anything else, and leaving no file."""
+    done = celery(*words.split())
+    assert done.returncode == os.EX_CONFIG, done.stderr
+    assert said in done.stderr
+    assert not list(Path.cwd().glob("celerybeat*"))
+
+
 def celery(*words: str, **given: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *CELERY, *words],
