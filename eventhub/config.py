@@ -36,9 +36,13 @@ Hosts = tuple[Annotated[str, Meta(pattern=rf"(?i)\A({_HOST})\Z")], ...]
 Origins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A{_ORIGIN}\Z")], ...]
 CorsOrigins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A(\*|null|{_ORIGIN})\Z")], ...]
 Peers = tuple[Annotated[str, Meta(pattern=r"(?i)\A[a-z0-9._:/\[\]-]+\Z")], ...]
-Positive = Annotated[int, Meta(ge=1)]
-Count = Annotated[int, Meta(ge=0)]
+# what is more cannot be meant, and PostgreSQL's numbers and times end somewhere
+Positive = Annotated[int, Meta(ge=1, le=limits.RETAIN_EVENTS_MAX)]
+Count = Annotated[int, Meta(ge=0, le=limits.RETAIN_EVENTS_MAX)]
+Bytes = Annotated[int, Meta(ge=1, le=limits.RETAIN_BYTES_MAX)]
+Age = Annotated[int, Meta(ge=1, le=limits.RETAIN_AGE_S_MAX)]
 
+_KEY_MIN = limits.SECRET_KEY_CHARACTERS_MIN
 _DATABASE_WORDS = "postgresql://… or a list of NAME=VALUE as libpq takes it"
 
 
@@ -77,6 +81,14 @@ def _check_redis(text: str) -> None:
         _ = urlsplit(text).port
     except ValueError:
         raise ValueError(f"it cannot be read as a URL: {_ENCODE}") from None
+
+
+def _check_secret(text: str) -> None:
+    if 0 < len(text) < _KEY_MIN:
+        raise ValueError(
+            f"it has fewer than {_KEY_MIN} characters and could be guessed; `openssl rand -base64"
+            " 48` makes one"
+        )
 
 
 class Env(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,9 +148,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_SECRET_KEY",
             "signs logins and connection tokens, seals secrets of endpoints; the same in every"
-            " process, and needed by `web` and workers",
+            f" process, and needed by `web` and workers; at least {_KEY_MIN} characters",
             unset="`up`: made once, kept in the data folder",
             hides="all",
+            check=_check_secret,
         ),
     ] = ""
     allowed_hosts: Annotated[
@@ -210,7 +223,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     quota_bytes: Annotated[
-        Positive | None,
+        Bytes | None,
         Setting(
             "EVENTHUB_QUOTA_BYTES",
             "what the hub's tables may take on the disk: a size, such as `10GiB`; an operator's"
@@ -226,13 +239,13 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "EVENTHUB_BACKLOG_EVENTS",
             "deliveries that may wait for one endpoint; what is more goes, the oldest first, and"
             ' the endpoint gets a notice. See docs/callbacks.md, "Backlogs"',
-            "a whole number of at least 1",
+            f"a whole number from 1 to {limits.RETAIN_EVENTS_MAX:,}",
             read=as_number,
             empty_is_unset=True,
         ),
     ] = limits.BACKLOG_EVENTS_DEFAULT
     backlog_bytes: Annotated[
-        Positive,
+        Bytes,
         Setting(
             "EVENTHUB_BACKLOG_BYTES",
             "the same in bytes, with those of the events: a size, such as `500MB`",
@@ -243,11 +256,11 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = limits.BACKLOG_BYTES_DEFAULT
     backlog_age_s: Annotated[
-        Positive,
+        Age,
         Setting(
             "EVENTHUB_BACKLOG_AGE_S",
             "seconds for which a delivery may wait",
-            "a whole number of at least 1",
+            f"a whole number from 1 to {limits.RETAIN_AGE_S_MAX:,}",
             unset=f"{limits.BACKLOG_AGE_S_DEFAULT // 86_400} days",
             read=as_number,
             empty_is_unset=True,

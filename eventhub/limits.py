@@ -213,6 +213,7 @@ AUTHORISATION_FRESH_S_MAX = 1.0
 # requests that need the same look-up share one that began no longer ago: with a look-up of 0.1 s a
 # revocation is still effective within a second
 LOOKUP_SHARED_S_MAX = 0.5
+SECRET_KEY_CHARACTERS_MIN = 32  # of the key that signs logins and tokens: nobody guesses it
 KEYS_CACHED_MAX = 50_000  # per process
 KEYS_PER_CLIENT_MAX = 100
 CLIENTS_PER_ZONE_MAX = 10_000

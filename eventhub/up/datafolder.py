@@ -20,7 +20,6 @@ from eventhub.up.postgres import SOCKET
 from eventhub.up.programs import POSTGRES_MAJOR
 
 SOCKET_PATH_BYTES_MAX = 107  # sun_path of Linux, without its final NUL
-SECRET_KEY_CHARACTERS_MIN = 32
 LOCK_POLL_S = 0.1
 LOCK_TOLD_S = 1.0  # a wait that is worth a line
 FORMAT = "1"  # of the folder; that of the tables is eventhub/schema.py
@@ -221,11 +220,11 @@ def read_secret_key(folder: Folder) -> str:
     if not path.exists():
         _write_once(path, secrets.token_urlsafe(48))
     key = _text(path)
-    if len(key) < SECRET_KEY_CHARACTERS_MIN:
+    if len(key) < limits.SECRET_KEY_CHARACTERS_MIN:
         raise FolderUnusable(
-            f"{path} holds no key of at least {SECRET_KEY_CHARACTERS_MIN} characters: put it back "
-            "from a backup. If there is none, remove the file: another key is made, logins and "
-            "tokens end, and endpoints need new secrets."
+            f"{path} holds no key of at least {limits.SECRET_KEY_CHARACTERS_MIN} characters: "
+            "put it back from a backup. If there is none, remove the file: another key is made, "
+            "logins and tokens end, and endpoints need new secrets."
         )
     return key
 

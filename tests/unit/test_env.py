@@ -36,6 +36,8 @@ def from_file(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
         ("EVENTHUB_QUOTA_BYTES", " 10 gib ", "quota_bytes", 10 << 30),
         ("EVENTHUB_QUOTA_BYTES", "10Gi", "quota_bytes", 10 << 30),
         ("EVENTHUB_QUOTA_BYTES", "1.5TB", "quota_bytes", 1_500 * 10**9),
+        ("EVENTHUB_QUOTA_BYTES", "1PiB", "quota_bytes", 1 << 50),
+        ("EVENTHUB_SECRET_KEY", "k" * 32, "secret_key", "k" * 32),
         ("EVENTHUB_DEBUG", "true", "debug", True),
         ("EVENTHUB_DEBUG", "YES", "debug", True),
         ("EVENTHUB_DEBUG", "on", "debug", True),
@@ -113,6 +115,14 @@ def test_setting_is_read(
         ("REDIS_URL", "localhost:6379", "redis://"),
         ("EVENTHUB_RESTARTS_MAX", "many", "not a whole number of at least 0"),
         ("EVENTHUB_START_TIMEOUT_S", "0", "not a whole number of at least 1"),
+        ("EVENTHUB_QUOTA_BYTES", "99999999999999999999PB", "at most 1PiB"),  # beyond bigint
+        ("EVENTHUB_BACKLOG_BYTES", "2PiB", "at most 1PiB"),
+        ("EVENTHUB_BACKLOG_EVENTS", "9" * 23, "from 1 to 1,000,000,000,000,000"),
+        ("EVENTHUB_BACKLOG_AGE_S", "9" * 14, "from 1 to 3,162,240,000"),  # no interval is so long
+        ("EVENTHUB_RESTARTS_MAX", "9" * 23, "not a whole number"),
+        ("EVENTHUB_SECRET_KEY", "secret", "fewer than 32 characters"),
+        ("EVENTHUB_QUOTA", "10GB", "did you mean EVENTHUB_QUOTA_BYTES?"),  # was: no quota
+        ("EVENTHUB_DATABASE", "", "did you mean DATABASE_"),
         ("EVENTHUB_QUOTA_BYTE", "10GB", "did you mean EVENTHUB_QUOTA_BYTES?"),
         ("EVENTHUB_LOGLEVEL", "debug", "did you mean EVENTHUB_LOG_LEVEL?"),
         ("EVENTHUB_DATABASE_URL", "", "did you mean DATABASE_URL?"),
@@ -173,6 +183,7 @@ def test_setting_is_read_from_a_file(
         ("quota_byte = 1", "quota_byte is no setting of the hub; did you mean quota_bytes?"),
         ("EVENTHUB_DEBUG = true", "EVENTHUB_DEBUG is no setting of the hub; did you mean debug?"),
         ("JAVAHOME = ''", "JAVAHOME is no setting of the hub; did you mean java_home?"),
+        ("quota = 1", "quota is no setting of the hub; did you mean quota_bytes?"),
         ("[hub]\nport = 1", "hub is no setting of the hub; docs/settings.md has their names"),
         ("quota_bytes = true", "quota_bytes: Expected `int | null`, got `bool`; write a size"),
         ("quota_bytes = 0", "quota_bytes: 0 is not a size"),

@@ -28,7 +28,8 @@ def test_every_wrong_setting_has_its_line_and_no_traceback() -> None:
 
 def test_settings_are_listed_with_their_origin_and_without_secrets(tmp_path: Path) -> None:
     file = tmp_path / "eventhub.toml"
-    file.write_text('database_url = "postgresql://u:geheim@db/e"\nsecret_key = "/geheim"\n')
+    key = "/geheim" * 5
+    file.write_text(f'database_url = "postgresql://u:geheim@db/e"\nsecret_key = "{key}"\n')
     done = manage("settings", EVENTHUB_SETTINGS_FILE=str(file), EVENTHUB_QUOTA_BYTES="10GB")
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -68,8 +69,9 @@ def test_process_with_a_bad_file_ends_with_a_line_for_each_mistake(
 
 def test_process_that_serves_hands_the_file_on_to_what_it_starts(tmp_path: Path) -> None:
     file = tmp_path / "eventhub.toml"
+    key = "k" * 32
     file.write_text(
-        f'database_url = "postgresql://e@/e?host={tmp_path}"\nsecret_key = "s"\n'
+        f'database_url = "postgresql://e@/e?host={tmp_path}"\nsecret_key = "{key}"\n'
         f'redis_url = "unix://{tmp_path}/r.sock"\n'
     )
     script = (
@@ -86,7 +88,7 @@ def test_process_that_serves_hands_the_file_on_to_what_it_starts(tmp_path: Path)
         check=False,
         timeout=30,
     )
-    assert done.stdout == "s False\n", done.stderr
+    assert done.stdout == f"{key} False\n", done.stderr
 
 
 def test_restore_takes_the_database_from_the_file(tmp_path: Path) -> None:
