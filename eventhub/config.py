@@ -5,9 +5,12 @@ documentation. docs/settings.md has the same as a table. eventhub/env.py reads t
 import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 
 from eventhub import limits
 from eventhub.setting import (
@@ -33,9 +36,13 @@ Hosts = tuple[Annotated[str, Meta(pattern=rf"(?i)\A({_HOST})\Z")], ...]
 Origins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A{_ORIGIN}\Z")], ...]
 CorsOrigins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A(\*|null|{_ORIGIN})\Z")], ...]
 Peers = tuple[Annotated[str, Meta(pattern=r"(?i)\A[a-z0-9._:/\[\]-]+\Z")], ...]
-Positive = Annotated[int, Meta(ge=1)]
-Count = Annotated[int, Meta(ge=0)]
+# what is more cannot be meant, and PostgreSQL's numbers and times end somewhere
+Positive = Annotated[int, Meta(ge=1, le=limits.RETAIN_EVENTS_MAX)]
+Count = Annotated[int, Meta(ge=0, le=limits.RETAIN_EVENTS_MAX)]
+Bytes = Annotated[int, Meta(ge=1, le=limits.RETAIN_BYTES_MAX)]
+Age = Annotated[int, Meta(ge=1, le=limits.RETAIN_AGE_S_MAX)]
 
+_KEY_MIN = limits.SECRET_KEY_CHARACTERS_MIN
 _DATABASE_WORDS = "postgresql://… or a list of NAME=VALUE as libpq takes it"
 
 
@@ -45,6 +52,43 @@ def _check_proxies(entries: tuple[str, ...]) -> None:
             entry == "*" or ipaddress.ip_network(entry)
         except ValueError as error:
             raise ValueError(f"not an address or a network such as 10.1.0.0/16: {error}") from None
+
+
+# What a URL that cannot be taken apart says of itself may be its password: none of it is shown.
+_ENCODE = (
+    "percent-encode what is neither a letter nor a digit in the user's name and the password (`%`"
+    " as %25, `@` as %40, `/` as %2F, `?` as %3F, `#` as %23)"
+)
+
+
+def _check_database(text: str) -> None:
+    """What libpq reads wrongly it would show: a `/` or an `@` in a password makes the password a
+    port or a host."""
+    try:
+        found = conninfo_to_dict(text)
+    except ProgrammingError:
+        found = {"port": "unknown"}
+    ports, hosts = (str(found.get(name, "")).split(",") for name in ("port", "host"))
+    if not all(port.isdecimal() or not port for port in ports) or any("@" in h[1:] for h in hosts):
+        raise ValueError(
+            f"PostgreSQL's client cannot read it. In a URL, {_ENCODE}, and write after the ? only"
+            " parameters of libpq; in a list of NAME=VALUE, write a value with spaces in quotes"
+        )
+
+
+def _check_redis(text: str) -> None:
+    try:
+        _ = urlsplit(text).port
+    except ValueError:
+        raise ValueError(f"it cannot be read as a URL: {_ENCODE}") from None
+
+
+def _check_secret(text: str) -> None:
+    if 0 < len(text) < _KEY_MIN:
+        raise ValueError(
+            f"it has fewer than {_KEY_MIN} characters and could be guessed; `openssl rand -base64"
+            " 48` makes one"
+        )
 
 
 class Env(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +103,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             _DATABASE_WORDS,
             unset="`up`: the embedded server",
             hides="login",
+            check=_check_database,
         ),
     ] = ""
     database_direct_url: Annotated[
@@ -69,6 +114,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             _DATABASE_WORDS,
             unset="`DATABASE_URL`",
             hides="login",
+            check=_check_database,
         ),
     ] = ""
     redis_url: Annotated[
@@ -80,6 +126,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "redis://…, rediss://… or unix:///path",
             unset="`up`: the embedded server",
             hides="login",
+            check=_check_redis,
         ),
     ] = ""
     mark_url: Annotated[
@@ -92,6 +139,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "file:///folder, redis://…, rediss://… or unix:///path",
             unset="`REDIS_URL`; `up`: a folder below `/dev/shm`, if the database is embedded",
             hides="login",
+            check=_check_redis,
         ),
     ] = ""
     data: Annotated[str, Setting("EVENTHUB_DATA", "the data folder", empty_is_unset=True)] = "var"
@@ -100,9 +148,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_SECRET_KEY",
             "signs logins and connection tokens, seals secrets of endpoints; the same in every"
-            " process, and needed by `web` and workers",
+            f" process, and needed by `web` and workers; at least {_KEY_MIN} characters",
             unset="`up`: made once, kept in the data folder",
             hides="all",
+            check=_check_secret,
         ),
     ] = ""
     allowed_hosts: Annotated[
@@ -174,7 +223,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     quota_bytes: Annotated[
-        Positive | None,
+        Bytes | None,
         Setting(
             "EVENTHUB_QUOTA_BYTES",
             "what the hub's tables may take on the disk: a size, such as `10GiB`; an operator's"
@@ -190,13 +239,13 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "EVENTHUB_BACKLOG_EVENTS",
             "deliveries that may wait for one endpoint; what is more goes, the oldest first, and"
             ' the endpoint gets a notice. See docs/callbacks.md, "Backlogs"',
-            "a whole number of at least 1",
+            f"a whole number from 1 to {limits.RETAIN_EVENTS_MAX:,}",
             read=as_number,
             empty_is_unset=True,
         ),
     ] = limits.BACKLOG_EVENTS_DEFAULT
     backlog_bytes: Annotated[
-        Positive,
+        Bytes,
         Setting(
             "EVENTHUB_BACKLOG_BYTES",
             "the same in bytes, with those of the events: a size, such as `500MB`",
@@ -207,11 +256,11 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = limits.BACKLOG_BYTES_DEFAULT
     backlog_age_s: Annotated[
-        Positive,
+        Age,
         Setting(
             "EVENTHUB_BACKLOG_AGE_S",
             "seconds for which a delivery may wait",
-            "a whole number of at least 1",
+            f"a whole number from 1 to {limits.RETAIN_AGE_S_MAX:,}",
             unset=f"{limits.BACKLOG_AGE_S_DEFAULT // 86_400} days",
             read=as_number,
             empty_is_unset=True,

@@ -142,7 +142,8 @@ def unknown_names(names: Iterable[str]) -> list[str]:
 
 
 def _misspelt(names: Iterable[str]) -> Iterable[str]:
-    """Say of each unknown variable that is nearly a known one what it may have been meant for."""
+    """Say of each unknown variable that is nearly a known one, or the beginning of one, what it may
+    have been meant for."""
     meant = {name.removeprefix(PREFIX): name for name in (_NAMES | OF_THE_CLIENT)}
     for name in unknown_names(names):
         if close := _closest(name.removeprefix(PREFIX), meant):
@@ -158,5 +159,8 @@ def _unknown_in(path: str, file: Mapping[str, object]) -> Iterable[str]:
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
+    for one in known:
+        if one.startswith(f"{name}_"):
+            return one
     close = difflib.get_close_matches(name, known, n=1, cutoff=MISSPELT_LIKENESS_MIN)
     return close[0] if close else None

@@ -213,6 +213,7 @@ AUTHORISATION_FRESH_S_MAX = 1.0
 # requests that need the same look-up share one that began no longer ago: with a look-up of 0.1 s a
 # revocation is still effective within a second
 LOOKUP_SHARED_S_MAX = 0.5
+SECRET_KEY_CHARACTERS_MIN = 32  # of the key that signs logins and tokens: nobody guesses it
 KEYS_CACHED_MAX = 50_000  # per process
 KEYS_PER_CLIENT_MAX = 100
 CLIENTS_PER_ZONE_MAX = 10_000
@@ -396,6 +397,7 @@ CALLBACK_UNIT_RETRY_S_MAX = 2  # the longest pause before a unit that failed is 
 CALLBACK_UNIT_SEND_S_MAX = 0.5  # of Redis for such a message
 BROKER_POLL_S = 2  # a worker's question to Redis for tasks waits so long; so may its stop
 QUEUE_BUSY_S = 10  # until a task that found no slot of its queue free in a worker comes again
+NAMESAKE_ANSWERS_S = 2.0  # so long a worker that starts waits for another one of its name
 SOON_S_MAX = 300  # a task that was asked for and not begun by then is the timetable's
 TIMETABLE_REST_S = 300.0  # looks for what the log brings, while nothing is appended to it
 CONSUMER_PAUSE_S_MAX = 5.0  # of a worker's tasks, while Redis is away or answers errors

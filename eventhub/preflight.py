@@ -78,9 +78,15 @@ def _look(url: str) -> bool:
         require_schema(url)
     except OtherSchema as error:
         refuse(str(error))
-    except psycopg.Error:
+    except psycopg.OperationalError:
         return False
+    except psycopg.Error as error:
+        sys.exit(_useless(error))
     return True
+
+
+def _useless(error: psycopg.Error) -> str:
+    return f"The database answers, and the hub cannot use it: {str(error).strip()}"
 
 
 def _look_until_seen(url: str) -> None:
@@ -89,9 +95,10 @@ def _look_until_seen(url: str) -> None:
         try:
             require_schema(url)
             return
-        except OtherSchema as error:
-            sys.stderr.write(f"{error}\n")
+        except psycopg.OperationalError:
+            time.sleep(LOOK_INTERVAL_S)
+        except (OtherSchema, psycopg.Error) as error:
+            said = error if isinstance(error, OtherSchema) else _useless(error)
+            sys.stderr.write(f"{said}\n")
             os.kill(os.getpid(), signal.SIGTERM)
             return
-        except psycopg.Error:
-            time.sleep(LOOK_INTERVAL_S)

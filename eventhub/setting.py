@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 SWITCH_WORDS = "true, yes, on, 1, false, no, off or 0"
-SIZE_WORDS = "a size such as 10GiB, 500MB or a number of bytes above 0"
+SIZE_WORDS = "a size such as 10GiB, 500MB or a number of bytes, above 0 and at most 1PiB"
 HIDDEN = "(hidden)"
 
 

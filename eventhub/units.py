@@ -134,6 +134,7 @@ class Unit(Work):
         """Without a slot: the drain does one unit at a time, and has the next begun before the task
         of the last one is over.
         """
+        args, kwargs = self.known(args, kwargs)
         return self.run(*args, **kwargs)
 
     def retry(self, *args: Any, **options: Any) -> Any:

@@ -2,14 +2,17 @@
 Composition root.
 """
 
+import os
 import sys
+import threading
 from typing import Any
 
 from celery import Celery, bootsteps
 from celery.concurrency.thread import TaskPool as ThreadPool
 
 from delivery.callbacks.drain import Terms
-from eventhub.broker import DELIVER, QUEUES, threads
+from eventhub import limits
+from eventhub.broker import DELIVER, QUEUES, SLOTS, threads
 from eventhub.env import Env, refuse
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.logs import get_logger
@@ -35,13 +38,7 @@ class RequireStep(bootsteps.Step):  # type: ignore[misc]
         super().__init__(worker, **options)
         require_threads(worker.pool_cls, sys.argv)
         queues = _queues(worker)
-        least = threads(queues)
-        if worker.concurrency < least:
-            refuse(
-                f"A worker of the queues {', '.join(sorted(queues))} needs {least} threads, one "
-                f"for each task that may be long and one more. Leave out -c, or write:\n"
-                f"  {COMMAND} -c {least}"
-            )
+        _require_usable(queues, worker.concurrency, options)
         worker.env = require_flight()
         if not worker.env.redis_url:
             log.warning(
@@ -69,15 +66,39 @@ class HeardStep(bootsteps.StartStopStep):  # type: ignore[misc]
     """Knows whether the worker takes messages."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
+    _looked = False  # for another worker of the same name
 
     def start(self, consumer: Any) -> None:
         if Unit.units is not None and consumer.controller.env.redis_url:
             Unit.units.heard = True
             Unit.units.begin()  # so that the first message is not sent under load
+        if consumer.controller.env.redis_url and not self._looked:
+            self._looked = True
+            names = (consumer.app, consumer.hostname)
+            threading.Thread(target=_look_for_namesake, args=names, daemon=True).start()
 
     def stop(self, consumer: Any) -> None:
         if Unit.units is not None:
             Unit.units.heard = False
+
+
+def _look_for_namesake(app: Celery, node: str) -> None:
+    """Warn if another worker has this one's name: they share the queue of either's own units, and
+    Celery's tools take them for one."""
+    try:
+        answers = app.control.broadcast(
+            "stats", reply=True, destination=[node], timeout=limits.NAMESAKE_ANSWERS_S
+        )
+    except Exception:  # Redis is away; the consumer says so
+        return
+    others = {answer[node].get("pid") for answer in answers} - {os.getpid()}
+    if others or len(answers) > 1:
+        log.warning(
+            "node_name_taken",
+            node=node,
+            by_process=sorted(others),
+            advice="give each worker a name of its own: -n NAME@%h",
+        )
 
 
 def require_threads(pool: type, argv: list[str]) -> None:
@@ -90,6 +111,33 @@ def require_threads(pool: type, argv: list[str]) -> None:
         refuse(
             f"A worker of the hub runs its tasks in threads, not in {asked or pool.__module__}. "
             f"Leave out -P:\n  {COMMAND}"
+        )
+
+
+def _require_usable(queues: set[str], concurrency: int, options: dict[str, Any]) -> None:
+    """Refuse queues that nobody sends to, too few threads, and what would change them later, or
+    run a second timetable."""
+    if unknown := sorted(queues - SLOTS.keys()):
+        refuse(
+            f"The hub has no queue {', '.join(unknown)}. Leave out -Q, or name some of: "
+            f"{', '.join(sorted(SLOTS))}"
+        )
+    least = threads(queues)
+    if concurrency < least:
+        refuse(
+            f"A worker of the queues {', '.join(sorted(queues))} needs {least} threads, one "
+            f"for each task that may be long and one more. Leave out -c, or write:\n"
+            f"  {COMMAND} -c {least}"
+        )
+    if options.get("autoscale"):
+        refuse(
+            f"A worker of the hub has a number of threads that does not change. Leave out "
+            f"--autoscale, or write:\n  {COMMAND} -c {least}"
+        )
+    if options.get("beat"):
+        refuse(
+            "The timetable is a process of its own, one in a hub; `manage.py up` runs it. Leave out"
+            " -B, and where no other one runs, start:\n  celery -A eventhub beat"
         )
 
 

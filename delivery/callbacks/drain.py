@@ -29,7 +29,7 @@ from eventhub.clock import SystemClock
 from eventhub.errors import DatabaseUnavailable
 from eventhub.eventlog.database import AWAY, Connection, answered_within
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.logs import Seldom, get_logger
+from eventhub.logs import LINE_CHARS_MAX, Seldom, get_logger
 from registrations.endpoints.addresses import CallbackAddresses
 
 log = get_logger(__name__)
@@ -169,7 +169,7 @@ class Drain:
             try:
                 await self._with_connection(name, work, url)
             except (DatabaseUnavailable, *_LOST) as error:
-                seldom.warning("callbacks_wait_for_database", reason=type(error).__name__)
+                _tell_away(error)
             except Exception:
                 log.exception("callbacks_failed", part=name)
             if self._clock.monotonic_s() - began_s > 2 * limits.CONNECT_TIMEOUT_S:
@@ -199,7 +199,7 @@ class Drain:
         self._failures += 1
         self._more = False  # slots that get free are no reason to look
         self._disconnect()
-        seldom.warning("callbacks_wait_for_database", reason=type(error).__name__)
+        _tell_away(error)
 
     async def _look_out(self) -> None:
         """Have units begun, until stopped."""
@@ -309,3 +309,9 @@ class Drain:
         if lanes:
             self._freed()
         self._stir.set()  # the unit may be over
+
+
+def _tell_away(error: Exception) -> None:
+    """With what the server or the driver said: the database may be there under another name."""
+    detail = " ".join(str(error.__cause__ or error).split())[:LINE_CHARS_MAX]
+    seldom.warning("callbacks_wait_for_database", reason=type(error).__name__, detail=detail)

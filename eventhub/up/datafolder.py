@@ -11,7 +11,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,6 @@ from eventhub.up.postgres import SOCKET
 from eventhub.up.programs import POSTGRES_MAJOR
 
 SOCKET_PATH_BYTES_MAX = 107  # sun_path of Linux, without its final NUL
-SECRET_KEY_CHARACTERS_MIN = 32
 LOCK_POLL_S = 0.1
 LOCK_TOLD_S = 1.0  # a wait that is worth a line
 FORMAT = "1"  # of the folder; that of the tables is eventhub/schema.py
@@ -127,6 +126,14 @@ def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None)
     return fd
 
 
+def release_lock(fd: int) -> None:
+    """The file names nobody then: the id of a process that has ended may come to be another's, and
+    whoever reads it sends signals there."""
+    with suppress(OSError):  # of a disk that fails
+        os.ftruncate(fd, 0)
+    os.close(fd)
+
+
 def _await_lock(fd: int, folder: Folder, say: Callable[[str], None]) -> None:
     began = time.monotonic()
     told = False
@@ -145,7 +152,7 @@ def _await_lock(fd: int, folder: Folder, say: Callable[[str], None]) -> None:
                 ) from None
             if waited_s >= LOCK_TOLD_S and not told:
                 told = True
-                say(f"waiting for what is left of the hub that was process {holder}")
+                say(f"waiting for what is left of the hub that was process {holder or 'unknown'}")
             time.sleep(LOCK_POLL_S)
 
 
@@ -213,11 +220,11 @@ def read_secret_key(folder: Folder) -> str:
     if not path.exists():
         _write_once(path, secrets.token_urlsafe(48))
     key = _text(path)
-    if len(key) < SECRET_KEY_CHARACTERS_MIN:
+    if len(key) < limits.SECRET_KEY_CHARACTERS_MIN:
         raise FolderUnusable(
-            f"{path} holds no key of at least {SECRET_KEY_CHARACTERS_MIN} characters: put it back "
-            "from a backup. If there is none, remove the file: another key is made, logins and "
-            "tokens end, and endpoints need new secrets."
+            f"{path} holds no key of at least {limits.SECRET_KEY_CHARACTERS_MIN} characters: "
+            "put it back from a backup. If there is none, remove the file: another key is made, "
+            "logins and tokens end, and endpoints need new secrets."
         )
     return key
 

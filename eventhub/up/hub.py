@@ -2,6 +2,7 @@
 `manage.py up`."""
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -24,7 +25,7 @@ from eventhub.up.listener import PortBusy
 from eventhub.up.output import Output, have_standard_streams
 from eventhub.up.postgres import Postgres
 from eventhub.up.redisserver import Redis
-from eventhub.up.supervisor import HubFailed, Part, Patience, Supervisor
+from eventhub.up.supervisor import RENEW, HubFailed, Part, Patience, Supervisor
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
 CELERY = ("-m", "celery", "-q", "-A", "eventhub")
@@ -102,6 +103,14 @@ class Place(NamedTuple):
         """`say` gets a line when something is waited for. Raises FolderUnusable, NoIdentity."""
         folder = datafolder.open_folder(data)
         lock = datafolder.acquire_lock(folder, say)
+        try:
+            return cls._take(folder, lock)
+        except BaseException:
+            datafolder.release_lock(lock)
+            raise
+
+    @classmethod
+    def _take(cls, folder: Folder, lock: int) -> "Place":
         if (other := leftovers.served_by(folder.postgres)) is not None:
             raise FolderInUse(
                 f"{folder.root} is in use by another hub (process {other}), whose lock file was "
@@ -145,11 +154,12 @@ class Place(NamedTuple):
 
     def leave(self) -> None:
         datafolder.remove_socket_folder(self.folder, self.sockets)
-        os.close(self.lock)
+        datafolder.release_lock(self.lock)
 
 
 def run(options: Options) -> int:
     """Run the hub until a signal; returns the exit status."""
+    signal.signal(RENEW, signal.SIG_IGN)  # the lock file names this process before there are parts
     have_standard_streams()
     move_file_into_environment()
     output = Output()
@@ -178,7 +188,9 @@ def _listen(options: Options, output: Output) -> socket.socket:
     except PortBusy:
         if not Folder(options.data).lock.exists():
             raise
-    os.close(datafolder.acquire_lock(datafolder.open_folder(options.data), output.say))
+    datafolder.release_lock(
+        datafolder.acquire_lock(datafolder.open_folder(options.data), output.say)
+    )
     return listener.listen(options.host, options.port)
 
 

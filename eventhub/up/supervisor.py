@@ -212,7 +212,8 @@ class Supervisor:
         if not self._complete:
             self._output.say("not all parts are ready yet: replace them later")
             return
-        self._renewing = [run for run in self._runs if run.part.renewable]
+        renewable = [run for run in self._runs if run.part.renewable]
+        self._renewing = sorted(renewable, key=lambda run: run.ready)  # first those that are away
         for run in self._renewing:
             run.renewed = False
         self._output.say("replacing " + ", ".join(run.name for run in self._renewing))
@@ -230,6 +231,8 @@ class Supervisor:
                 run.ready = False
                 run.ending = True
                 run.process.stop()
+            elif run.due_at is not None:  # it waits for its next try
+                run.due_at, run.restarts_at = time.monotonic(), []
 
     def _check_ready(self, run: _Run) -> None:
         part, now = run.part, time.monotonic()
@@ -260,7 +263,7 @@ class Supervisor:
             run.ending = False
             self._plan(run, 0.0)
             return
-        if event.status == os.EX_CONFIG and run.unproven:
+        if run.unproven:
             if self._renewing:
                 self._output.say(
                     f"{run.name} cannot run; the reason is in its output above. The others are not "

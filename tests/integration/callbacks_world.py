@@ -28,7 +28,7 @@ from registrations.endpoints.rows import disable
 from registrations.endpoints.secrets import seal
 from tests.databases import migrated_database
 
-SECRET_KEY = "key-of-the-tests"
+SECRET_KEY = "key-of-the-tests" * 2
 SECRET = bytes(range(32))
 LOOPBACK = ("127.0.0.0/8",)
 _names = itertools.count(1)

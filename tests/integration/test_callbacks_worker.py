@@ -18,6 +18,7 @@ import psycopg
 import pytest
 import redis
 from celery import Celery
+from psycopg.conninfo import make_conninfo
 
 from eventhub import limits
 from eventhub.up.hub import HOME, celery_worker
@@ -308,6 +309,14 @@ async def test_archiving_and_the_building_of_indexes_leave_a_thread_for_what_is_
             await until(lambda: not world.one("SELECT count(*) FROM lanes"), 20)
     finally:
         redis_server.kill()
+
+
+async def test_the_log_says_why_the_database_is_away(world: CallbacksWorld, tmp_path: Path) -> None:
+    """Of a database's name that was wrong a worker said DatabaseUnavailable, and nothing else."""
+    log, url = tmp_path / "w1.log", make_conninfo(world.url, dbname="nosuchdb")
+    with worker(world, "", log, DATABASE_URL=url, DATABASE_DIRECT_URL=url):
+        await until(lambda: "callbacks_wait_for_database" in log.read_text(), 40)
+    assert 'database "nosuchdb" does not exist' in log.read_text()
 
 
 def ready(log: Path) -> bool:

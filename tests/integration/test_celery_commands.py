@@ -150,6 +150,39 @@ async def test_a_worker_says_what_it_is_and_takes_orders(
         assert names == {*SLOTS, f"{NAME}.dq2"} - {"jobs"}
 
 
+async def test_second_worker_of_a_name_says_so(env: dict[str, str], tmp_path: Path) -> None:
+    """They take units from each other, and `inspect` shows one of them."""
+    first, second = tmp_path / "w1.log", tmp_path / "w2.log"
+    with running(env, first, "worker", "-n", NAME) as process:
+        await until(partial(ready, first), 40)
+        with running(env, second, "worker", "-n", NAME):
+            await until(lambda: "node_name_taken" in second.read_text(), 40)
+    (line,) = [line for line in second.read_text().splitlines() if "node_name_taken" in line]
+    assert f"by_process=[{process.pid}]" in line
+    assert "-n NAME@%h" in line
+
+
+async def test_arguments_of_a_newer_release_are_left_out(
+    world: CallbacksWorld, env: dict[str, str], broker: Broker, tmp_path: Path
+) -> None:
+    """While two releases run side by side. The task raised TypeError, and the run of the job was
+    never asked for; it comes again as it was sent when the worker has no slot for it."""
+    log = tmp_path / "w1.log"
+    task = Celery(broker=f"redis+socket://{broker.socket}").send_task
+    with running(env, log, "worker", "-n", NAME):
+        with psycopg.connect(world.url) as holder:
+            holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            holder.execute("LOCK TABLE registration_versions IN ACCESS EXCLUSIVE MODE")
+            for _ in range(SLOTS["upkeep"]):
+                task("registrations.purge_versions", queue="upkeep")
+            await until(lambda: world.one(LOCKED) == SLOTS["upkeep"], 40)
+            task("jobs.ask", ["audit", "first"], {"since": "yesterday"}, queue="upkeep")
+            await until(lambda: "task_arguments_left_out" in log.read_text(), 20)
+        await until(lambda: world.one("SELECT count(*) FROM job_runs WHERE job = 'audit'") == 1, 20)
+    assert "names=['since']" in log.read_text()
+    assert "yesterday" not in log.read_text()
+
+
 @pytest.mark.parametrize("by", ["broker", "worker"])
 async def test_a_unit_that_lost_the_database_is_tried_again(
     world: CallbacksWorld, env: dict[str, str], tmp_path: Path, by: str

@@ -31,7 +31,7 @@ def test_an_absent_database_is_logged_now_and_then(tmp_path: Path, has_redis: bo
         "DATABASE_DIRECT_URL": "",
         "REDIS_URL": redis_server.url if has_redis else "",
         "EVENTHUB_DATA": str(tmp_path),
-        "EVENTHUB_SECRET_KEY": "key",
+        "EVENTHUB_SECRET_KEY": "k" * 40,
     }
     commands = {"worker": celery_worker("w@%h"), "forward": ("manage.py", "forward")}
     if has_redis:

@@ -88,6 +88,18 @@ def test_database_that_refuses_is_told_in_its_own_words() -> None:
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+def test_database_that_answers_and_refuses_its_tables_is_not_taken_for_away() -> None:
+    """The process started, and asked again each second without a word."""
+    with migrated_database("closed") as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP ROLE IF EXISTS stranger")
+            connection.execute("CREATE ROLE stranger LOGIN")
+        done = manage("forward", **environment(make_conninfo(url, user="stranger")))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "permission denied for table" in line
+
+
 def test_migrations_that_were_applied_before_digests_were_kept_are_of_another_version() -> None:
     ours = schema.migrations()
     with migrated_database("before") as url, psycopg.connect(url) as connection:
@@ -217,6 +229,22 @@ def test_worker_in_another_pool_or_with_too_few_threads_is_refused(words: str) -
     assert done.returncode == os.EX_CONFIG
     assert "Leave out -" in done.stderr
     assert "celery -A eventhub worker" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-B", "Leave out -B"),  # it was a second timetable
+        ("-Q jobs,nosuch", "The hub has no queue nosuch. Leave out -Q, or name some of: archive,"),
+        ("--autoscale 10,1", "Leave out --autoscale"),  # the least may be below what -c may
+    ],
+)
+def test_worker_with_an_option_that_would_break_it_is_refused(words: str, said: str) -> None:
+    """Before it needs anything else, and leaving no file."""
+    done = celery(*words.split())
+    assert done.returncode == os.EX_CONFIG, done.stderr
+    assert said in done.stderr
+    assert not list(Path.cwd().glob("celerybeat*"))
 
 
 def celery(*words: str, **given: str) -> subprocess.CompletedProcess[str]:

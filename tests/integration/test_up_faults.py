@@ -1,6 +1,8 @@
 """Whatever is killed, nothing is left behind, what can go on goes on, and no data is lost."""
 
+import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +11,7 @@ import psutil
 import pytest
 
 from eventhub import limits
+from eventhub.up.restarts import DELAYS_S
 from tests.integration.up_process import Hub, processes_of, wait_until
 
 
@@ -202,15 +205,24 @@ def test_parts_are_replaced_one_by_one(lasting: Hub) -> None:
     assert_kept(lasting)
 
 
-def test_a_version_that_cannot_run_replaces_one_part_at_most(data: Path) -> None:
-    """As the tables are not those that it needs; the old ones go on serving."""
-    hub = Hub(data, STAND_IN_UNFIT=str(data.parent / "unfit")).wait_ready()
+@pytest.mark.parametrize("status", [os.EX_CONFIG, 1])
+def test_a_version_that_cannot_run_replaces_one_part_at_most(data: Path, status: int) -> None:
+    """As the tables are not those that it needs, or its files are broken; the old ones go on
+    serving. When that is mended, the next signal does not wait for the pause between tries."""
     unfit = data.parent / "unfit"
-    unfit.touch()
+    hub = Hub(data, STAND_IN_UNFIT=str(unfit)).wait_ready()
+    unfit.write_text(str(status))
     hub.process.send_signal(signal.SIGUSR2)
     hub.wait_line("web-1 cannot run; the reason is in its output above. The others are not")
     assert int(hub.get()) == hub.part("web-2").pid
+    assert hub.text.count("The others are not replaced") == 1
+    hub.wait_line(f"starting it again in {DELAYS_S[5]:g} s")
     unfit.unlink()
+    began_s = time.monotonic()
+    hub.process.send_signal(signal.SIGUSR2)
     hub.wait_line("web-1 is ready", 2)
+    assert time.monotonic() - began_s < DELAYS_S[5] - 1.0
+    hub.wait_line("all parts are replaced")
+    assert hub.text.count("web-2 is ready") == 2
     hub.interrupt()
     assert hub.wait_end(limits.STOP_TIMEOUT_S_MAX) == 0

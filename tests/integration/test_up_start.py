@@ -1,5 +1,6 @@
 """Starting: what is checked before, what is kept from the last time, what is private."""
 
+import fcntl
 import os
 import re
 import signal
@@ -144,6 +145,28 @@ def test_two_hubs_on_one_machine_do_not_disturb_each_other(hub: Hub, tmp_path: P
         assert two.execute("SELECT to_regclass('only_here')::text", sockets) == [(None,)]
     assert not sockets.exists()
     hub.get()
+
+
+def test_order_to_replace_parts_that_comes_too_early_does_not_end_the_hub(tmp_path: Path) -> None:
+    """In its first seconds a hub had no handler yet, and SIGUSR2 killed it without a line. When it
+    has ended, its lock file names nobody to whom the next order would go."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    with (data / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        hub = Hub(data)
+        hub.wait_line("waiting for what is left of the hub")
+        hub.process.send_signal(signal.SIGUSR2)
+    try:
+        hub.wait_ready()
+        assert (data / "lock").read_text() == f"{hub.process.pid}\n"
+    finally:
+        hub.interrupt()
+        hub.wait_end()
+    assert (data / "lock").read_text() == ""
+    (data / "format").write_text("0\n")
+    assert Hub(data).wait_end() == 1
+    assert (data / "lock").read_text() == ""
 
 
 def test_output_that_cannot_have_all_characters_loses_no_line(tmp_path: Path) -> None:

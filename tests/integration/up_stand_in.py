@@ -25,9 +25,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def web(fd: int, ready: Path) -> None:
-    """Serve, or misbehave as STAND_IN_WEB and STAND_IN_UNFIT, a file, say."""
-    if Path(os.environ.get("STAND_IN_UNFIT", "/nowhere")).exists():
-        sys.exit(os.EX_CONFIG)
+    """Serve, or misbehave as STAND_IN_WEB and STAND_IN_UNFIT, a file with a status, say."""
+    unfit = Path(os.environ.get("STAND_IN_UNFIT", "/nowhere"))
+    if unfit.exists():
+        sys.exit(int(unfit.read_text()))
     behaviour = os.environ.get("STAND_IN_WEB", "")
     if behaviour == "crash":
         sys.exit("cannot go on")

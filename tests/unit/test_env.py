@@ -2,8 +2,6 @@
 refused with what to write."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 
 from eventhub.env import BadSettings, load, move_file_into_environment, read_env, unknown_names
 from eventhub.setting import HIDDEN, without_login
-from tests.unit.up.test_commands import manage
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +36,8 @@ def from_file(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
         ("EVENTHUB_QUOTA_BYTES", " 10 gib ", "quota_bytes", 10 << 30),
         ("EVENTHUB_QUOTA_BYTES", "10Gi", "quota_bytes", 10 << 30),
         ("EVENTHUB_QUOTA_BYTES", "1.5TB", "quota_bytes", 1_500 * 10**9),
+        ("EVENTHUB_QUOTA_BYTES", "1PiB", "quota_bytes", 1 << 50),
+        ("EVENTHUB_SECRET_KEY", "k" * 32, "secret_key", "k" * 32),
         ("EVENTHUB_DEBUG", "true", "debug", True),
         ("EVENTHUB_DEBUG", "YES", "debug", True),
         ("EVENTHUB_DEBUG", "on", "debug", True),
@@ -61,6 +60,9 @@ def from_file(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
             "k8s://https://10.0.0.1:6443",
         ),
         ("DATABASE_URL", "host=/run user=eventhub", "database_url", "host=/run user=eventhub"),
+        ("DATABASE_URL", "postgresql://a:1,b:2/e", "database_url", "postgresql://a:1,b:2/e"),
+        ("DATABASE_URL", "postgresql:///e?host=@x", "database_url", "postgresql:///e?host=@x"),
+        ("DATABASE_URL", "postgresql://u:%25@h/e", "database_url", "postgresql://u:%25@h/e"),
         ("REDIS_URL", "unix:///run/redis.sock", "redis_url", "unix:///run/redis.sock"),
         (
             "EVENTHUB_ALLOWED_HOSTS",
@@ -103,9 +105,24 @@ def test_setting_is_read(
         ("SPARK_MASTER", "sprk://host:7077", "spark://host:7077"),
         ("DATABASE_URL", "mysql://u:secret@host/db", "postgresql://"),
         ("DATABASE_DIRECT_URL", "eventhub", "postgresql://"),
+        ("DATABASE_URL", "postgresql://u:50%secret@h/d", "`%` as %25"),
+        ("DATABASE_URL", "postgresql://u:secret/x@h/d", "percent-encode"),  # it was the port
+        ("DATABASE_URL", "postgresql://u:p@secret@h/d", "percent-encode"),  # ... of the host's name
+        ("DATABASE_DIRECT_URL", "postgresql://h/d?secret=1", "only parameters of libpq"),
+        ("DATABASE_URL", "host=h password=a secret", "a value with spaces in quotes"),
+        ("REDIS_URL", "redis://:secret/x@h/0", "percent-encode"),  # it was the port
+        ("EVENTHUB_MARK_URL", "redis://:secret#x@h/0", "percent-encode"),
         ("REDIS_URL", "localhost:6379", "redis://"),
         ("EVENTHUB_RESTARTS_MAX", "many", "not a whole number of at least 0"),
         ("EVENTHUB_START_TIMEOUT_S", "0", "not a whole number of at least 1"),
+        ("EVENTHUB_QUOTA_BYTES", "99999999999999999999PB", "at most 1PiB"),  # beyond bigint
+        ("EVENTHUB_BACKLOG_BYTES", "2PiB", "at most 1PiB"),
+        ("EVENTHUB_BACKLOG_EVENTS", "9" * 23, "from 1 to 1,000,000,000,000,000"),
+        ("EVENTHUB_BACKLOG_AGE_S", "9" * 14, "from 1 to 3,162,240,000"),  # no interval is so long
+        ("EVENTHUB_RESTARTS_MAX", "9" * 23, "not a whole number"),
+        ("EVENTHUB_SECRET_KEY", "secret", "fewer than 32 characters"),
+        ("EVENTHUB_QUOTA", "10GB", "did you mean EVENTHUB_QUOTA_BYTES?"),  # was: no quota
+        ("EVENTHUB_DATABASE", "", "did you mean DATABASE_"),
         ("EVENTHUB_QUOTA_BYTE", "10GB", "did you mean EVENTHUB_QUOTA_BYTES?"),
         ("EVENTHUB_LOGLEVEL", "debug", "did you mean EVENTHUB_LOG_LEVEL?"),
         ("EVENTHUB_DATABASE_URL", "", "did you mean DATABASE_URL?"),
@@ -131,19 +148,6 @@ def test_names_that_others_make_are_no_reason_to_refuse(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, "tcp://10.0.0.1:8000")
     read_env()
     assert unknown_names(os.environ) == names
-
-
-def test_every_wrong_setting_has_its_line_and_no_traceback() -> None:
-    wrong = {"EVENTHUB_QUOTA_BYTES": "10Gb!", "EVENTHUB_DEBUG": "maybe", "EVENTHUB_LOGFORMAT": ""}
-    done = manage("up", **wrong)
-    assert done.returncode == os.EX_CONFIG
-    lines = done.stderr.splitlines()
-    assert [line.split(":")[0].split()[0] for line in lines] == [
-        "EVENTHUB_LOGFORMAT",
-        "EVENTHUB_QUOTA_BYTES",
-        "EVENTHUB_DEBUG",
-        "See",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -179,6 +183,7 @@ def test_setting_is_read_from_a_file(
         ("quota_byte = 1", "quota_byte is no setting of the hub; did you mean quota_bytes?"),
         ("EVENTHUB_DEBUG = true", "EVENTHUB_DEBUG is no setting of the hub; did you mean debug?"),
         ("JAVAHOME = ''", "JAVAHOME is no setting of the hub; did you mean java_home?"),
+        ("quota = 1", "quota is no setting of the hub; did you mean quota_bytes?"),
         ("[hub]\nport = 1", "hub is no setting of the hub; docs/settings.md has their names"),
         ("quota_bytes = true", "quota_bytes: Expected `int | null`, got `bool`; write a size"),
         ("quota_bytes = 0", "quota_bytes: 0 is not a size"),
@@ -318,82 +323,3 @@ def test_file_of_the_command_line_is_not_the_hubs(
 )
 def test_url_is_shown_without_its_password(text: str, shown: str) -> None:
     assert without_login(text) == shown
-
-
-def test_settings_are_listed_with_their_origin_and_without_secrets(tmp_path: Path) -> None:
-    file = tmp_path / "eventhub.toml"
-    file.write_text('database_url = "postgresql://u:geheim@db/e"\nsecret_key = "/geheim"\n')
-    done = manage("settings", EVENTHUB_SETTINGS_FILE=str(file), EVENTHUB_QUOTA_BYTES="10GB")
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert ["EVENTHUB_SETTINGS_FILE:", str(file)] in lines
-    assert ["DATABASE_URL", "database_url", "file", "postgresql://…@db/e"] in lines
-    assert ["EVENTHUB_SECRET_KEY", "secret_key", "file", HIDDEN] in lines
-    assert ["EVENTHUB_QUOTA_BYTES", "quota_bytes", "environment", "10000000000"] in lines
-    assert ["EVENTHUB_RESTARTS_MAX", "restarts_max", "default", "-"] in lines
-    assert "geheim" not in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("command", [("settings", "--check"), ("up",)])
-def test_process_with_a_bad_file_ends_with_a_line_for_each_mistake(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
-    file = tmp_path / "eventhub.toml"
-    file.write_text("quota_byte = 1\ndebug = 5\n")
-    done = manage(*command, EVENTHUB_SETTINGS_FILE=str(file), EVENTHUB_LOG_LEVEL="loud")
-    assert done.returncode == os.EX_CONFIG
-    assert done.stdout == ""
-    starts = [f"{file}: quota_byte is", "EVENTHUB_LOG_LEVEL: 'loud' is", f"{file}: debug: Expected"]
-    lines = done.stderr.splitlines()
-    assert len(lines) == 4
-    for line, start in zip(lines, [*starts, "See docs/settings.md"], strict=True):
-        assert line.startswith(start)
-
-
-def test_process_that_serves_hands_the_file_on_to_what_it_starts(tmp_path: Path) -> None:
-    file = tmp_path / "eventhub.toml"
-    file.write_text(
-        f'database_url = "postgresql://e@/e?host={tmp_path}"\nsecret_key = "s"\n'
-        f'redis_url = "unix://{tmp_path}/r.sock"\n'
-    )
-    script = (
-        "import os; from eventhub.preflight import require_flight; require_flight();"
-        " print(os.environ['EVENTHUB_SECRET_KEY'], 'EVENTHUB_SETTINGS_FILE' in os.environ)"
-    )
-    own = ("DATABASE_URL", "REDIS_URL")
-    env = {name: text for name, text in os.environ.items() if name not in own}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**env, "EVENTHUB_SETTINGS_FILE": str(file)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
-    assert done.stdout == "s False\n", done.stderr
-
-
-def test_restore_takes_the_database_from_the_file(tmp_path: Path) -> None:
-    """What it starts reads the environment alone."""
-    file = tmp_path / "eventhub.toml"
-    file.write_text(f'database_url = "postgresql://e@/e?host={tmp_path}"\n')
-    done = manage("restore", str(tmp_path / "absent"), EVENTHUB_SETTINGS_FILE=str(file))
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert str(tmp_path / "absent") in done.stderr
-
-
-def test_check_says_whether_the_settings_can_be_used(tmp_path: Path) -> None:
-    good = manage("settings", "--check")
-    assert (good.returncode, good.stdout) == (0, "The settings can be used.\n")
-    absent = str(tmp_path / "absent")
-    bad = manage("settings", "--check", EVENTHUB_STORE_DIR=absent)
-    assert bad.returncode == os.EX_CONFIG
-    assert bad.stderr == (
-        f"EVENTHUB_STORE_DIR: {absent} is not a folder, so no disk can be watched.\n"
-    )
-    nowhere = manage("up", EVENTHUB_SETTINGS_FILE=absent)
-    assert nowhere.returncode == os.EX_CONFIG
-    assert nowhere.stderr.startswith(
-        f"EVENTHUB_SETTINGS_FILE: {absent} cannot be read: No such file or directory\n"
-    )
