@@ -69,7 +69,10 @@ def require_schema(url: str, *, complete: bool = True) -> None:
     ours = schema.migrations()
     require = schema.require_complete if complete else schema.require_same
     with psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S) as connection:
-        require(schema.read(connection.cursor(), ours), ours)
+        cursor = connection.cursor()
+        found = schema.read(cursor, ours)
+        schema.require_own(cursor, found)
+        require(found, ours)
 
 
 def _look(url: str) -> bool:

@@ -39,10 +39,12 @@ ON CONFLICT (app, name) DO UPDATE
 _THERE = (
     "SELECT to_regclass('django_migrations') IS NOT NULL, to_regclass('schema_digests') IS NOT NULL"
 )
+# but those that a `migrate` which was killed may leave alone
 _TABLES = """
 SELECT c.relname
   FROM pg_class c
- WHERE c.relnamespace = to_regnamespace('public') AND c.relkind IN ('r', 'p')
+ WHERE c.relnamespace = to_regnamespace('public') AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+   AND c.relname NOT IN ('schema_digests', 'django_migrations')
    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
  ORDER BY c.relname
 """

@@ -2,6 +2,7 @@
 
 import psycopg
 
+from eventhub import limits
 from eventhub.env import read_env, refuse
 from eventhub.preflight import require_schema
 from eventhub.schema import OtherSchema
@@ -13,6 +14,10 @@ class NoDatabaseUrl(Exception):
 
 class NoArchiveUrl(Exception):
     """EVENTHUB_ARCHIVE_URL is not set. `manage.py up` prints the line that sets it."""
+
+
+class NoAnswer(Exception):
+    """The database cannot be reached; the message has the server's reason."""
 
 
 def require_archive() -> None:
@@ -32,6 +37,15 @@ def require_database() -> None:
             "DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
             "the running hub (manage.py up)."
         )
+
+
+def require_answer() -> None:
+    """Raises NoAnswer: a pool of connections keeps the server's reason to itself."""
+    try:
+        url = read_env().database_url
+        psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S).close()
+    except psycopg.OperationalError as error:
+        raise NoAnswer(f"The database cannot be reached: {error}") from error
 
 
 def refuse_other_schema() -> None:

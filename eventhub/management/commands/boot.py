@@ -5,11 +5,9 @@ import os
 from argparse import ArgumentParser
 from typing import Any
 
-import psycopg
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from eventhub import limits
 from eventhub.access.system import raw_connection
 from eventhub.env import read_env
 from eventhub.errors import EventHubError
@@ -17,15 +15,7 @@ from eventhub.eventlog import boot
 from eventhub.eventlog.continuity import prove_store
 from eventhub.preflight import require_schema
 from eventhub.schema import OtherSchema
-from eventhub.up.beside import NoDatabaseUrl, require_database
-
-
-def _require_answer(url: str) -> None:
-    """Raises CommandError with the server's reason, which a pool of connections keeps to itself."""
-    try:
-        psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S).close()
-    except psycopg.OperationalError as error:
-        raise CommandError(f"The database cannot be reached: {error}") from error
+from eventhub.up.beside import NoAnswer, NoDatabaseUrl, require_answer, require_database
 
 
 class Command(BaseCommand):
@@ -42,7 +32,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             require_database()
-            _require_answer(read_env().database_url)
+            require_answer()
             if options["migrate"]:
                 call_command("migrate", interactive=False, verbosity=options["verbosity"])
             else:
@@ -52,7 +42,7 @@ class Command(BaseCommand):
             connection = raw_connection()
             place = boot.mark_start(connection)
             keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))
-        except NoDatabaseUrl as error:
+        except (NoDatabaseUrl, NoAnswer) as error:
             raise CommandError(str(error)) from error
         except OtherSchema as error:
             raise CommandError(str(error), returncode=os.EX_CONFIG) from error

@@ -8,22 +8,51 @@ import random
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
 from eventhub import limits, schema
 from eventhub.schema import Form, Migration
+from eventhub.up.beside import NoAnswer, NoDatabaseUrl, require_answer, require_database
 from eventhub.version import VERSION
 
 _LOCK = 4_711_017  # held by the one who migrates
+_HOLDERS = """
+SELECT DISTINCT a.application_name, a.pid
+  FROM pg_stat_activity a
+  JOIN pg_locks l ON l.pid = a.pid AND l.granted
+  JOIN pg_class c ON c.oid = l.relation AND c.relnamespace = 'public'::regnamespace
+ WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+   AND a.xact_start < clock_timestamp() - make_interval(secs => %s)
+"""
 _TARGETS = ("app_label", "migration_name")
+
+
+class WholeExecutor(MigrationExecutor):
+    """A migration and the note that it was applied are one transaction, so that a process that is
+    killed leaves both or neither. One with `atomic = False` must be fit to be repeated.
+    """
+
+    def apply_migration(self, state: Any, migration: Any, *args: Any, **options: Any) -> Any:
+        with self._whole(migration):
+            return super().apply_migration(state, migration, *args, **options)
+
+    def unapply_migration(self, state: Any, migration: Any, *args: Any, **options: Any) -> Any:
+        with self._whole(migration):
+            return super().unapply_migration(state, migration, *args, **options)
+
+    def _whole(self, migration: Any) -> Any:
+        return transaction.atomic(self.connection.alias) if migration.atomic else nullcontext()
+
+
+migrate.MigrationExecutor = WholeExecutor  # type: ignore[misc]  # which Django's command makes
 
 
 class Command(migrate.Command):
@@ -43,13 +72,22 @@ class Command(migrate.Command):
             " before can start (post), or all of this release, once its processes are gone (all)",
         )
 
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Django's checks ask the database, so whether it answers comes before them."""
+        try:
+            require_database()
+            require_answer()
+        except (NoDatabaseUrl, NoAnswer) as error:
+            raise CommandError(str(error)) from error
+        return super().execute(*args, **options)
+
     def handle(self, *args: Any, **options: Any) -> None:
         connection = connections[options["database"]]
         ours = schema.migrations()
-        self._check(connection, ours, note=not (options["plan"] or options["check_unapplied"]))
         if options["app_label"] and (options["pre"] or options["back"]):
             raise CommandError("--pre and --back are of all apps; name none.")
-        with _alone(connection):
+        with self._alone(connection):
+            self._check(connection, ours, note=not (options["plan"] or options["check_unapplied"]))
             if options["pre"] or options["back"]:
                 for target in self._targets(connection, ours, options["back"] or ""):
                     self._patiently(
@@ -58,10 +96,25 @@ class Command(migrate.Command):
             else:
                 self._patiently(*args, **options)
 
+    @contextmanager
+    def _alone(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
+        """One process migrates at a time, and waits for a lock on a table for a moment only."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+            if not cursor.fetchone()[0]:
+                self.stdout.write("Another process migrates this database: waiting for its end.")
+                cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+            cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
+            try:
+                yield
+            finally:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+                cursor.execute("RESET lock_timeout")
+
     def _check(
         self, connection: BaseDatabaseWrapper, ours: dict[Migration, Form], *, note: bool
     ) -> None:
-        with connection.cursor() as cursor:
+        with transaction.atomic(connection.alias), connection.cursor() as cursor:
             found = schema.read(cursor, ours)
             try:
                 schema.require_same(found, ours)
@@ -78,6 +131,11 @@ class Command(migrate.Command):
         loader = MigrationExecutor(connection).loader
         graph, applied = loader.graph, loader.applied_migrations
         leaves = graph.leaf_nodes()
+        if back and not any(Migration(*node) in ours for node in applied):
+            self.stdout.write(
+                "Nothing of a hub is in this database: there is nothing to take back."
+            )
+            return
         plan = dict.fromkeys(node for leaf in leaves for node in graph.forwards_plan(leaf))
         held: set[tuple[str, str]] = set()  # with all that depends on them
         for node in plan:
@@ -97,6 +155,7 @@ class Command(migrate.Command):
         """Who waits for a lock on a table makes everybody wait who comes later, so it is given up
         soon and asked for again. What was applied by then stays."""
         until = time.monotonic() + limits.MIGRATE_S_MAX
+        connection = connections[options["database"]]
         while True:
             try:
                 super().handle(*args, **options)
@@ -109,7 +168,7 @@ class Command(migrate.Command):
                         f"A table was in use for {limits.MIGRATE_S_MAX:.0f} s; what was applied"
                         " stays. Try again when long queries have ended."
                     ) from error
-            self.stdout.write("  a table is in use: trying again")
+            self.stdout.write(f"  a table is in use{_holders(connection)}: trying again")
             time.sleep(random.uniform(*limits.MIGRATE_PAUSE_S))  # noqa: S311 - no secret
 
 
@@ -120,14 +179,9 @@ def _is_held(form: Form, back: str, *, is_applied: bool) -> bool:
     return schema.is_of_now(form) and (back == "all" or form.half == "post")
 
 
-@contextmanager
-def _alone(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """One process migrates at a time, and waits for a lock on a table for a moment only."""
+def _holders(connection: BaseDatabaseWrapper) -> str:
+    """Who holds locks on tables for longer than a migration waits for one."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
-        cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
-        try:
-            yield
-        finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
-            cursor.execute("RESET lock_timeout")
+        cursor.execute(_HOLDERS, [limits.MIGRATE_LOCK_MS_MAX / 1_000])
+        found = [f"{name or 'a session'} (pid {pid})" for name, pid in cursor.fetchall()]
+    return f" by {', '.join(found)}" if found else ""
