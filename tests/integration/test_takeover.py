@@ -5,10 +5,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.up.embedded import embedded
 from tests.databases import migrated_database, new_database
@@ -131,6 +132,65 @@ def test_it_is_changed_as_a_whole_or_not_at_all(before: str) -> None:
         assert "Nothing was changed" in done.stderr
         assert tables(url) == as_it_was[1]
         assert described(url)["table"] == as_it_was[0]["table"]
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ("CREATE TABLE invoices (id integer)", "table invoices"),
+        ("CREATE TABLE auth_invoices (id integer)", "table auth_invoices"),
+        ("CREATE TABLE more () INHERITS (zones)", "table more"),
+        ("CREATE VIEW desk AS SELECT * FROM zones", "view desk"),
+        ("CREATE MATERIALIZED VIEW sums AS SELECT count(*) FROM zones", "materialized view sums"),
+        (
+            "CREATE SCHEMA reports; CREATE VIEW reports.desk AS SELECT * FROM zones",
+            "view reports.desk",
+        ),
+        ("CREATE SEQUENCE invoice_numbers", "sequence invoice_numbers"),
+        ("CREATE FUNCTION taxed(integer) RETURNS integer LANGUAGE sql RETURN 2 * $1",
+         "function taxed(integer)"),
+        ("CREATE TYPE colour AS ENUM ('red')", "type colour"),
+        ("CREATE TRIGGER same BEFORE UPDATE ON zones FOR EACH ROW EXECUTE FUNCTION"
+         " suppress_redundant_updates_trigger()", "trigger same on table zones"),
+    ],
+)  # fmt: skip
+def test_what_is_not_the_hubs_is_named_and_not_dropped(
+    before: str, made: LiteralString, named: str
+) -> None:
+    """It went with the old tables, and nothing said so."""
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(made)
+        as_it_was = described(url)
+        done = taken_over(url)
+        assert done.returncode == 1
+        assert f"not the hub's and would be lost: {named}. Nothing was changed." in done.stderr
+        assert described(url) == as_it_was
+
+
+def test_what_depends_on_the_old_tables_is_not_dropped_with_them(before: str) -> None:
+    """A function elsewhere whose body is parsed."""
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                "CREATE SCHEMA reports; CREATE FUNCTION reports.zones() RETURNS bigint LANGUAGE sql"
+                " BEGIN ATOMIC SELECT count(*) FROM zones; END"
+            )
+        done = taken_over(url)
+        assert done.returncode == 1
+        assert "Nothing was changed" in done.stderr
+        assert rows(url, "SELECT reports.zones()") == rows(before, "SELECT count(*) FROM zones")
+
+
+def test_extensions_stay_and_lost_grants_are_said(before: str) -> None:
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute("GRANT SELECT ON zones TO PUBLIC")
+        done = taken_over(url)
+        assert done.returncode == 0, done.stderr
+        assert "granted on the old tables to PUBLIC went with them" in done.stdout
+        assert rows(url, "SELECT '[1]'::vector") == ["([1])"]
 
 
 def test_only_a_database_of_before_0_1_is_taken_over() -> None:

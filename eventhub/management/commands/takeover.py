@@ -62,16 +62,25 @@ class Command(BaseCommand):
                 found = schema.read(cursor, ours)
                 if not found.applied & schema.BEFORE_0_1:
                     raise CommandError("This is no database of before 0.1. Nothing was changed.")
+                takeover.require_only_hub(cursor)
+                grantees = takeover.grantees(cursor)
                 takeover.set_aside(cursor, sorted({each.app for each in ours}))
                 schema.keep(cursor, schema.Found(frozenset(), {}), ours)
                 call_command(migrate.Command(), verbosity=0)
                 takeover.move(cursor, self._tell)
+        except takeover.Refused as error:
+            raise CommandError(str(error)) from error
         except DatabaseError as error:
             told = str(error).strip().partition("\n")[0]
             raise CommandError(
                 f"It could not be taken over ({told}). Nothing was changed. Stop whatever uses the"
                 " database, and run the last version before 0.1 on it once, if it is an older one."
             ) from error
+        if grantees:
+            self.stdout.write(
+                f"What was granted on the old tables to {', '.join(grantees)} went with them:"
+                " grant it again on the new ones, whose names are other ones in part."
+            )
         self.stdout.write("The database is taken over; start the hub.")
 
     def _tell(self, table: takeover.Moved) -> None:
