@@ -94,7 +94,7 @@ _NOT_TAKEN = frozenset({"incarnation"})  # the log is proved anew for this versi
 
 
 class Refused(Exception):
-    """The database holds what a takeover would lose; the message names it and says what to do."""
+    """Nothing was changed; the message names what is in the way, and says what to do."""
 
 
 class Moved(NamedTuple):
@@ -102,6 +102,16 @@ class Moved(NamedTuple):
 
     table: str
     rows: int
+
+
+def require_unused(cursor: Cursor) -> None:
+    """Raise Refused while anybody else is connected to the database."""
+    cursor.execute(SQL["sessions"])
+    if found := [name for (name,) in cursor.fetchall()]:
+        raise Refused(
+            f"The database is in use by {_few(found)}. Nothing was changed. Stop the hub, and"
+            " whatever else is connected to the database."
+        )
 
 
 def require_only_hub(cursor: Cursor) -> None:

@@ -1,5 +1,14 @@
 -- Taking over a database of before 0.1 (takeover.py).
 
+-- name: sessions
+-- Other clients of this database. What a backend of another role is, only some roles may see; the
+-- server's own have no user.
+SELECT coalesce(nullif(a.application_name, ''), 'a session') || ' (pid ' || a.pid || ')'
+  FROM pg_stat_activity a
+ WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.usesysid IS NOT NULL
+   AND coalesce(a.backend_type, 'client backend') = 'client backend'
+ ORDER BY 1
+
 -- name: strangers
 -- What a takeover would drop, or leave without its tables, and what neither the old hub nor Django
 -- has made. Extensions keep what is theirs.

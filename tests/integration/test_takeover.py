@@ -116,15 +116,15 @@ def test_every_row_is_kept_and_the_tables_are_those_of_this_version(before: str)
 
 
 def test_it_is_changed_as_a_whole_or_not_at_all(before: str) -> None:
-    """Somebody uses a table that is to be moved; then one is not as it was left."""
+    """Somebody is connected, as the old hub is while it runs; then a table is an older one."""
     with new_database("taken") as url:
         load(url)
         as_it_was = described(url), tables(url)
-        with psycopg.connect(url) as connection:
-            connection.execute("SELECT count(*) FROM heads")
+        with psycopg.connect(url, application_name="eventhub append") as connection:
+            pid = connection.info.backend_pid
             done = taken_over(url)
             assert done.returncode == 1
-            assert "lock timeout). Nothing was changed. Stop whatever uses" in done.stderr
+            assert f"in use by eventhub append (pid {pid}). Nothing was changed." in done.stderr
         with psycopg.connect(url) as connection:
             connection.execute("ALTER TABLE tokens DROP COLUMN sequence")
         done = taken_over(url)

@@ -62,6 +62,7 @@ class Command(BaseCommand):
                 found = schema.read(cursor, ours)
                 if not found.applied & schema.BEFORE_0_1:
                     raise CommandError("This is no database of before 0.1. Nothing was changed.")
+                takeover.require_unused(cursor)
                 takeover.require_only_hub(cursor)
                 grantees = takeover.grantees(cursor)
                 takeover.set_aside(cursor, sorted({each.app for each in ours}))
