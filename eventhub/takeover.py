@@ -14,6 +14,7 @@ from eventhub.eventlog import queries
 from eventhub.schema import Cursor
 
 SQL = queries.load("takeover.sql", Path(__file__).parent / "sql")
+LOCK = 4_711_017  # an advisory one, which `migrate` takes too (commands/migrate.py)
 _ASIDE = "before_0_1"  # the schema that holds the old tables meanwhile
 # by what they are called now; tables and columns that are not here kept their names
 _TABLES = {
@@ -76,19 +77,21 @@ _MADE = {
 }
 # what the old hub and its Django made in schema public, but for partitions
 _MADE_BEFORE = {
-    "tables": (
-        "api_keys archive_tries archiver attempts auth_group auth_group_permissions"
-        " auth_permission auth_user auth_user_groups auth_user_user_permissions barriers channels"
-        " clients dear_filters deliveries django_content_type django_migrations django_session"
-        " endpoints event_types events fanouts forwarders forwarding group_streams groups heads"
-        " incarnation index_builds job_runs keyed_state lanes listen_interests listens log_state"
-        " login_attempts producer_numbers producers registration_groups registration_versions"
-        " registrations resource_changes retired_partitions segments sessions streams suspensions"
-        " tokens zones"
-    ).split(),
+    "tables": [
+        "api_keys", "archive_tries", "archiver", "attempts", "auth_group",
+        "auth_group_permissions", "auth_permission", "auth_user", "auth_user_groups",
+        "auth_user_user_permissions", "barriers", "channels", "clients", "dear_filters",
+        "deliveries", "django_content_type", "django_migrations", "django_session", "endpoints",
+        "event_types", "events", "fanouts", "forwarders", "forwarding", "group_streams", "groups",
+        "heads", "incarnation", "index_builds", "job_runs", "keyed_state", "lanes",
+        "listen_interests", "listens", "log_state", "login_attempts", "producer_numbers",
+        "producers", "registration_groups", "registration_versions", "registrations",
+        "resource_changes", "retired_partitions", "segments", "sessions", "streams",
+        "suspensions", "tokens", "zones",
+    ],
     "sequences": ["listen_ids"],
     "functions": ["append_events", "prove_continuity", "roll_segments"],
-}
+}  # fmt: skip
 _NAMED_MAX = 20  # in one message
 _NOT_TAKEN = frozenset({"incarnation"})  # the log is proved anew for this version
 
@@ -106,7 +109,7 @@ class Moved(NamedTuple):
 
 def require_unused(cursor: Cursor) -> None:
     """Raise Refused while anybody else is connected to the database."""
-    cursor.execute(SQL["sessions"])
+    cursor.execute(SQL["sessions"], [LOCK])
     if found := [name for (name,) in cursor.fetchall()]:
         raise Refused(
             f"The database is in use by {_few(found)}. Nothing was changed. Stop the hub, and"

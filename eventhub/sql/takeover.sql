@@ -1,12 +1,14 @@
 -- Taking over a database of before 0.1 (takeover.py).
 
 -- name: sessions
--- Other clients of this database. What a backend of another role is, only some roles may see; the
--- server's own have no user.
+-- Other clients of this database, but for those that wait for the takeover's advisory lock. What a
+-- backend of another role is, only some roles may see; the server's own have no user.
 SELECT coalesce(nullif(a.application_name, ''), 'a session') || ' (pid ' || a.pid || ')'
   FROM pg_stat_activity a
  WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.usesysid IS NOT NULL
    AND coalesce(a.backend_type, 'client backend') = 'client backend'
+   AND NOT EXISTS (SELECT FROM pg_locks l
+                    WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.objid = %s AND NOT l.granted)
  ORDER BY 1
 
 -- name: strangers

@@ -2,7 +2,9 @@
 
 import gzip
 import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, LiteralString
@@ -129,7 +131,7 @@ def test_it_is_changed_as_a_whole_or_not_at_all(before: str) -> None:
             connection.execute("ALTER TABLE tokens DROP COLUMN sequence")
         done = taken_over(url)
         assert done.returncode == 1
-        assert "Nothing was changed" in done.stderr
+        assert "run the last version before 0.1 on it once" in done.stderr
         assert tables(url) == as_it_was[1]
         assert described(url)["table"] == as_it_was[0]["table"]
 
@@ -178,7 +180,9 @@ def test_what_depends_on_the_old_tables_is_not_dropped_with_them(before: str) ->
             )
         done = taken_over(url)
         assert done.returncode == 1
-        assert "Nothing was changed" in done.stderr
+        assert "function reports.zones() depends on table" in done.stderr
+        assert "Nothing was changed. Drop that" in done.stderr
+        assert "last version before" not in done.stderr
         assert rows(url, "SELECT reports.zones()") == rows(before, "SELECT count(*) FROM zones")
 
 
@@ -193,9 +197,31 @@ def test_extensions_stay_and_lost_grants_are_said(before: str) -> None:
         assert rows(url, "SELECT '[1]'::vector") == ["([1])"]
 
 
+def test_of_two_at_once_one_takes_over_and_the_other_says_that_it_is_done(before: str) -> None:
+    """The other one advised to run an old version on what was just taken over."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url, autocommit=True) as connection, ThreadPoolExecutor(2) as pool:
+            connection.execute("SELECT pg_advisory_lock(4711017)")  # as `migrate` does
+            both = [pool.submit(taken_over, url) for _ in range(2)]
+            until = time.monotonic() + 20
+            while rows(url, waiting) != ["(2)"]:
+                assert time.monotonic() < until
+            connection.close()
+            done, late = sorted((one.result() for one in both), key=lambda one: one.returncode)
+        assert done.returncode == 0, done.stderr
+        assert "waiting for its end" in late.stdout
+        assert late.returncode == 1
+        assert late.stderr.startswith("CommandError: This database is of 0.1 or newer already")
+        assert tables(url)["zones"] == tables(before)["zones"]
+
+
 def test_only_a_database_of_before_0_1_is_taken_over() -> None:
-    with migrated_database("new") as url:
+    with migrated_database("new") as url, new_database("empty") as empty:
         done = taken_over(url)
+        assert done.returncode == 1
+        assert "of 0.1 or newer already: nothing is to be taken over" in done.stderr
+        done = taken_over(empty)
         assert done.returncode == 1
         assert "no database of before 0.1. Nothing was changed" in done.stderr
 

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.core.management.commands import migrate
 from django.db import DatabaseError, connection, transaction
+from psycopg import errors
 
 from eventhub import schema, takeover
 from eventhub.env import move_file_into_environment, read_env
@@ -19,10 +20,18 @@ from eventhub.up.embedded import embedded
 from eventhub.up.identity import NoIdentity
 from eventhub.up.supervisor import HubFailed
 
-_ALONE = (
-    "SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = 0;"
+_PATIENT = (
+    "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;"
     " SET LOCAL idle_in_transaction_session_timeout = 0"
 )
+# what to do about what PostgreSQL refused, if that is known
+_ADVICE = (
+    ((errors.UndefinedColumn, errors.UndefinedTable, errors.NotNullViolation),
+     "The database is of an older version: run the last version before 0.1 on it once."),
+    ((errors.LockNotAvailable,), "Stop whatever uses the database."),
+    ((errors.DiskFull,), "Make room: it needs as much free disk space as the database takes."),
+    ((errors.DependentObjectsStillExist,), "Drop that, and make it again afterwards."),
+)  # fmt: skip
 
 
 class Command(BaseCommand):
@@ -58,10 +67,8 @@ class Command(BaseCommand):
         ours = schema.migrations()
         try:
             with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(_ALONE)
-                found = schema.read(cursor, ours)
-                if not found.applied & schema.BEFORE_0_1:
-                    raise CommandError("This is no database of before 0.1. Nothing was changed.")
+                self._be_alone(cursor)
+                _require_before_0_1(schema.read(cursor, ours))
                 takeover.require_unused(cursor)
                 takeover.require_only_hub(cursor)
                 grantees = takeover.grantees(cursor)
@@ -72,11 +79,7 @@ class Command(BaseCommand):
         except takeover.Refused as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            told = str(error).strip().partition("\n")[0]
-            raise CommandError(
-                f"It could not be taken over ({told}). Nothing was changed. Stop whatever uses the"
-                " database, and run the last version before 0.1 on it once, if it is an older one."
-            ) from error
+            raise CommandError(_told(error)) from error
         if grantees:
             self.stdout.write(
                 f"What was granted on the old tables to {', '.join(grantees)} went with them:"
@@ -84,6 +87,37 @@ class Command(BaseCommand):
             )
         self.stdout.write("The database is taken over; start the hub.")
 
+    def _be_alone(self, cursor: schema.Cursor) -> None:
+        """Wait until nobody else takes over or migrates; locks on tables are not waited for."""
+        cursor.execute(_PATIENT)
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [takeover.LOCK])
+        if not cursor.fetchall()[0][0]:
+            self.stdout.write("Another process takes over or migrates: waiting for its end.")
+            self.stdout.flush()
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [takeover.LOCK])
+        cursor.execute("SET LOCAL lock_timeout = '5s'")
+
     def _tell(self, table: takeover.Moved) -> None:
         self.stdout.write(f"{table.table}: {table.rows:,} rows")
         self.stdout.flush()
+
+
+def _require_before_0_1(found: schema.Found) -> None:
+    """Raise Refused for every other database."""
+    if found.applied & schema.BEFORE_0_1:
+        return
+    if found.applied:
+        raise takeover.Refused(
+            "This database is of 0.1 or newer already: nothing is to be taken over, and nothing was"
+            " changed. Start the hub."
+        )
+    raise takeover.Refused("This is no database of before 0.1. Nothing was changed.")
+
+
+def _told(error: DatabaseError) -> str:
+    """What PostgreSQL said, and what to do about it."""
+    said = str(error).strip().partition("\n")[0]
+    if isinstance(error.__cause__, errors.DependentObjectsStillExist):
+        said = f"{said}: {error.__cause__.diag.message_detail}"
+    advice = [then for kinds, then in _ADVICE if isinstance(error.__cause__, kinds)]
+    return " ".join([f"It could not be taken over ({said}). Nothing was changed.", *advice])
