@@ -226,6 +226,21 @@ def test_only_a_database_of_before_0_1_is_taken_over() -> None:
         assert "no database of before 0.1. Nothing was changed" in done.stderr
 
 
+def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> None:
+    data = tmp_path / "vra"
+    done = test_commands.manage("takeover", "--data", str(data))
+    assert done.returncode == 1
+    assert f"{data / 'postgres' / 'PG_VERSION'} is missing. Nothing was changed." in done.stderr
+    assert not data.exists()
+
+
+def test_a_folder_beside_a_database_url_is_refused(before: str, tmp_path: Path) -> None:
+    """The folder was not looked at, and the other database was taken over."""
+    done = test_commands.manage("takeover", "--data", str(tmp_path), DATABASE_URL=before)
+    assert done.returncode == 1
+    assert "--data and DATABASE_URL name two databases. Nothing was changed." in done.stderr
+
+
 def test_the_hub_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A data folder: refused by `up` at first, then taken over, then everything is there."""
     data = tmp_path / "var"

@@ -15,7 +15,7 @@ from psycopg import errors
 
 from eventhub import schema, takeover
 from eventhub.env import move_file_into_environment, read_env
-from eventhub.up.datafolder import FolderUnusable
+from eventhub.up.datafolder import Folder, FolderUnusable, usable
 from eventhub.up.embedded import embedded
 from eventhub.up.identity import NoIdentity
 from eventhub.up.supervisor import HubFailed
@@ -48,11 +48,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         move_file_into_environment()
         env = read_env()
+        if env.database_url and options["data"]:
+            raise CommandError(
+                "--data and DATABASE_URL name two databases. Nothing was changed. Give one: unset"
+                " DATABASE_URL for the embedded database of a data folder, or leave --data out."
+            )
         if env.database_url:
             self._take_over()
             return
+        data = options["data"] or Path(env.data)
         try:
-            with embedded(options["data"] or Path(env.data), lasting=True) as given:
+            _require_made(Folder(data))
+            with embedded(data, lasting=True) as given:
                 again = subprocess.run(  # noqa: S603 - this program, for the database that it has now
                     [sys.executable, sys.argv[0], "takeover"],
                     env={**os.environ, **given},
@@ -100,6 +107,17 @@ class Command(BaseCommand):
     def _tell(self, table: takeover.Moved) -> None:
         self.stdout.write(f"{table.table}: {table.rows:,} rows")
         self.stdout.flush()
+
+
+def _require_made(folder: Folder) -> None:
+    """Raise FolderUnusable for a folder without a database, where one would be made."""
+    version = folder.postgres / "PG_VERSION"
+    with usable(folder.root):
+        if not version.exists():
+            raise FolderUnusable(
+                f"{folder.root} is no data folder with a database: {version} is missing. Nothing"
+                " was changed. Name the hub's data folder with --data, or set DATABASE_URL."
+            )
 
 
 def _require_before_0_1(found: schema.Found) -> None:
