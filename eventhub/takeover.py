@@ -14,6 +14,7 @@ from eventhub.eventlog import queries
 from eventhub.schema import Cursor
 
 SQL = queries.load("takeover.sql", Path(__file__).parent / "sql")
+LOCK = 4_711_017  # an advisory one, which `migrate` takes too (commands/migrate.py)
 _ASIDE = "before_0_1"  # the schema that holds the old tables meanwhile
 # by what they are called now; tables and columns that are not here kept their names
 _TABLES = {
@@ -74,7 +75,29 @@ _MADE = {
                                 )::bit(32)::integer)
              THEN gen_random_uuid() END""",
 }
+# what the old hub and its Django made in schema public, but for partitions
+_MADE_BEFORE = {
+    "tables": [
+        "api_keys", "archive_tries", "archiver", "attempts", "auth_group",
+        "auth_group_permissions", "auth_permission", "auth_user", "auth_user_groups",
+        "auth_user_user_permissions", "barriers", "channels", "clients", "dear_filters",
+        "deliveries", "django_content_type", "django_migrations", "django_session", "endpoints",
+        "event_types", "events", "fanouts", "forwarders", "forwarding", "group_streams", "groups",
+        "heads", "incarnation", "index_builds", "job_runs", "keyed_state", "lanes",
+        "listen_interests", "listens", "log_state", "login_attempts", "producer_numbers",
+        "producers", "registration_groups", "registration_versions", "registrations",
+        "resource_changes", "retired_partitions", "segments", "sessions", "streams",
+        "suspensions", "tokens", "zones",
+    ],
+    "sequences": ["listen_ids"],
+    "functions": ["append_events", "prove_continuity", "roll_segments"],
+}  # fmt: skip
+_NAMED_MAX = 20  # in one message
 _NOT_TAKEN = frozenset({"incarnation"})  # the log is proved anew for this version
+
+
+class Refused(Exception):
+    """Nothing was changed; the message names what is in the way, and says what to do."""
 
 
 class Moved(NamedTuple):
@@ -84,13 +107,46 @@ class Moved(NamedTuple):
     rows: int
 
 
+def require_unused(cursor: Cursor) -> None:
+    """Raise Refused while anybody else is connected to the database."""
+    cursor.execute(SQL["sessions"], [LOCK])
+    if found := [name for (name,) in cursor.fetchall()]:
+        raise Refused(
+            f"The database is in use by {_few(found)}. Nothing was changed. Stop the hub, and"
+            " whatever else is connected to the database."
+        )
+
+
+def require_only_hub(cursor: Cursor) -> None:
+    """Raise Refused if schema public has what neither the old hub nor Django has made, or if views
+    anywhere depend on the hub's tables."""
+    cursor.execute(SQL["strangers"], _MADE_BEFORE)
+    if found := [name for (name,) in cursor.fetchall()]:
+        raise Refused(
+            f"The database has what is not the hub's and would be lost: {_few(found)}. Nothing was"
+            " changed. Move it to another database, or drop it and make it again afterwards:"
+            " tables and columns have other names then."
+        )
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(names[:_NAMED_MAX]) + more
+
+
+def grantees(cursor: Cursor) -> list[str]:
+    """Return the roles whose rights on the hub's tables go with the old tables."""
+    cursor.execute(SQL["grantees"])
+    return [name for (name,) in cursor.fetchall()]
+
+
 def set_aside(cursor: Cursor, apps: list[str]) -> None:
     """Put the tables of the hub's apps out of the way, drop its functions and forget its
     migrations, so that those of this version begin from nothing. Django's own tables stay."""
     aside = sql.Identifier(_ASIDE)
     cursor.execute(sql.SQL("CREATE SCHEMA {}").format(aside))
     cursor.execute("DELETE FROM django_migrations WHERE app = ANY(%s)", [apps])
-    cursor.execute(SQL["relations"])
+    cursor.execute(SQL["relations"], ["public"])
     for name, is_sequence in cursor.fetchall():
         kind = sql.SQL("SEQUENCE" if is_sequence else "TABLE")
         moved = sql.SQL("ALTER {} public.{} SET SCHEMA {}")
@@ -116,7 +172,18 @@ def move(cursor: Cursor, told: Callable[[Moved], None]) -> None:
     for name, parent in cursor.fetchall():
         told(Moved(name, _keep(cursor, name, parent)))
     _go_on(cursor, tables)
-    cursor.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(_ASIDE)))
+    _drop(cursor)
+
+
+def _drop(cursor: Cursor) -> None:
+    """Drop what was set aside, and nothing else: what depends on it is an error."""
+    cursor.execute(SQL["relations"], [_ASIDE])
+    found = cursor.fetchall()
+    for kind, is_sequence in (("TABLE", False), ("SEQUENCE", True)):
+        names = [sql.Identifier(_ASIDE, name) for name, is_one in found if is_one == is_sequence]
+        every = sql.SQL(", ").join(names)
+        cursor.execute(sql.SQL("DROP {} {}").format(sql.SQL(kind), every))
+    cursor.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(_ASIDE)))
 
 
 def _old(table: str) -> sql.Identifier:

@@ -2,13 +2,16 @@
 
 import gzip
 import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.up.embedded import embedded
 from tests.databases import migrated_database, new_database
@@ -115,29 +118,127 @@ def test_every_row_is_kept_and_the_tables_are_those_of_this_version(before: str)
 
 
 def test_it_is_changed_as_a_whole_or_not_at_all(before: str) -> None:
-    """Somebody uses a table that is to be moved; then one is not as it was left."""
+    """Somebody is connected, as the old hub is while it runs; then a table is an older one."""
     with new_database("taken") as url:
         load(url)
         as_it_was = described(url), tables(url)
-        with psycopg.connect(url) as connection:
-            connection.execute("SELECT count(*) FROM heads")
+        with psycopg.connect(url, application_name="eventhub append") as connection:
+            pid = connection.info.backend_pid
             done = taken_over(url)
             assert done.returncode == 1
-            assert "lock timeout). Nothing was changed. Stop whatever uses" in done.stderr
+            assert f"in use by eventhub append (pid {pid}). Nothing was changed." in done.stderr
         with psycopg.connect(url) as connection:
             connection.execute("ALTER TABLE tokens DROP COLUMN sequence")
         done = taken_over(url)
         assert done.returncode == 1
-        assert "Nothing was changed" in done.stderr
+        assert "run the last version before 0.1 on it once" in done.stderr
         assert tables(url) == as_it_was[1]
         assert described(url)["table"] == as_it_was[0]["table"]
 
 
-def test_only_a_database_of_before_0_1_is_taken_over() -> None:
-    with migrated_database("new") as url:
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ("CREATE TABLE invoices (id integer)", "table invoices"),
+        ("CREATE TABLE auth_invoices (id integer)", "table auth_invoices"),
+        ("CREATE TABLE more () INHERITS (zones)", "table more"),
+        ("CREATE VIEW desk AS SELECT * FROM zones", "view desk"),
+        ("CREATE MATERIALIZED VIEW sums AS SELECT count(*) FROM zones", "materialized view sums"),
+        (
+            "CREATE SCHEMA reports; CREATE VIEW reports.desk AS SELECT * FROM zones",
+            "view reports.desk",
+        ),
+        ("CREATE SEQUENCE invoice_numbers", "sequence invoice_numbers"),
+        ("CREATE FUNCTION taxed(integer) RETURNS integer LANGUAGE sql RETURN 2 * $1",
+         "function taxed(integer)"),
+        ("CREATE TYPE colour AS ENUM ('red')", "type colour"),
+        ("CREATE TRIGGER same BEFORE UPDATE ON zones FOR EACH ROW EXECUTE FUNCTION"
+         " suppress_redundant_updates_trigger()", "trigger same on table zones"),
+    ],
+)  # fmt: skip
+def test_what_is_not_the_hubs_is_named_and_not_dropped(
+    before: str, made: LiteralString, named: str
+) -> None:
+    """It went with the old tables, and nothing said so."""
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(made)
+        as_it_was = described(url)
         done = taken_over(url)
         assert done.returncode == 1
+        assert f"not the hub's and would be lost: {named}. Nothing was changed." in done.stderr
+        assert described(url) == as_it_was
+
+
+def test_what_depends_on_the_old_tables_is_not_dropped_with_them(before: str) -> None:
+    """A function elsewhere whose body is parsed."""
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                "CREATE SCHEMA reports; CREATE FUNCTION reports.zones() RETURNS bigint LANGUAGE sql"
+                " BEGIN ATOMIC SELECT count(*) FROM zones; END"
+            )
+        done = taken_over(url)
+        assert done.returncode == 1
+        assert "function reports.zones() depends on table" in done.stderr
+        assert "Nothing was changed. Drop that" in done.stderr
+        assert "last version before" not in done.stderr
+        assert rows(url, "SELECT reports.zones()") == rows(before, "SELECT count(*) FROM zones")
+
+
+def test_extensions_stay_and_lost_grants_are_said(before: str) -> None:
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute("GRANT SELECT ON zones TO PUBLIC")
+        done = taken_over(url)
+        assert done.returncode == 0, done.stderr
+        assert "granted on the old tables to PUBLIC went with them" in done.stdout
+        assert rows(url, "SELECT '[1]'::vector") == ["([1])"]
+
+
+def test_of_two_at_once_one_takes_over_and_the_other_says_that_it_is_done(before: str) -> None:
+    """The other one advised to run an old version on what was just taken over."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
+        with psycopg.connect(url, autocommit=True) as connection, ThreadPoolExecutor(2) as pool:
+            connection.execute("SELECT pg_advisory_lock(4711017)")  # as `migrate` does
+            both = [pool.submit(taken_over, url) for _ in range(2)]
+            until = time.monotonic() + 20
+            while rows(url, waiting) != ["(2)"]:
+                assert time.monotonic() < until
+            connection.close()
+            done, late = sorted((one.result() for one in both), key=lambda one: one.returncode)
+        assert done.returncode == 0, done.stderr
+        assert "waiting for its end" in late.stdout
+        assert late.returncode == 1
+        assert late.stderr.startswith("CommandError: This database is of 0.1 or newer already")
+        assert tables(url)["zones"] == tables(before)["zones"]
+
+
+def test_only_a_database_of_before_0_1_is_taken_over() -> None:
+    with migrated_database("new") as url, new_database("empty") as empty:
+        done = taken_over(url)
+        assert done.returncode == 1
+        assert "of 0.1 or newer already: nothing is to be taken over" in done.stderr
+        done = taken_over(empty)
+        assert done.returncode == 1
         assert "no database of before 0.1. Nothing was changed" in done.stderr
+
+
+def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> None:
+    data = tmp_path / "vra"
+    done = test_commands.manage("takeover", "--data", str(data))
+    assert done.returncode == 1
+    assert f"{data / 'postgres' / 'PG_VERSION'} is missing. Nothing was changed." in done.stderr
+    assert not data.exists()
+
+
+def test_a_folder_beside_a_database_url_is_refused(before: str, tmp_path: Path) -> None:
+    """The folder was not looked at, and the other database was taken over."""
+    done = test_commands.manage("takeover", "--data", str(tmp_path), DATABASE_URL=before)
+    assert done.returncode == 1
+    assert "--data and DATABASE_URL name two databases. Nothing was changed." in done.stderr
 
 
 def test_the_hub_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
