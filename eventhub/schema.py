@@ -20,6 +20,7 @@ from eventhub.version import VERSION
 
 HOME = Path(__file__).resolve().parents[1]
 FOLDERS = ("eventhub/*/migrations", "registrations/migrations", "delivery/migrations")
+LOCK = 4_711_017  # an advisory one, of the process that migrates or takes over
 _NAMED_MAX = 6  # migrations in one message
 _MAKE = """
 CREATE TABLE IF NOT EXISTS schema_digests (

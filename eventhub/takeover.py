@@ -14,7 +14,6 @@ from eventhub.eventlog import queries
 from eventhub.schema import Cursor
 
 SQL = queries.load("takeover.sql", Path(__file__).parent / "sql")
-LOCK = 4_711_017  # an advisory one, which `migrate` takes too (commands/migrate.py)
 _ASIDE = "before_0_1"  # the schema that holds the old tables meanwhile
 # by what they are called now; tables and columns that are not here kept their names
 _TABLES = {
@@ -109,7 +108,7 @@ class Moved(NamedTuple):
 
 def require_unused(cursor: Cursor) -> None:
     """Raise Refused while anybody else is connected to the database."""
-    cursor.execute(SQL["sessions"], [LOCK])
+    cursor.execute(SQL["sessions"], [schema.LOCK])
     if found := [name for (name,) in cursor.fetchall()]:
         raise Refused(
             f"The database is in use by {_few(found)}. Nothing was changed. Stop the hub, and"

@@ -79,7 +79,7 @@ def test_the_first_migrate_may_be_run_twice_at_once(
     whole: dict[str, set[tuple[object, ...]]],
 ) -> None:
     with new_database("twice") as url, psycopg.connect(url, autocommit=True) as holder:
-        holder.execute("SELECT pg_advisory_lock(4711017)")
+        holder.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK])
         both = [
             subprocess.Popen(
                 [sys.executable, "manage.py", "migrate"],
@@ -94,7 +94,7 @@ def test_the_first_migrate_may_be_run_twice_at_once(
         for one in both:
             assert one.stdout is not None
             assert "Another process migrates this database" in one.stdout.readline()
-        holder.execute("SELECT pg_advisory_unlock(4711017)")
+        holder.execute("SELECT pg_advisory_unlock(%s)", [schema.LOCK])
         for one in both:
             _, error = one.communicate(timeout=60)
             assert one.returncode == 0, error

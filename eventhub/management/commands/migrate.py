@@ -23,7 +23,6 @@ from eventhub.schema import Form, Migration
 from eventhub.up.beside import NoAnswer, NoDatabaseUrl, require_answer, require_database
 from eventhub.version import VERSION
 
-_LOCK = 4_711_017  # held by the one who migrates
 _HOLDERS = """
 SELECT DISTINCT a.application_name, a.pid
   FROM pg_stat_activity a
@@ -100,15 +99,15 @@ class Command(migrate.Command):
     def _alone(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
         """One process migrates at a time, and waits for a lock on a table for a moment only."""
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [schema.LOCK])
             if not cursor.fetchone()[0]:
                 self.stdout.write("Another process migrates this database: waiting for its end.")
-                cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+                cursor.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK])
             cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
             try:
                 yield
             finally:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [schema.LOCK])
                 cursor.execute("RESET lock_timeout")
 
     def _check(
