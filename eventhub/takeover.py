@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from psycopg import sql
 
+from eventhub import schema
 from eventhub.eventlog import queries
 from eventhub.schema import Cursor
 

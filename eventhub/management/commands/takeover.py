@@ -97,11 +97,11 @@ class Command(BaseCommand):
     def _be_alone(self, cursor: schema.Cursor) -> None:
         """Wait until nobody else takes over or migrates; locks on tables are not waited for."""
         cursor.execute(_PATIENT)
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [takeover.LOCK])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [schema.LOCK])
         if not cursor.fetchall()[0][0]:
             self.stdout.write("Another process takes over or migrates: waiting for its end.")
             self.stdout.flush()
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [takeover.LOCK])
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [schema.LOCK])
         cursor.execute("SET LOCAL lock_timeout = '5s'")
 
     def _tell(self, table: takeover.Moved) -> None:
