@@ -83,7 +83,8 @@ SELECT c.relname, c.relkind = 'S'
 SELECT p.oid::regprocedure::text
   FROM pg_proc p
  WHERE p.pronamespace = to_regnamespace('public')
-   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+   AND NOT EXISTS (SELECT FROM pg_depend d
+                    WHERE d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e')
 
 -- name: tables
 -- Each with the others that it refers to.
@@ -92,6 +93,8 @@ SELECT c.relname, ARRAY(SELECT f.relname FROM pg_constraint k JOIN pg_class f ON
   FROM pg_class c
  WHERE c.relnamespace = to_regnamespace('public') AND c.relkind IN ('r', 'p') AND NOT c.relispartition
    AND c.relname !~ '^(auth|django)_' AND c.relname <> 'schema_digests'
+   AND NOT EXISTS (SELECT FROM pg_depend d
+                    WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')
  ORDER BY c.relname
 
 -- name: columns

@@ -140,7 +140,7 @@ def test_who_holds_a_table_is_named_while_it_is_waited_for() -> None:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "migrate", "jobs", "zero"],
             cwd=schema.HOME,
-            env={**os.environ, **environment(url), "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, **environment(url)},
             stdout=subprocess.PIPE,
             text=True,
         )

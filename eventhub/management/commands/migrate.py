@@ -102,6 +102,7 @@ class Command(migrate.Command):
             cursor.execute("SELECT pg_try_advisory_lock(%s)", [schema.LOCK])
             if not cursor.fetchone()[0]:
                 self.stdout.write("Another process migrates this database: waiting for its end.")
+                self.stdout.flush()
                 cursor.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK])
             cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
             try:
@@ -168,6 +169,7 @@ class Command(migrate.Command):
                         " stays. Try again when long queries have ended."
                     ) from error
             self.stdout.write(f"  a table is in use{_holders(connection)}: trying again")
+            self.stdout.flush()
             time.sleep(random.uniform(*limits.MIGRATE_PAUSE_S))  # noqa: S311 - no secret
 
 
