@@ -157,8 +157,10 @@ def set_aside(cursor: Cursor, apps: list[str]) -> None:
     cursor.execute("DROP INDEX IF EXISTS operator_sessions")  # of Django's table; made again
 
 
-def move(cursor: Cursor, told: Callable[[Moved], None]) -> None:
-    """Fill the new tables from those that are set aside, which go then. `told`: of each table."""
+def move(cursor: Cursor, report: Callable[[Moved], None]) -> None:
+    """Fill the new tables from those that are set aside, and drop those. Calls `report` for each
+    table.
+    """
     cursor.execute(SQL["tables"])
     tables = list(TopologicalSorter(dict(cursor.fetchall())).static_order())
     every = sql.SQL(", ").join(map(sql.Identifier, tables))
@@ -167,10 +169,10 @@ def move(cursor: Cursor, told: Callable[[Moved], None]) -> None:
         if table in _NOT_TAKEN or not _columns(cursor, _old(table)):
             continue  # it is new
         _make_partitions(cursor, table)
-        told(Moved(table, _copy(cursor, table, table, _old(table))))
+        report(Moved(table, _copy(cursor, table, table, _old(table))))
     cursor.execute(SQL["left_behind"], [_ASIDE])
     for name, parent in cursor.fetchall():
-        told(Moved(name, _keep(cursor, name, parent)))
+        report(Moved(name, _keep(cursor, name, parent)))
     _go_on(cursor, tables)
     _drop(cursor)
 

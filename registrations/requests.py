@@ -123,17 +123,17 @@ def object_of(item: Any, known: frozenset[str]) -> Fields:
 def streams_of(value: Any, field: str = "streams") -> tuple[str, ...]:
     """Names of streams, each once."""
     if value is None:
-        raise InvalidField(NOT_NULL, field="streams")
+        raise InvalidField(NOT_NULL, field=field)
     if not isinstance(value, list) or not value:
-        raise InvalidField("`streams` is a list of names, at least one.", field="streams")
+        raise InvalidField("`streams` is a list of names, at least one.", field=field)
     if len(value) > limits.STREAMS_PER_REGISTRATION_MAX:
         most = limits.STREAMS_PER_REGISTRATION_MAX
         message = f"A registration names at most {most} streams; make several of it."
-        raise FieldTooLong(message, field="streams", streams_max=most)
+        raise FieldTooLong(message, field=field, streams_max=most)
     for index, name in enumerate(value):
         if not isinstance(name, str):
-            raise InvalidField("A stream is named by a text.", field=f"streams.{index}")
-        valid_name(name, field=f"streams.{index}")
+            raise InvalidField("A stream is named by a text.", field=f"{field}.{index}")
+        valid_name(name, field=f"{field}.{index}")
     return tuple(dict.fromkeys(value))
 
 

@@ -80,7 +80,7 @@ class NewRegistrationSerializer(RegistrationChangeSerializer):
         help_text="Instead of `endpoint`: the client's endpoint of that URL, made if needed.",
     )
     client = NameField(
-        required=False, help_text="Whose it is; a key's own client if it is not given."
+        required=False, help_text="The client that owns it; by default the key's own client."
     )
     key = serializers.CharField(
         **_MAYBE,

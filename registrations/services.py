@@ -29,7 +29,7 @@ from registrations.terms import Names, same
 
 class Plan:
     """What one transaction makes, changes and ends of a client's registrations, at one barrier:
-    gathered, then stored, then told, which comes last.
+    gathered, then stored, then announced, which comes last.
     """
 
     def __init__(self, actor: Actor, owner: Owner, session: Session) -> None:
@@ -37,7 +37,7 @@ class Plan:
         self.creates: list[tuple[str | None, Wanted]] = []  # with the clients' keys
         self.changes: list[tuple[Registration, Wanted]] = []
         self.ends: list[Registration] = []
-        self.told: list[Announcement] = []  # before what is told of these
+        self.announcements: list[Announcement] = []
         self._barrier = 0
         self._streams: set[int] = set()
 
@@ -51,12 +51,12 @@ class Plan:
         changed = [Version(old.id, old.number + 1, old.key, new) for old, new in self.changes]
         ended = [Version(old.id, old.number, old.key, old.wanted) for old in self.ends]
         for version in made:
-            self._tell("registration.created", version, version.wanted.streams, names)
+            self._add("registration.created", version, version.wanted.streams, names)
         for version, (old, new) in zip(changed, self.changes, strict=True):
             streams = dict.fromkeys((*old.streams, *new.streams))
-            self._tell("registration.changed", version, streams, names)
+            self._add("registration.changed", version, streams, names)
         for version in ended:
-            self._tell("registration.deleted", version, version.wanted.streams, names)
+            self._add("registration.deleted", version, version.wanted.streams, names)
         over = [version.registration for version in (*changed, *ended)]
         rows.end_versions(connection, over, self._barrier)
         rows.add_versions(connection, [*made, *changed], self._barrier)
@@ -64,13 +64,13 @@ class Plan:
         rows.count_session(connection, self.session, len(made) - len(ended))
         return ids
 
-    def tell(self) -> tuple[Vector, int]:
+    def announce(self) -> tuple[Vector, int]:
         """Raise the barrier and announce all: its places, and the last sequence in `system`."""
-        prepared = prepare(zone=self.actor.zone, announcements=self.told)
+        prepared = prepare(zone=self.actor.zone, announcements=self.announcements)
         vector = rows.raise_barrier(raw_connection(), self._barrier, self._streams)
         return vector, append_announced(prepared)[-1].sequence
 
-    def _tell(
+    def _add(
         self, type: str, version: Version, streams: Iterable[int], names: Mapping[int, str]
     ) -> None:
         attributes = {
@@ -84,7 +84,7 @@ class Plan:
             "key": version.key,
         }
         resource = _resource(self.actor, version.registration)
-        self.told.append(Announcement(type, attributes, resource))
+        self.announcements.append(Announcement(type, attributes, resource))
         self._streams.update(streams)
 
 
@@ -113,7 +113,7 @@ def create_registrations(
             plan.creates.append((item.key, wanted))
         names = terms.by_id()
         made = rows.search(connection, Search(ids=plan.store(names)))
-        vector, _ = plan.tell()
+        vector, _ = plan.announce()
     return [
         shown(row, names, vector, item.filter, secrets.get(row.endpoint_id or 0))
         for row, item in zip(made, items, strict=True)
@@ -142,7 +142,7 @@ def change_registration(
         names |= terms.by_id()
         plan.store(names)
         [changed] = rows.search(connection, Search(ids=[id]))
-        vector, _ = plan.tell()
+        vector, _ = plan.announce()
     return shown(changed, names, vector)
 
 
@@ -152,7 +152,7 @@ def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -
         plan, found, names = _locked(actor, id, if_match)
         plan.ends.append(found)
         plan.store(names)
-        plan.tell()
+        plan.announce()
 
 
 def end_client(*, client_id: int, client: str) -> list[Announcement]:
@@ -163,7 +163,7 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
     session = rows.lock_session(connection, client_id)
     if session is None:
         return []
-    told: list[Announcement] = []
+    announcements: list[Announcement] = []
     barrier = rows.new_barrier(connection)
     live = models.Registration.objects.live().filter(client_id=client_id)
     ids = [*live.values_list("pk", flat=True)]
@@ -172,14 +172,14 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
         rows.end(connection, ids)
         rows.count_session(connection, session, -len(ids))
         several = {"registration": None, "registrations": len(ids), "barrier": barrier}
-        told.append(Announcement("registration.deleted", {"client": client, **several}))
+        announcements.append(Announcement("registration.deleted", {"client": client, **several}))
     group_rows.delete_of_client(connection, client_id)
     endpoints = endpoint_rows.delete_of_client(connection, client_id)
     if endpoints:
         attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
-        told.append(Announcement("endpoint.deleted", attributes))
+        announcements.append(Announcement("endpoint.deleted", attributes))
     rows.raise_barrier(connection, barrier, streams)
-    return told
+    return announcements
 
 
 def session_with_room(client_id: int, count: int) -> rows.Session:
@@ -241,5 +241,5 @@ def _new_endpoints(plan: Plan, terms: Names, items: Sequence[NewRegistration]) -
         made = add_endpoint(actor=plan.actor, owner=plan.owner, terms=EndpointTerms(url))
         terms.add(url, made.pk)
         secrets[made.pk] = made.secret_text
-        plan.told.append(created(plan.actor.zone_id, plan.owner.name, made.pk))
+        plan.announcements.append(created(plan.actor.zone_id, plan.owner.name, made.pk))
     return secrets

@@ -50,8 +50,8 @@ def refuse_conditions(request: Request, known: Container[tuple[str, str]]) -> No
     parameters stand, with their names.
     """
     for one in (IF_MATCH, IF_NONE_MATCH):
-        told = one.name in request.headers and request.method not in ("GET", "HEAD")
-        if told and (one.location, one.name) not in known:
+        given = one.name in request.headers and request.method not in ("GET", "HEAD")
+        if given and (one.location, one.name) not in known:
             message = f"A {request.method} here keeps no such condition."
             raise InvalidField(message, field=one.name)
 

@@ -61,7 +61,7 @@ def issue_key(
             grants=[grant.json() for grant in grants],
             expires_at=expires_at,
         )
-        announce_all(zone=actor.zone, announcements=[_told("key.created", row)])
+        announce_all(zone=actor.zone, announcements=[_change("key.created", row)])
     row.text = text
     return row
 
@@ -95,7 +95,7 @@ def change_key(
         row.label = row.label if label is None else label
         if (row.grants, row.label) != before:
             row.save(update_fields=["grants", "label"])
-            announce_all(zone=actor.zone, announcements=[_told("key.changed", row)])
+            announce_all(zone=actor.zone, announcements=[_change("key.changed", row)])
     return row
 
 
@@ -107,7 +107,7 @@ def revoke_key(*, actor: Actor, public_id: str, if_match: int | None = None) -> 
         if row.revoked_at is None:
             row.revoked_at = timezone.now()
             row.save(update_fields=["revoked_at"])
-            announce_all(zone=actor.zone, announcements=[_told("key.revoked", row)])
+            announce_all(zone=actor.zone, announcements=[_change("key.revoked", row)])
     return row
 
 
@@ -116,7 +116,7 @@ def revoke_keys_of(*, client: Client) -> list[Announcement]:
     keys = ApiKey.objects.filter(client=client, revoked_at__isnull=True).order_by("pk")
     ended = [*keys.select_related("client").select_for_update(of=("self",), no_key=True)]
     ApiKey.objects.filter(pk__in=[key.pk for key in ended]).update(revoked_at=timezone.now())
-    return [_told("key.revoked", key) for key in ended]
+    return [_change("key.revoked", key) for key in ended]
 
 
 def mint(*, own: tuple[Grant, ...], claims: Claims, lifetime_s: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _require_covered(own: tuple[Grant, ...], wanted: tuple[Grant, ...]) -> None:
             raise WiderGrant(field=f"grants.{index}", grant=grant.json())
 
 
-def _told(type: str, row: ApiKey) -> Announcement:
+def _change(type: str, row: ApiKey) -> Announcement:
     client = row.client
     more = {"client": client.name, "grants": row.grants}
     return change_of(type, client.zone_id, row.public_id, **more)

@@ -1,11 +1,14 @@
 """Reads of zones, clients and channels. What lies in another zone is not found."""
 
+from collections.abc import Iterable
+
 from django.db import models
 
+from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.models import Channel, Client, Zone
 from eventhub.access.principal import Principal
-from eventhub.errors import NotFound
+from eventhub.errors import NotFound, UnknownChannel
 
 DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 NO_CLIENT = (
@@ -55,3 +58,14 @@ def list_channels(*, zone_id: int) -> list[Channel]:
     """All of the zone, at most 64, by bit; the last is `default`, which has no row."""
     defined = Channel.objects.filter(zone_id=zone_id).order_by("bit")
     return [*defined, Channel(name=DEFAULT_CHANNEL, bit=63)]
+
+
+def channel_mask(*, zone_id: int, channels: Iterable[str]) -> int:
+    """The bits of the channels, by their names. Raises UnknownChannel."""
+    bits = {channel.name: channel.bit for channel in list_channels(zone_id=zone_id)}
+    found = 0
+    for name in channels:
+        if name not in bits:
+            raise UnknownChannel(channel=name[: limits.NAME_CHARS_MAX], field="channels")
+        found |= 1 << bits[name]
+    return found

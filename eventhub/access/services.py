@@ -56,8 +56,8 @@ def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Cli
         if clients.count() >= limits.CLIENTS_PER_ZONE_MAX:
             raise LimitReached(limit=limits.CLIENTS_PER_ZONE_MAX)
         client = Client.objects.create(zone=zone, name=name, groups=list(groups))
-        told = change_of("client.created", zone_id, name, groups=client.groups)
-        announce_all(zone=zone.name, announcements=[told])
+        created = change_of("client.created", zone_id, name, groups=client.groups)
+        announce_all(zone=zone.name, announcements=[created])
     return client
 
 
@@ -73,8 +73,8 @@ def change_client(
         if groups is not None and client.groups != list(groups):
             client.groups = list(groups)
             client.save(update_fields=["groups"])
-            told = change_of("client.changed", zone_id, name, groups=client.groups)
-            announce_all(zone=client.zone.name, announcements=[told])
+            changed = change_of("client.changed", zone_id, name, groups=client.groups)
+            announce_all(zone=client.zone.name, announcements=[changed])
     return client
 
 
@@ -85,13 +85,13 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
     with transaction.atomic():
         client = lock_client(zone_id=zone_id, name=name)
         require_unchanged(Resource("client", zone_id, name), if_match)
-        told = key_services.revoke_keys_of(client=client)
+        changes = key_services.revoke_keys_of(client=client)
         for _, ended in client_ending.send(sender=Client, client=client):
-            told += ended
+            changes += ended
         client.deleted_at = timezone.now()
         client.save(update_fields=["deleted_at"])
-        told.append(change_of("client.deleted", zone_id, name))
-        announce_all(zone=client.zone.name, announcements=told)
+        changes.append(change_of("client.deleted", zone_id, name))
+        announce_all(zone=client.zone.name, announcements=changes)
 
 
 def define_channel(
@@ -119,8 +119,8 @@ def define_channel(
         if other is not None:
             raise ChannelConflict(f"The mask is that of `{other.name}`.", field="mask")
         channel = Channel.objects.create(zone=zone, name=name, bit=bit)
-        told = change_of("channel.defined", zone_id, name, mask=str(1 << bit))
-        announce_all(zone=zone.name, announcements=[told])
+        defined = change_of("channel.defined", zone_id, name, mask=str(1 << bit))
+        announce_all(zone=zone.name, announcements=[defined])
     return channel, True
 
 
@@ -187,5 +187,5 @@ def _ensure_streams(zone: Zone) -> None:
     for name in DEMO_STREAMS:
         if streams.find_stream(connection, zone.pk, name) is None:
             streams.create_stream(connection, zone.pk, name, policy)
-            told = change_of("stream.created", zone.pk, name, **policy._asdict())
-            announce_all(zone=zone.name, announcements=[told])
+            created = change_of("stream.created", zone.pk, name, **policy._asdict())
+            announce_all(zone=zone.name, announcements=[created])

@@ -2,7 +2,7 @@
 
 What a serializer shows is planned once for its class: of each field how its value is read from an
 item (an attribute of a model or a row, or a name of a dict), and what becomes of it. DRF makes all
-fields anew for every serializer, which takes longer than a page of 50 items.
+fields again for every serializer, which takes longer than a page of 50 items.
 """
 
 from collections.abc import Callable

@@ -33,7 +33,9 @@ def announce(
 
 
 def change_of(type: str, zone_id: int, name: str, **attributes: Any) -> Announcement:
-    """What tells a change of the resource that the type begins with, such as `client.created`."""
+    """Return the announcement of a change of the resource that the type begins with, such as
+    `client.created`.
+    """
     kind = type.partition(".")[0]
     return Announcement(type, {kind: name, **attributes}, Resource(kind, zone_id, name))
 
@@ -54,10 +56,10 @@ def append_announced(prepared: Prepared) -> list[Appended]:
     """Append what was prepared, note what has changed, and tell the reply of it."""
     found = append_here([draft for draft, _ in prepared])
     pairs = zip(prepared, found, strict=True)
-    told = [(resource, place) for (_, resource), place in pairs if resource is not None]
-    changes.record(raw_connection(), told)
+    changed = [(resource, place) for (_, resource), place in pairs if resource is not None]
+    changes.record(raw_connection(), changed)
     if reply := replies.current():
-        reply.add(found, told)
+        reply.add(found, changed)
     return found
 
 

@@ -23,7 +23,7 @@ SQL = queries.load("runs.sql", Path(__file__).parent / "sql")
 
 Connection = psycopg.Connection[Any]
 State = Literal["waiting", "running", "completed", "failed", "cancelled", "interrupted"]
-Told = tuple[str | None, Announcement]  # by the zone that a run is of, None: the whole hub
+Addressed = tuple[str | None, Announcement]  # by the zone of a run; None: the whole hub
 COMMAND, TIMETABLE = "command", "timetable"  # who asked, when no operator did
 
 
@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
     id: int
     job: str
-    state: State  # `interrupted`: its runner has gone, or was told to end
+    state: State  # `interrupted`: its runner has gone, or was asked to end
     requested_by: str
     requested_at: datetime
     attempt: int
@@ -108,40 +108,40 @@ class Asked(NamedTuple):
 
 
 def ask(connection: Connection, asked: Asked) -> int:
-    """A run that waits for a worker; tell of it in the same transaction."""
+    """A run that waits for a worker; announce it in the same transaction."""
     values = {**asked._asdict(), "params": json.dumps(asked.params)}
     [run] = scalars(connection).execute(SQL["ask"], values).fetchall()
     return int(run)
 
 
 def ask_running(connection: Connection, asked: Asked) -> int | None:
-    """A run that begins now, told of; None if another one of the job is under way."""
+    """A run that begins now, announced; None if another one of the job is under way."""
     try:
-        with _telling(connection) as told:
+        with _announcing(connection) as announced:
             run = ask(connection, asked)
             _begin(connection, run)
-            told.append(asked_of(run, asked))
+            announced.append(asked_of(run, asked))
     except psycopg.errors.UniqueViolation:
         return None
     return run
 
 
 def ask_by_timetable(connection: Connection, job: str) -> int | None:
-    """A run of the whole hub that waits for a worker, told of; None if one of the
+    """A run of the whole hub that waits for a worker, announced; None if one of the
     timetable waits already.
     """
     asked = Asked(job, {}, TIMETABLE)
-    with _telling(connection) as told:
+    with _announcing(connection) as announced:
         values = {"job": job, "requested_by": TIMETABLE}
         if scalars(connection).execute(SQL["has_waiting"], values).fetchone():
             return None
         run = ask(connection, asked)
-        told.append(asked_of(run, asked))
+        announced.append(asked_of(run, asked))
     return run
 
 
-def asked_of(run: int, asked: Asked) -> Told:
-    """What is told of a run that is asked for."""
+def asked_of(run: int, asked: Asked) -> Addressed:
+    """Return the announcement of a run that is requested."""
     attributes = {"job": asked.job, "run": run}
     return asked.params.get("zone"), Announcement("job.asked", attributes)
 
@@ -188,13 +188,13 @@ def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = Fals
     """
     values = {**ending._asdict(), "id": run.id, "lapsed": lapsed}
     values["figures"] = json.dumps(ending.figures)
-    with _telling(connection) as told:
+    with _announcing(connection) as announced:
         if connection.execute(SQL["end"], values).fetchone() is None:
             return False
-        told.append(ended_of(run, ending))
+        announced.append(ended_of(run, ending))
         repeat = _ask_again(connection, run, ending)
         if repeat is not None:
-            told.append(asked_of(repeat, Asked(run.job, run.params, run.requested_by)))
+            announced.append(asked_of(repeat, Asked(run.job, run.params, run.requested_by)))
     return True
 
 
@@ -210,8 +210,8 @@ def _ask_again(connection: Connection, run: Run, ending: Ending) -> int | None:
     return repeat
 
 
-def ended_of(run: Run, ending: Ending) -> Told:
-    """What is told of its end."""
+def ended_of(run: Run, ending: Ending) -> Addressed:
+    """Return the announcement of the end of a run."""
     attributes = {
         "job": run.job,
         "run": run.id,
@@ -223,7 +223,9 @@ def ended_of(run: Run, ending: Ending) -> Told:
 
 
 def interrupt_lapsed(connection: Connection) -> list[Run]:
-    """Note runs whose runners have gone without a word; those that were noted by this call."""
+    """Mark as interrupted the runs whose runners send no heartbeats any more, and return those that
+    this call marked.
+    """
     connection.execute(SQL["bound_leases"], {"lease_s": limits.JOB_LEASE_S})
     found = [find(connection, id) for id in scalars(connection).execute(SQL["lapsed"]).fetchall()]
     return [run for run in found if run is not None and end(connection, run, GONE, lapsed=True)]
@@ -233,8 +235,8 @@ GONE = Ending("interrupted", "interrupted", "Its process has gone without a word
 
 
 def cancel(connection: Connection, run: int) -> bool:
-    """One that waits is cancelled at once, and the caller tells of it; one that runs soon. False if
-    it is over, or publishes its result.
+    """Cancel a waiting run at once, which the caller announces, or a running one soon. False if it
+    is over, or publishes its result.
     """
     names = ("cancel_waiting", "cancel_running")
     return any(scalars(connection).execute(SQL[name], {"id": run}).fetchone() for name in names)
@@ -274,14 +276,14 @@ def newest(connection: Connection) -> list[Run]:
 
 
 @contextmanager
-def _telling(connection: Connection) -> Iterator[list[Told]]:
+def _announcing(connection: Connection) -> Iterator[list[Addressed]]:
     """A transaction; what it leaves in the list is announced last in it, and its readers woken up
     after it.
     """
-    told: list[Told] = []
+    announced: list[Addressed] = []
     with connection.transaction():
-        yield told
-        drafts = [draft for zone, one in told for draft in drafts_of(zone, [one])]
+        yield announced
+        drafts = [draft for zone, one in announced for draft in drafts_of(zone, [one])]
         places = append.append_in(connection, drafts) if drafts else []
     if places:
         append.notify(connection, {SYSTEM_STREAM_ID: places[-1].sequence})

@@ -40,7 +40,7 @@ class Course(NamedTuple):
 
     dry_run: bool = False
     seconds: float = float("inf")  # as long as it takes
-    told: Callable[[Outcome], None] = lambda _: None  # hears of each segment
+    report: Callable[[Outcome], None] = lambda _: None  # called with the outcome of each segment
 
 
 def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
@@ -89,7 +89,7 @@ def plan_of(env: Env, run: Run) -> list[Act]:
 def apply_plan(*, env: Env, run: Run, by: str, course: Course) -> tuple[list[Outcome], int]:
     """Carry out the plan of a run of the job `retention`, after an event of `system` has said who
     wants it. The outcomes, and for how many acts the time was not enough. Raises NoPlan,
-    DatabaseUnavailable; what was told is done then.
+    DatabaseUnavailable; what was reported is done then.
     """
     acts = plan_of(env, run)
     if not course.dry_run:
@@ -122,7 +122,7 @@ async def _carried_out(env: Env, acts: list[Act], course: Course) -> list[Outcom
         async with aclosing(carry_out(hub, acts, dry_run=course.dry_run)) as done:
             async for outcome in done:
                 outcomes.append(outcome)
-                course.told(outcome)
+                course.report(outcome)
                 if clock.monotonic_s() >= ends_s:
                     break
     finally:

@@ -48,7 +48,7 @@ class PolicySerializer(ModelSerializer):
                 limits.SEGMENT_AGE_S_MAX, "Seals a segment that is so old."
             ),
             "keyed": {"help_text": "The latest event of each `key` is its state. For good."},
-            "restate": {"help_text": "The state is appended anew at each start; needs `keyed`."},
+            "restate": {"help_text": "The state is appended again at each start; needs `keyed`."},
             "retain_events": _limit(
                 limits.RETAIN_EVENTS_MAX, "Sealed segments beyond it are dropped."
             ),

@@ -15,10 +15,10 @@ from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.pagination import Page
 from eventhub.access.replies import current
-from eventhub.access.selectors import list_channels
+from eventhub.access.selectors import channel_mask
 from eventhub.access.system import append_here, raw_connection
 from eventhub.clock import SystemClock
-from eventhub.errors import FieldTooLong, Forbidden, InvalidField, UnknownChannel
+from eventhub.errors import FieldTooLong, Forbidden, InvalidField
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
 from eventhub.event.inbound import EventIn, event_mask, stored_bytes
@@ -106,7 +106,9 @@ def put_key(
         raise InvalidField("The event is the state of the key in the path.", field="key")
     event.key = key
     event.correlation = event.correlation or _action()
-    mask = _mask(actor, event)
+    mask = event_mask(event)
+    if not isinstance(mask, int):
+        mask = channel_mask(zone_id=actor.zone_id, channels=mask)
     known = types.lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type)
     checker = known.checker(event, undeclared=row.policy.undeclared)
     payload = stored_bytes(event, client=client, mask=mask)
@@ -237,16 +239,3 @@ def _valid(key: str) -> str:
     if "\0" in key:
         raise InvalidField("A key holds no NUL.", field="key")
     return key
-
-
-def _mask(actor: Actor, event: EventIn) -> int:
-    found = event_mask(event)
-    if isinstance(found, int):
-        return found
-    bits = {channel.name: channel.bit for channel in list_channels(zone_id=actor.zone_id)}
-    mask = 0
-    for name in found:
-        if name not in bits:
-            raise UnknownChannel(channel=name[: limits.NAME_CHARS_MAX], field="channels")
-        mask |= 1 << bits[name]
-    return mask

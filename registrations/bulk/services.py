@@ -110,7 +110,7 @@ class _Turn:
         if any(counts[:3]):
             ids = plan.store(self._names | self._terms.by_id())
             tickets = list(zip(self._creating, ids, strict=True))
-            _, sequence = plan.tell()
+            _, sequence = plan.announce()
         return Applied(len(self._lines), *counts, self._refused, tickets, sequence)
 
     def _plan_line(self, line: Line) -> None:

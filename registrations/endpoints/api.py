@@ -53,7 +53,7 @@ class EndpointChangeSerializer(ModelSerializer):
 
 class NewEndpointSerializer(EndpointChangeSerializer):
     client = NameField(
-        required=False, help_text="Whose it is; a key's own client if it is not given."
+        required=False, help_text="The client that owns it; by default the key's own client."
     )
     secret = SecretField(
         required=False, help_text="`whsec_` and base64 of 24 to 64 bytes; the hub makes one if not."

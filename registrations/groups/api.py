@@ -23,7 +23,7 @@ class GroupChangeSerializer(Serializer):
 class NewGroupSerializer(GroupChangeSerializer):
     name = NameField(help_text="Unique among the client's groups.")
     client = NameField(
-        required=False, help_text="Whose it is; a key's own client if it is not given."
+        required=False, help_text="The client that owns it; by default the key's own client."
     )
 
 

@@ -5,17 +5,15 @@ from typing import Any, NamedTuple
 
 from django.db.models import Min
 
-from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
-from eventhub.access.selectors import list_channels
+from eventhub.access.selectors import channel_mask
 from eventhub.access.system import raw_connection
 from eventhub.clock import SystemClock
 from eventhub.errors import (
     EventHubError,
     InvalidField,
     MissingField,
-    UnknownChannel,
 )
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK
@@ -191,12 +189,6 @@ def _stored(actor: Actor, name: str, sequence: int) -> Seen:
 
 def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:
     """The bits of a mask, or of channels by name. Raises UnknownChannel."""
-    if not isinstance(mask, list):
-        return mask
-    bits = {channel.name: channel.bit for channel in list_channels(zone_id=actor.zone_id)}
-    found = 0
-    for name in mask:
-        if name not in bits:
-            raise UnknownChannel(channel=name[: limits.NAME_CHARS_MAX], field="channels")
-        found |= 1 << bits[name]
-    return found
+    if isinstance(mask, list):
+        return channel_mask(zone_id=actor.zone_id, channels=mask)
+    return mask

@@ -88,7 +88,7 @@ class Command(ExamplesCommand):
         self._say(run.summary)
 
     def _apply(self, options: dict[str, Any]) -> None:
-        course = Course(options["dry_run"], told=self._tell)
+        course = Course(options["dry_run"], report=self._tell)
         outcomes, _ = services.apply_plan(
             env=read_env(), run=_run(options), by=COMMAND, course=course
         )

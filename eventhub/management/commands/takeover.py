@@ -86,7 +86,7 @@ class Command(BaseCommand):
         except takeover.Refused as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(_told(error)) from error
+            raise CommandError(_message(error)) from error
         if grantees:
             self.stdout.write(
                 f"What was granted on the old tables to {', '.join(grantees)} went with them:"
@@ -132,7 +132,7 @@ def _require_before_0_1(found: schema.Found) -> None:
     raise takeover.Refused("This is no database of before 0.1. Nothing was changed.")
 
 
-def _told(error: DatabaseError) -> str:
+def _message(error: DatabaseError) -> str:
     """What PostgreSQL said, and what to do about it."""
     said = str(error).strip().partition("\n")[0]
     if isinstance(error.__cause__, errors.DependentObjectsStillExist):
