@@ -28,9 +28,7 @@ CONSOLE_SOURCES := $(shell find frontend/src frontend/build frontend/public -typ
 COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-links \
 	--no-emit-index-url --strip-extras
 
-MYPY_PATHS := eventhub/up eventhub/demo eventhub/event eventhub/eventlog eventhub/doors \
-	eventhub/client eventhub/errors.py eventhub/fair.py eventhub/soon.py eventhub/broker.py eventhub/limits.py eventhub/child.py eventhub/guarded.py eventhub/guardian.py eventhub/clock.py \
-	eventhub/env.py eventhub/config.py eventhub/setting.py eventhub/logs.py eventhub/schema.py eventhub/preflight.py eventhub/celery.py eventhub/worker.py eventhub/units.py eventhub/work.py eventhub/consumer.py eventhub/beat.py eventhub/schedule.py eventhub/hub.py eventhub/jobs registrations delivery sparkjobs
+MYPY_PATHS := eventhub registrations delivery sparkjobs clients/python/eventhub_client
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -54,11 +52,11 @@ $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 	$(PIP) install --require-hashes -r requirements.txt
 	@touch $@
 
-KERNEL := setup.py $(wildcard registrations/match/base/*.cpp registrations/match/base/*.h)
+KERNEL := setup.py $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
-$(VENV)/.stamp-package: pyproject.toml $(KERNEL) $(VENV)/.stamp-requirements
-	$(PIP) install --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m registrations.match.base.engines
+$(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(KERNEL) $(VENV)/.stamp-requirements
+	$(PIP) install --no-deps --no-build-isolation -e . -e clients/python
+	@$(BIN)/python -m registrations.match_index.engines.available
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package

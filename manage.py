@@ -5,7 +5,7 @@ import gc
 import os
 import sys
 
-from eventhub import limits
+from eventhub.base import limits
 
 # Django's own commands that would look for a server somewhere, for seconds, before they fail.
 NEED_DATABASE = ("changepassword", "createsuperuser", "dbshell", "migrate", "shell")
@@ -22,8 +22,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     from django.core.management import execute_from_command_line
 
-    from eventhub.env import require_env
-    from eventhub.up.beside import NoDatabaseUrl, refuse_other_schema, require_database
+    from eventhub.base.env import require_env
+    from eventhub.supervisor.command_env import NoDatabaseUrl, refuse_other_schema, require_database
 
     require_env()
     try:

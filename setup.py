@@ -2,7 +2,7 @@
 of the package stands in pyproject.toml. Plain.
 
 An installation without a compiler, without Python's headers or without nanobind succeeds without
-that engine; `python -m registrations.match.base.engines` says which one there is.
+that engine; `python -m registrations.match_index.engines.available` says which one there is.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ try:
 except ImportError:
     nanobind = None
 
-KERNEL = Path("registrations/match/base")
+KERNEL = Path("registrations/match_index/engines")
 
 
 def extensions() -> list[Extension]:
@@ -23,7 +23,7 @@ def extensions() -> list[Extension]:
     home = Path(nanobind.include_dir()).parent
     return [
         Extension(
-            "registrations.match.base.kernel",
+            "registrations.match_index.engines.kernel",
             [str(KERNEL / "kernel.cpp"), str(KERNEL / "nanobind.cpp")],
             include_dirs=[str(home / part) for part in ("include", "src", "ext/robin_map/include")],
             depends=[str(path) for path in sorted(KERNEL.glob("*.h"))],

@@ -1,5 +1,5 @@
 """What is owed to endpoints, in the back office. Deliveries, attempts and listens have keys of
-several columns, which Django's admin cannot show; the console does.
+several columns, which Django's admin cannot show; the console does. Django module.
 """
 
 from django.contrib import admin
@@ -12,7 +12,7 @@ from delivery.models import (
     Heartbeat,
     RetiredPartition,
 )
-from eventhub.access.backoffice import ReadOnly
+from eventhub.api.back_office import ReadOnly
 
 
 @admin.register(Forwarding)

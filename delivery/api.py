@@ -1,4 +1,6 @@
-"""Deliveries and what became of them, the record of listens, and the overview of a zone."""
+"""Deliveries and what became of them, the record of listens, and the overview of a zone.
+Django module.
+"""
 
 from typing import Any
 
@@ -11,16 +13,11 @@ from delivery.models import Delivery, Listen
 from delivery.overview.selectors import overview
 from delivery.overview.serializers import OverviewSerializer
 from delivery.selectors import PLACE
-from delivery.serializers import (
-    ENDED,
-    DeliverySerializer,
-    ListenSerializer,
-    OneDeliverySerializer,
-)
-from eventhub import errors
-from eventhub.access.pagination import Cut, read_page, values_of
-from eventhub.access.permissions import IsZoneManager
-from eventhub.access.resource import ResourceView, operation
+from delivery.serializers import ENDED, DeliverySerializer, ListenSerializer, OneDeliverySerializer
+from eventhub.api.pagination import Cut, read_page, values_of
+from eventhub.api.permissions import IsZoneManager
+from eventhub.api.resource import ResourceView, operation
+from eventhub.base import errors
 from registrations.errors import UnknownEndpoint
 
 

@@ -1,4 +1,4 @@
-"""Delivery as a Django app; its tables are written by SQL."""
+"""Delivery as a Django app; its tables are written by SQL. Django module."""
 
 from django.apps import AppConfig
 

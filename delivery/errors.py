@@ -1,6 +1,6 @@
-"""Errors of deliveries, part of the one tree of eventhub/errors.py."""
+"""Errors of deliveries, part of the one tree of eventhub/base/errors.py. Plain module."""
 
-from eventhub.errors import NotFound
+from eventhub.base.errors import NotFound
 
 
 class UnknownDelivery(NotFound):

@@ -1,7 +1,7 @@
-"""Filters of the lists of deliveries and listens."""
+"""Filters of the lists of deliveries and listens. Django module."""
 
 from delivery.serializers import ENDED, STATES
-from eventhub.access.filters import FilterSet, NameFilter, NumberFilter, WordFilter
+from eventhub.api.filters import FilterSet, NameFilter, NumberFilter, WordFilter
 
 ENDS = ", ".join(ENDED)
 

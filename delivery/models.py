@@ -1,5 +1,5 @@
 """The tables of what is owed to endpoints, how far each stream has been matched for them, and what
-was told over connections. They are written by SQL (sql/).
+was told over connections. They are written by SQL (sql/). Django module.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -24,7 +24,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.tables import MultirangeField, Storage
+from eventhub.postgresql.tables import MultirangeField, Storage
 from registrations.models import Endpoint
 
 PENDING = Q(state="pending")

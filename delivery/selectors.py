@@ -1,5 +1,5 @@
 """Reads of deliveries with their tries, and of listens, as far as the actor may see the endpoint or
-the client, and the stream.
+the client, and the stream. Django module.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from django.db.models.functions import Coalesce
 
 from delivery.errors import UnknownDelivery
 from delivery.models import PENDING, Attempt, Delivery, Listen
-from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
-from eventhub.access.pagination import Cut, Page, text_of, values_of
-from eventhub.access.system import raw_connection
-from eventhub.env import read_env
-from eventhub.errors import EventHubError
+from eventhub.api.announcements import raw_connection
+from eventhub.api.pagination import Cut, Page, text_of, values_of
+from eventhub.base import limits
+from eventhub.base.env import read_env
+from eventhub.base.errors import EventHubError
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams

@@ -1,4 +1,4 @@
-"""The shapes of deliveries and their tries, and of listens on record."""
+"""The shapes of deliveries and their tries, and of listens on record. Django module."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from rest_framework import serializers
 
 from delivery.models import Attempt, Delivery, Listen
 from delivery.selectors import PLACE
-from eventhub.access.fields import MomentField
-from eventhub.access.pagination import micros, text_of
-from eventhub.access.shapes import AnswerSerializer, Serializer
+from eventhub.api.fields import MomentField
+from eventhub.api.pagination import micros, text_of
+from eventhub.api.serializers import AnswerSerializer, Serializer
 
 STATES = tuple(Delivery.State.values)
 ENDED = STATES[2:]  # without being delivered: these are listed for all endpoints together

@@ -1,9 +1,11 @@
-"""Routes of deliveries, of the listens of a client, and of the overview, below /v1/."""
+"""Routes of deliveries, of the listens of a client, and of the overview, below /v1/.
+Django module.
+"""
 
 from django.urls import path
 
 from delivery.api import ClientListens, Deliveries, ZoneOverview
-from eventhub.access.resource import LIST, ONE
+from eventhub.api.resource import LIST, ONE
 
 urlpatterns = [
     path("deliveries", Deliveries.as_view(LIST)),

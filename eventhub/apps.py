@@ -1,4 +1,6 @@
-"""The composition root as Django apps: the hub's management commands, and the back office."""
+"""The composition root as Django apps: the hub's management commands, and the back office.
+Django module.
+"""
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
@@ -12,4 +14,4 @@ class EventHubConfig(AppConfig):
 class BackOfficeConfig(SimpleAdminConfig):
     """Its pages are loaded with the routes, so that only web processes do."""
 
-    default_site = "eventhub.access.backoffice.BackOffice"
+    default_site = "eventhub.api.back_office.BackOffice"

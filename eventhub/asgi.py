@@ -1,4 +1,5 @@
 """The web process as one ASGI application: hot doors, the websocket, and Django behind them.
+Django module.
 
 Composition root.
 """
@@ -11,40 +12,41 @@ import asyncio
 import gc
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 from starlette.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from eventhub import limits
-from eventhub.broker import send_task
-from eventhub.clock import SystemClock
-from eventhub.doors.app import AsgiApp, Doors, House
-from eventhub.doors.http import Receive, Scope, Send
-from eventhub.doors.table import DOORS
-from eventhub.env import read_env
+from eventhub.base import limits
+from eventhub.base.background import endless
+from eventhub.base.broker import send_task
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import read_env
+from eventhub.base.fair_queue import Admission, Bounds, Places
+from eventhub.base.run_soon import soon
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.eventlog.endless import endless
-from eventhub.fair import Admission, Bounds, Places
+from eventhub.http.app import AsgiApp, Doors, House
+from eventhub.http.messages import Receive, Scope, Send
+from eventhub.http.routes import DOORS
 from eventhub.hub import Hub, open_hub
-from eventhub.soon import soon
 from eventhub.types.paths import WithNames
 
-_django = WithNames(get_asgi_application())
+_django: Any = WithNames(get_asgi_application())
 _proxies = read_env().trusted_proxies
 if _proxies:  # whose word about the caller's address is taken; nobody's by default
-    _django = ProxyHeadersMiddleware(_django, list(_proxies))  # type: ignore[arg-type]
+    _django = ProxyHeadersMiddleware(_django, list(_proxies))
 
-from delivery.listens.record import recording  # noqa: E402 - needs Django set up
-from delivery.sessions.catchup import CatchUp  # noqa: E402
-from delivery.sessions.consumer import SocketDoor  # noqa: E402
-from delivery.sessions.keeper import Keeper  # noqa: E402
-from delivery.sessions.listening import Sources  # noqa: E402
-from delivery.sessions.table import listen_doors  # noqa: E402
+from delivery.listening.catchup import CatchUp  # noqa: E402
+from delivery.listening.consumer import SocketDoor  # noqa: E402
+from delivery.listening.keeper import Keeper  # noqa: E402
+from delivery.listening.listener import Sources  # noqa: E402
+from delivery.listening.operations import listen_doors  # noqa: E402
+from delivery.listening.record import recording  # noqa: E402 - needs Django set up
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
-from registrations.bulk.table import BULK_DOORS  # noqa: E402
-from registrations.closure.table import closure_doors  # noqa: E402
-from registrations.understand.table import UNDERSTAND_DOORS  # noqa: E402
+from registrations.bulk.operations import BULK_DOORS  # noqa: E402
+from registrations.explain.operations import UNDERSTAND_DOORS  # noqa: E402
+from registrations.interest.operations import closure_doors  # noqa: E402
 
 
 class Application:
@@ -113,8 +115,8 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
     """Django and the doors answer browsers of other origins alike; none by default."""
     if not hub.env.cors_origins:
         return app
-    return CORSMiddleware(  # type: ignore[return-value]
-        app,  # type: ignore[arg-type]
+    return CORSMiddleware(
+        app,
         allow_origins=list(hub.env.cors_origins),
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=[

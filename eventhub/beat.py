@@ -1,6 +1,6 @@
 """Celery's beat with a heartbeat, so that the hub's health tells when the timetable stands still,
 and for a clock that may be set back: then it would stand still for as long as the clock went back,
-also after a restart. Composition root.
+also after a restart. Composition root. Plain module.
 """
 
 import time
@@ -12,9 +12,9 @@ from celery.beat import PersistentScheduler, ScheduleEntry
 from celery.schedules import crontab
 
 from delivery.health.heartbeat import Heart
-from eventhub import limits
-from eventhub.env import read_env
-from eventhub.logs import get_logger
+from eventhub.base import limits
+from eventhub.base.env import read_env
+from eventhub.base.logs import get_logger
 from eventhub.schedule import RESTING
 
 log = get_logger(__name__)

@@ -1,4 +1,4 @@
-"""The Celery application: its settings and tasks. Composition root.
+"""The Celery application: its settings and tasks. Composition root. SQL module.
 
 `celery -A eventhub worker` runs a worker of all queues, `celery -A eventhub beat` the timetable.
 Redis carries messages only, and with everything in it gone nothing is lost.
@@ -14,22 +14,22 @@ from celery import Celery, signals
 from kombu import Queue
 
 from delivery.callbacks import claims
-from delivery.forward.retiring import retiring
 from delivery.health.heartbeat import Heart
-from eventhub import limits, logs
-from eventhub.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, threads
-from eventhub.clock import SystemClock
-from eventhub.env import read_env, refuse, require_env
-from eventhub.errors import DatabaseUnavailable
+from delivery.partitions.retire import retiring
+from eventhub.base import limits, logs
+from eventhub.base.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, threads
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import read_env, refuse, require_env
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.eventlog.archive.job import ArchiveJob
-from eventhub.jobs.job import RunJob, ask_by_timetable
 from eventhub.schedule import TIMETABLE
-from eventhub.soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.tasks import Work, shown
 from eventhub.units import Unit
-from eventhub.work import Work, shown
 from eventhub.worker import attach
-from registrations.building.job import IndexJob
+from registrations.match_index.builds.task import IndexJob
 from registrations.purge import VersionPurge
+from sparkjobs.runs.task import RunJob, ask_by_timetable
 
 app = Celery("eventhub", broker=broker_url(require_env().redis_url), task_cls=Work)
 app.conf.update(

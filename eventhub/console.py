@@ -1,5 +1,5 @@
 """Serves the built console (frontend/dist) below /console/: its files, and its one page for every
-other path there.
+other path there. Django module.
 
 The page may run nothing but the console's own files, and load nothing from elsewhere.
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 
-from eventhub import errors
-from eventhub.access.problems import only_read, problem_response
+from eventhub.api.problems import only_read, problem_response
+from eventhub.base import errors
 
 DIST = Path(__file__).resolve().parents[1] / "frontend" / "dist"
 HOME = "/console/"

@@ -1,4 +1,4 @@
-"""Celery's consumer of tasks, made to outlive whatever Redis does. Composition root.
+"""Celery's consumer of tasks, made to outlive whatever Redis does. Composition root. Plain module.
 
 A Redis that answers errors (its memory is full), or dies in the middle of an answer, is away and
 comes back, like one that cannot be reached: the consumer tries again, and the worker with its drain
@@ -11,8 +11,8 @@ from typing import Any
 from celery.worker import state
 from celery.worker.consumer import Consumer
 
-from eventhub import limits
-from eventhub.logs import Seldom, get_logger
+from eventhub.base import limits
+from eventhub.base.logs import Seldom, get_logger
 
 seldom = Seldom(get_logger(__name__))
 

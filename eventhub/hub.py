@@ -1,5 +1,5 @@
 """What one web process runs beside its requests, opened and closed together: the log with its
-upkeep, the gate, the types and the feed of registrations. Composition root.
+upkeep, the gate, the types and the feed of registrations. Composition root. Plain module.
 """
 
 import asyncio
@@ -9,25 +9,25 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from delivery import retained
+from delivery import log_retention
 from delivery.forward.backlog import Backlog
 from delivery.forward.bounds import Wanted
-from delivery.forward.shelf import Shelf
 from delivery.health.watch import Watch, Watched
-from eventhub.access.gate import Gate
+from delivery.partitions.archive import Shelf
+from eventhub.access.authorizer import Gate
 from eventhub.access.zone_names import zone_names
-from eventhub.clock import SystemClock
-from eventhub.env import Env
+from eventhub.base.background import endless
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import Env
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.continuity import Continuity
-from eventhub.eventlog.disk import Disk
-from eventhub.eventlog.endless import endless
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.retention import Rooms
+from eventhub.eventlog.retention.disk import Disk
+from eventhub.eventlog.retention.drop import Rooms
 from eventhub.eventlog.upkeep import Upkeep
-from eventhub.types.book import Book
-from registrations.closure.live import Closures
+from eventhub.types.registry import Book
 from registrations.feed import Feed
+from registrations.interest.live import Closures
 
 
 class Hub(NamedTuple):
@@ -85,10 +85,10 @@ def open_upkeep(env: Env, continuity: Continuity) -> Upkeep:
     clock = SystemClock()
     backlog = Backlog(Wanted(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock)
     rooms = Rooms(
-        needs=retained.needs,
+        needs=log_retention.needs,
         zones=zone_names,
-        release=retained.release,
-        shed=partial(retained.shed, shelf),
+        release=log_retention.release,
+        shed=partial(log_retention.shed, shelf),
         bound=backlog.look,
     )
     upkeep = Upkeep(

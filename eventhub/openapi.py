@@ -1,4 +1,5 @@
 """One OpenAPI document of the management API and the hot doors, and pages for people made from it.
+Django module.
 
 The pages are plain HTML without scripts and load nothing from elsewhere.
 """
@@ -14,14 +15,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from drf_spectacular.generators import SchemaGenerator
 
-from delivery.sessions.table import LISTEN_DOORS
-from eventhub import errors
-from eventhub.access.problems import only_read
-from eventhub.access.schema import SCHEMES
-from eventhub.doors.table import DOORS
-from registrations.bulk.table import BULK_DOORS
-from registrations.closure.table import CLOSURE_DOORS
-from registrations.understand.table import UNDERSTAND_DOORS
+from delivery.listening.operations import LISTEN_DOORS
+from eventhub.api.problems import only_read
+from eventhub.api.schema import SCHEMES
+from eventhub.base import errors
+from eventhub.http.routes import DOORS
+from registrations.bulk.operations import BULK_DOORS
+from registrations.explain.operations import UNDERSTAND_DOORS
+from registrations.interest.operations import CLOSURE_DOORS
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = mark_safe(

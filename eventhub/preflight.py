@@ -1,5 +1,5 @@
 """What a process of the hub finds out before it starts: settings that would be misread, and a
-database of another version, end it with a reason. Composition root.
+database of another version, end it with a reason. Composition root. SQL module.
 """
 
 import os
@@ -11,10 +11,11 @@ from pathlib import Path
 
 import psycopg
 
-from eventhub import limits, schema
-from eventhub.env import Env, move_file_into_environment, refuse, require_env, unknown_names
-from eventhub.logs import get_logger
-from eventhub.schema import OtherSchema
+from eventhub.base import limits
+from eventhub.base.env import Env, move_file_into_environment, refuse, require_env, unknown_names
+from eventhub.base.logs import get_logger
+from eventhub.postgresql import schema
+from eventhub.postgresql.schema import OtherSchema
 from registrations.endpoints.addresses import parse_allowed
 
 log = get_logger(__name__)

@@ -1,4 +1,4 @@
-"""The timetable: what Celery's beat starts, and when. All times are UTC.
+"""The timetable: what Celery's beat starts, and when. All times are UTC. Plain module.
 
 What one run did not do, the next one does; so a run that nobody took in time is forgotten.
 """
@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from celery.schedules import crontab
 
-from eventhub.jobs.kinds import KINDS
-from eventhub.soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from sparkjobs.runs.jobs import KINDS
 
 HOUR_S = 3600
 ARCHIVE_INTERVAL_S = 60

@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol with six things more: what is no HTTP is refused with a problem
 document, headers must arrive in time and are bounded, only a GET can become a websocket, a door
 that answers for long is told when its reader has gone or the server stops, it is known when a
-request is here to its end, and head and body of an answer go out together.
+request is here to its end, and head and body of an answer go out together. Plain module.
 
 Composition root.
 """
@@ -16,10 +16,10 @@ import orjson
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from eventhub import limits
-from eventhub.doors.http import Peer
-from eventhub.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
-from eventhub.eventlog.waiting import set_within
+from eventhub.base import limits
+from eventhub.base.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
+from eventhub.base.waiting import set_within
+from eventhub.http.messages import Peer
 
 
 class HubServer(uvicorn.Server):

@@ -1,13 +1,13 @@
-"""Django's settings.
+"""Django's settings. SQL module.
 
-What an operator may set comes from the environment (eventhub/env.py, docs/settings.md).
+What an operator may set comes from the environment (eventhub/base/env.py, docs/settings.md).
 """
 
 from psycopg.conninfo import conninfo_to_dict
 
-from eventhub import limits, logs
-from eventhub.env import require_env
-from eventhub.version import VERSION
+from eventhub.base import limits, logs
+from eventhub.base.env import require_env
+from eventhub.base.version import VERSION
 
 ENV = require_env()
 
@@ -45,11 +45,12 @@ INSTALLED_APPS = [
     "channels",
     "eventhub.eventlog",
     "eventhub.access",
+    "eventhub.accounts",
     "eventhub.streams",
     "eventhub.types",
     "registrations",
     "delivery",
-    "eventhub.jobs",
+    "sparkjobs.runs",
     "eventhub.apps.EventHubConfig",
     "eventhub.apps.BackOfficeConfig",  # behind the templates that take the place of its own
 ]
@@ -114,11 +115,11 @@ REST_FRAMEWORK = {
         "eventhub.access.authentication.KeyAuthentication",
         "eventhub.access.authentication.OperatorAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["eventhub.access.permissions.IsKnown"],
-    "DEFAULT_RENDERER_CLASSES": ["eventhub.access.renderers.FastJSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["eventhub.access.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "eventhub.access.schema.AutoSchema",
-    "EXCEPTION_HANDLER": "eventhub.access.problems.exception_handler",
+    "DEFAULT_PERMISSION_CLASSES": ["eventhub.api.permissions.IsKnown"],
+    "DEFAULT_RENDERER_CLASSES": ["eventhub.api.renderers.FastJSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["eventhub.api.parsers.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "eventhub.api.schema.AutoSchema",
+    "EXCEPTION_HANDLER": "eventhub.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 
@@ -136,6 +137,6 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "GET_LIB_DOC_EXCLUDES": "eventhub.access.shapes.undocumented",
+    "GET_LIB_DOC_EXCLUDES": "eventhub.api.serializers.undocumented",
     "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_doors"],
 }

@@ -1,20 +1,17 @@
 """Take over a database of before 0.1, whose tables were files of SQL: they are set aside, the
-migrations make those of this version, and the rows move. Plain: everything runs on one cursor, in
-the caller's one transaction, so that whatever goes wrong leaves the database as it was.
+migrations make those of this version, and the rows move. SQL module.
 """
 
 from collections.abc import Callable
 from graphlib import TopologicalSorter
-from pathlib import Path
 from typing import NamedTuple
 
 from psycopg import sql
 
-from eventhub import schema
-from eventhub.eventlog import queries
-from eventhub.schema import Cursor
+from eventhub.postgresql import queries, schema
+from eventhub.postgresql.schema import Cursor
 
-SQL = queries.load("takeover.sql", Path(__file__).parent / "sql")
+SQL = queries.load("eventhub/sql/takeover.sql")
 _ASIDE = "before_0_1"  # the schema that holds the old tables meanwhile
 # by what they are called now; tables and columns that are not here kept their names
 _TABLES = {

@@ -1,5 +1,5 @@
 """Units of delivery work as a Celery task: by whom they are begun, and how they are tried again.
-Composition root.
+Composition root. SQL module.
 
 PostgreSQL says what is due, and a worker's drain hears of it. It then sends the task to its own
 queue (`worker-1@host.dq2`), because it is this worker that has room. With Redis away, or answering
@@ -21,10 +21,10 @@ from kombu import Connection
 
 from delivery.callbacks.drain import Terms
 from delivery.callbacks.thread import DrainThread
-from eventhub import limits, metrics
-from eventhub.broker import DELIVER
-from eventhub.logs import Seldom, get_logger
-from eventhub.work import Work, shown
+from eventhub.base import limits, metrics
+from eventhub.base.broker import DELIVER
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.tasks import Work, shown
 
 seldom = Seldom(get_logger(__name__))
 

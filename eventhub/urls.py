@@ -1,4 +1,4 @@
-"""Django's routes: the management API under /v1, its documentation, and the console.
+"""Django's routes: the management API under /v1, its documentation, and the console. Django module.
 
 The hot doors never reach Django.
 """
@@ -7,13 +7,13 @@ from django.contrib import admin
 from django.urls import include, path
 
 from eventhub import console, openapi
-from eventhub.access import backoffice
-from eventhub.access.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE, PUT
+from eventhub.api import back_office
+from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE, PUT
 from eventhub.streams import api as streams_api
 from registrations import api as registrations_api
-from registrations.building import api as index_api
 from registrations.endpoints.api import Endpoints
 from registrations.groups.api import Groups
+from registrations.match_index.builds import api as index_api
 
 admin.autodiscover()
 
@@ -27,24 +27,24 @@ urlpatterns = [
     ),
     path("v1/types", include("eventhub.types.urls")),
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
-    path("v1/filters", include("registrations.understand.urls")),
+    path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),
     path("v1/registration-groups", Groups.as_view(LIST_AND_CREATE)),
     path("v1/registration-groups/<str:group>", Groups.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
     path("v1/", include("delivery.urls")),
-    path("v1/jobs", include("eventhub.jobs.urls")),
-    path("v1/", include("eventhub.access.urls")),
+    path("v1/jobs", include("sparkjobs.runs.urls")),
+    path("v1/", include("eventhub.accounts.urls")),
     path("docs/openapi.json", openapi.openapi_json),
     path("docs/api", openapi.api_page),
     path("docs/errors", openapi.errors_page),
     path("admin/", admin.site.urls),
-    path("static/admin/<path:path>", backoffice.static_file),
+    path("static/admin/<path:path>", back_office.static_file),
     path("", console.home),
     path("console", console.home),
     path("console/", console.page),
     path("console/<path:path>", console.file_or_page),
 ]
 
-handler400 = handler403 = handler404 = handler500 = "eventhub.access.problems.problem"
+handler400 = handler403 = handler404 = handler500 = "eventhub.api.problems.problem"

@@ -1,6 +1,6 @@
 """uvicorn's websocket protocol with three things more: a reader that takes nothing can be given up,
 a handshake that is none is refused with a problem document, and text that is no UTF-8 ends the
-socket without a traceback.
+socket without a traceback. Plain module.
 
 Composition root.
 
@@ -17,8 +17,8 @@ from websockets.exceptions import InvalidState
 from websockets.http11 import Response
 from websockets.protocol import OPEN
 
-from eventhub import limits
-from eventhub.errors import BadRequest, EventHubError
+from eventhub.base import limits
+from eventhub.base.errors import BadRequest, EventHubError
 
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
@@ -63,7 +63,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         return response
 
     async def run_asgi(self) -> None:
-        extensions: dict[str, Any] = self.scope["extensions"]  # type: ignore[assignment]
+        extensions: dict[str, Any] = self.scope["extensions"]
         extensions["eventhub.abandon"] = self.abandon
         extensions["eventhub.send_frames"] = self.send_frames
         extensions["eventhub.unsent_bytes"] = self.transport.get_write_buffer_size

@@ -1,5 +1,5 @@
 """What a worker of the hub is beside Celery's own: which pool it takes, what it needs, its drain.
-Composition root.
+Composition root. Plain module.
 """
 
 import os
@@ -11,11 +11,11 @@ from celery import Celery, bootsteps
 from celery.concurrency.thread import TaskPool as ThreadPool
 
 from delivery.callbacks.drain import Terms
-from eventhub import limits
-from eventhub.broker import DELIVER, QUEUES, SLOTS, threads
-from eventhub.env import Env, refuse
+from eventhub.base import limits
+from eventhub.base.broker import DELIVER, QUEUES, SLOTS, threads
+from eventhub.base.env import Env, refuse
+from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.logs import get_logger
 from eventhub.preflight import require_flight
 from eventhub.units import Unit, Units
 from registrations.endpoints.addresses import parse_allowed

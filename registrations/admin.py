@@ -1,8 +1,8 @@
-"""Who wants what, in the back office."""
+"""Who wants what, in the back office. Django module."""
 
 from django.contrib import admin
 
-from eventhub.access.backoffice import ReadOnly
+from eventhub.api.back_office import ReadOnly
 from registrations.models import (
     Barrier,
     Endpoint,

@@ -1,4 +1,6 @@
-"""Registrations: made, one or many at once, listed, changed and ended; and their languages."""
+"""Registrations: made, one or many at once, listed, changed and ended; and their languages.
+Django module.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -6,27 +8,25 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from eventhub import errors
-from eventhub.access.pagination import Listing, WholeList
-from eventhub.access.parsers import StrictJSONListParser
-from eventhub.access.resource import ResourceView, operation
+from eventhub.api.pagination import Listing, WholeList
+from eventhub.api.parsers import StrictJSONListParser
+from eventhub.api.resource import ResourceView, operation
+from eventhub.base import errors
 from registrations import services
 from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
     FiltersTooCostly,
-    FilterSyntax,
-    FilterTooLarge,
     KeyTaken,
     RefusedAddress,
     TooManyRegistrations,
     TransientStream,
     UnknownEndpoint,
     UnknownGroup,
-    UnknownLanguage,
     UnknownRegistration,
 )
+from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLanguage
+from registrations.filters.languages import LANGUAGES, Language
 from registrations.filtersets import RegistrationFilters
-from registrations.lang.languages import LANGUAGES, Language
 from registrations.models import Registration
 from registrations.owners import owner
 from registrations.requests import parse_change, parse_new

@@ -1,4 +1,4 @@
-"""Registrations as a Django app; its tables are written by SQL."""
+"""Registrations as a Django app; its tables are written by SQL. Django module."""
 
 from django.apps import AppConfig
 from django.conf import settings

@@ -1,5 +1,5 @@
 """Registrations as matchers want them: the versions of a stream, with their bounds as that stream's
-sequences. Sql module, no Django.
+sequences. SQL module.
 
 A version holds for the event of a sequence q if `since < q` and, if it has ended, `q <= until`. To
 follow along: note the head of `system`, load the versions, then for each later `registration*.*`
@@ -10,22 +10,21 @@ them, and those of the groups of a barrier.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.eventlog import queries
-from eventhub.eventlog.rows import cursor_of, named, scalars, tuples_of
+from eventhub.base.time_slices import in_turns
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
 from registrations.compiled import COMPILED
-from registrations.index.facts import Facts, Moment
-from registrations.match.matching import AUTO
-from registrations.match.spec import Specs
-from registrations.match.versions import Suspension, Version
-from registrations.turns import in_turns
+from registrations.match_index.epochs.facts import Facts, Moment
+from registrations.matching.spec import Specs
+from registrations.matching.stream_matcher import AUTO
+from registrations.matching.versions import Suspension, Version
 
-SQL = queries.load("catalog.sql", Path(__file__).parent / "sql")
+SQL = queries.load("registrations/sql/catalog.sql")
 
 _ROWS_PER_FETCH = 2_000  # some ms of the event loop
 

@@ -1,10 +1,12 @@
-"""Stored filters in the form that matchers take, kept for who needs the same one next. Plain."""
+"""Stored filters in the form that matchers take, kept for who needs the same one next.
+Plain module.
+"""
 
 from collections import OrderedDict
 
-from eventhub import limits
-from registrations.filters import stored_filter
-from registrations.match.spec import Specs
+from eventhub.base import limits
+from registrations.filter_source import stored_filter
+from registrations.matching.spec import Specs
 
 
 class Compiled:

@@ -1,12 +1,12 @@
 """Which registrations of a client ask for the same: the same events of the same streams, however it
-was written. Plain.
+was written. Plain module.
 """
 
 from collections.abc import Iterable
 from hashlib import blake2b
 from uuid import UUID
 
-from registrations.lang.normal import Form, in_order
+from registrations.filters.normal import Form, in_order
 
 _BYTES = 16
 

@@ -1,5 +1,5 @@
 """What is tried for every event of a stream, of each client's filters: rows of `expensive_filters`,
-and the budget that bounds them. Sql module.
+and the budget that bounds them. SQL module.
 
 Filters that an event's values lead to have no row (match/budget.py), so nearly none has. Who begins
 a version holds the lock of its client's session: of two, one sees what the other one took.
@@ -7,17 +7,16 @@ a version holds the lock of its client's session: of two, one sees what the othe
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.eventlog import queries
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.base import limits
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.errors import FiltersTooCostly
 
-SQL = queries.load("expensive.sql", Path(__file__).parent / "sql")
+SQL = queries.load("registrations/sql/expensive.sql")
 
 Connection = psycopg.Connection[Any]
 

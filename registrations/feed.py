@@ -1,10 +1,8 @@
 """The bridge from the tables to the matchers of one process: follows `system` and says which
-registrations changed.
-
-Sql module. Exactness: whoever has read a batch of events awaits `confirm()` and then matches; by
-then every change that was visible before the batch's last event was appended has been told.
-Concurrency contract: one event loop; `run` is one task; listeners are called in the order of the
-changes and must not block.
+registrations changed. Exactness: whoever has read a batch of events awaits `confirm()` and then
+matches; by then every change that was visible before the batch's last event was appended has been
+told. Concurrency contract: one event loop; `run` is one task; listeners are called in the order of
+the changes and must not block. SQL module.
 """
 
 import asyncio
@@ -12,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from eventhub import limits
-from eventhub.errors import DatabaseUnavailable, EventHubError
-from eventhub.eventlog.database import reading
+from eventhub.base import limits
+from eventhub.base.errors import DatabaseUnavailable, EventHubError
+from eventhub.base.logs import Seldom, get_logger
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
 from eventhub.eventlog.stored import Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.logs import Seldom, get_logger
+from eventhub.postgresql.connections import reading
 
 log = get_logger(__name__)
 seldom = Seldom(log)

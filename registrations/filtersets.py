@@ -1,8 +1,8 @@
-"""Filters that lists of registrations, endpoints and groups share."""
+"""Filters that lists of registrations, endpoints and groups share. Django module."""
 
 from django.db.models import QuerySet
 
-from eventhub.access.filters import FilterSet, FlagFilter, NameFilter, NumberFilter, TextFilter
+from eventhub.api.filters import FilterSet, FlagFilter, NameFilter, NumberFilter, TextFilter
 from registrations.owners import owner
 from registrations.requests import key_of
 

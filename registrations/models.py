@@ -1,5 +1,5 @@
 """The tables of who wants what: sessions own registrations, a registration has immutable versions,
-and an endpoint is where the hub calls back.
+and an endpoint is where the hub calls back. Django module.
 
 Versions, barriers and suspensions are written by SQL (sql/), under the heads' locks.
 """
@@ -27,7 +27,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import Stream
-from eventhub.tables import CurrentXid, JsonTextField, Storage, Xid8Field
+from eventhub.postgresql.tables import CurrentXid, JsonTextField, Storage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
@@ -303,7 +303,7 @@ class RegistrationVersion(models.Model):
     registration = ForeignKey(Registration, models.DO_NOTHING, db_index=False)
     number = IntegerField(db_comment="1, 2, 3, ...")
     streams = ArrayField(BigIntegerField(), db_comment="as named, each once")
-    language = TextField(db_comment="of registrations.lang")
+    language = TextField(db_comment="of registrations.filters")
     filter = JsonTextField(db_comment="as it was written; jsonb would refuse \\u0000")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, null=True, db_index=False)
     suspended = BooleanField(db_default=False, db_comment="by itself: nothing matches it")
@@ -433,7 +433,7 @@ class ExpensiveFilter(models.Model):
     client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
     registration = ForeignKey(Registration, models.DO_NOTHING, db_constraint=False, db_index=False)
-    cost = IntegerField(db_comment="of registrations/match/budget.py")
+    cost = IntegerField(db_comment="of registrations/matching/budget.py")
 
     class Meta:
         db_table = "expensive_filters"

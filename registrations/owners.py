@@ -1,6 +1,6 @@
 """Whose registrations and endpoints an actor deals with: a key with those of its own client, a
 zone's manager with those of any client of the zone. And of which streams: those it may listen to,
-because what is in a stream is told to nobody else.
+because what is in a stream is told to nobody else. Django module.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from django.db.models import Lookup, Q, TextField
 from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
 from eventhub.access.selectors import find_client
-from eventhub.errors import Forbidden, MissingField
+from eventhub.base.errors import Forbidden, MissingField
 
 
 @TextField.register_lookup

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eventhub.access.permissions import IsKnown
+from eventhub.api.permissions import IsKnown
 from registrations.owners import require_some_listen
 
 

@@ -1,5 +1,5 @@
 """Deletes ended versions of registrations that nothing can ask for any more, and the barriers that
-nothing refers to then. Sql module; synchronous driver.
+nothing refers to then. SQL module.
 
 Who reads an ended version: whoever matches an event within its bounds (forwarders, listens that go
 back, explanations, audits of the log and of the archive), a notice of a gap, a delivery that is
@@ -12,21 +12,21 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.clock import Clock
-from eventhub.errors import DatabaseUnavailable
-from eventhub.eventlog import queries
-from eventhub.eventlog.database import blocking
-from eventhub.eventlog.rows import cursor_of, scalars
-from eventhub.logs import get_logger
-from registrations.index.errors import IndexNotTaken
-from registrations.index.facts import Facts, facts_of, refusal
-from registrations.index.place import index_root, indexed
-from registrations.index.tables import moment_of
-from registrations.match.base.errors import IndexAbsent, IndexDamaged
-from registrations.match.base.manifest import read_manifest
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.logs import get_logger
+from eventhub.postgresql import queries
+from eventhub.postgresql.connections import blocking
+from eventhub.postgresql.rows import cursor_of, scalars
+from registrations.match_index.epochs.errors import IndexNotTaken
+from registrations.match_index.epochs.facts import Facts, facts_of, refusal
+from registrations.match_index.epochs.folder import index_root, indexed
+from registrations.match_index.epochs.tables import moment_of
+from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
+from registrations.match_index.format.manifest import read_manifest
 
-SQL = queries.load("purge.sql", Path(__file__).parent / "sql")
+SQL = queries.load("registrations/sql/purge.sql")
 log = get_logger(__name__)
 
 Connection = psycopg.Connection[Any]

@@ -1,11 +1,13 @@
-"""What the rooms below tell this one: a client ends, and with it what it registered."""
+"""What the rooms below tell this one: a client ends, and with it what it registered.
+Django module.
+"""
 
 from typing import Any
 
 from django.dispatch import receiver
 
 from eventhub.access.models import Client
-from eventhub.access.services import client_ending
+from eventhub.accounts.services import client_ending
 from eventhub.eventlog.system import Announcement
 from registrations.services import end_client
 

@@ -1,5 +1,5 @@
 """Reads the bodies of registrations: what a new one asks for, and what a change leaves or replaces
-(SUN-02, SUN-18). Plain.
+(SUN-02, SUN-18). Plain module.
 
 Errors name the field, and in a list the index. Whether streams and endpoints exist is not known
 here.
@@ -8,10 +8,9 @@ here.
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from eventhub import limits
 from eventhub.access.names import valid_name
-from eventhub.access.strict_json import NOT_NULL
-from eventhub.errors import (
+from eventhub.base import limits
+from eventhub.base.errors import (
     BodyNotFilterable,
     EventHubError,
     FieldTooLong,
@@ -19,10 +18,11 @@ from eventhub.errors import (
     MissingField,
     UnknownField,
 )
+from eventhub.base.strict_json import NOT_NULL
 from registrations.endpoints.addresses import CallbackAddresses
 from registrations.endpoints.callback_url import valid_url
 from registrations.errors import TooManyRegistrations
-from registrations.filters import (
+from registrations.filter_source import (
     FILTER_FIELDS,
     Fields,
     Filter,
@@ -30,7 +30,7 @@ from registrations.filters import (
     parse_filter,
     parse_filter_change,
 )
-from registrations.lang.report import parse_report
+from registrations.filters.report import parse_report
 
 _CHANGE = frozenset(("streams", *FILTER_FIELDS, "endpoint", "suspended", "group", "report"))
 _NEW = _CHANGE | {"callback", "client", "key"}
@@ -47,7 +47,7 @@ class NewRegistration(NamedTuple):
     client: str | None = None
     suspended: bool = False
     group: str | None = None  # of the same client, by name
-    report: Any = None  # JSON, of which registrations.lang.report knows; None: the whole event
+    report: Any = None  # JSON, of which registrations.filters.report knows; None: the whole event
     key: str | None = None  # the client's own name for it
 
 

@@ -1,5 +1,5 @@
 """What the views of endpoints and groups share: clients have them, and each change is made under
-the lock of its row.
+the lock of its row. Django module.
 """
 
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from eventhub.access.conditions import require_unchanged
-from eventhub.access.resource import ResourceView
+from eventhub.api.conditions import require_unchanged
+from eventhub.api.resource import ResourceView
 from registrations.filtersets import OfClient
 from registrations.models import LIVE
 from registrations.owners import Owner, owner, scope

@@ -1,27 +1,26 @@
-"""Registrations as rows: sessions, versions and barriers, in the caller's transaction. Sql module.
+"""Registrations as rows: sessions, versions and barriers, in the caller's transaction. SQL module.
 
 The one order of locks: client, session, registrations by id, groups, endpoints, head of `system`,
 heads of streams ascending. Nothing is announced and nothing is checked here.
 """
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
 from psycopg.rows import BaseRowFactory, scalar_row, tuple_row
 
-from eventhub import limits
-from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import adapt, int8_array, text_array
-from eventhub.eventlog.rows import cursor_of, named, scalars
+from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
+from eventhub.postgresql import queries
+from eventhub.postgresql.arrays import adapt, int8_array, text_array
+from eventhub.postgresql.rows import cursor_of, named, scalars
 from registrations import expensive
 from registrations.expensive import Begun
 
-SQL = queries.load("registrations.sql", Path(__file__).parent / "sql")
+SQL = queries.load("registrations/sql/registrations.sql")
 
 Connection = psycopg.Connection[Any]
 Vector = dict[int, Cursor]  # a stream's last place when a barrier was raised

@@ -1,14 +1,14 @@
-"""Reads of registrations, as far as the actor may see them."""
+"""Reads of registrations, as far as the actor may see them. Django module."""
 
 from types import SimpleNamespace
 from typing import Any
 
 from eventhub.access.actor import Actor
-from eventhub.access.system import raw_connection
+from eventhub.api.announcements import raw_connection
 from registrations import rows
 from registrations.owners import heard, scope
+from registrations.representation import shown
 from registrations.rows import Search
-from registrations.shown import shown
 
 
 def list_registrations(

@@ -1,4 +1,5 @@
 """The shapes of the registrations' bodies and answers, as they are documented and shown.
+Django module.
 
 Bodies are read by requests.py, which is faster for lists of them.
 """
@@ -8,12 +9,12 @@ from typing import Any, get_args
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
-from eventhub import limits
-from eventhub.access.fields import MomentField, NameField
-from eventhub.access.shapes import ChangedSerializer, Serializer
+from eventhub.api.fields import MomentField, NameField
+from eventhub.api.serializers import ChangedSerializer, Serializer
+from eventhub.base import limits
 from eventhub.streams.serializers import CursorSerializer
-from registrations.lang.languages import LANGUAGES
-from registrations.match.cost import By
+from registrations.filters.languages import LANGUAGES
+from registrations.matching.cost import By
 
 _MAYBE: dict[str, Any] = {"required": False, "allow_null": True}
 _OBJECT = {"type": "object", "additionalProperties": {}}

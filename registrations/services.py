@@ -1,5 +1,6 @@
 """Makes, changes and ends registrations. Every request has one barrier: events above it were
 appended after the change could be seen, so a matcher that is behind gives the same as a prompt one.
+Django module.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,11 +8,11 @@ from types import SimpleNamespace
 
 from django.db import transaction
 
-from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.conditions import require_unchanged
-from eventhub.access.system import append_announced, prepare, raw_connection
-from eventhub.errors import EventHubError, LimitReached, NotFound
+from eventhub.api.announcements import append_announced, prepare, raw_connection
+from eventhub.api.conditions import require_unchanged
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import models, rows
@@ -21,9 +22,9 @@ from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.expensive import Budget
 from registrations.groups import rows as group_rows
 from registrations.owners import Owner, scope
+from registrations.representation import shown
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Registration, Search, Session, Vector, Version, Wanted
-from registrations.shown import shown
 from registrations.terms import Names, same
 
 

@@ -1,5 +1,5 @@
 """What registrations ask for, with the ids of what they name: streams that the actor may listen to,
-endpoints and groups of the client.
+endpoints and groups of the client. Django module.
 
 Errors name the field; whoever deals with several adds the index.
 """
@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 
 from eventhub.access.actor import Actor
-from eventhub.access.system import raw_connection
-from eventhub.errors import EventHubError, UnknownStream
+from eventhub.api.announcements import raw_connection
+from eventhub.base.errors import EventHubError, UnknownStream
 from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
-from registrations.filters import Filter, changed_filter, same_filter, stored_filter
+from registrations.filter_source import Filter, changed_filter, same_filter, stored_filter
 from registrations.groups import rows as group_rows
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import Registration, Stream, Wanted

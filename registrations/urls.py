@@ -1,11 +1,11 @@
-"""Routes of the registrations, below /v1/registrations."""
+"""Routes of the registrations, below /v1/registrations. Django module."""
 
 from django.urls import path
 
-from eventhub.access.parsers import StrictJSONParser
-from eventhub.access.resource import CHANGE_AND_DELETE, LIST_AND_CREATE, ONE
+from eventhub.api.parsers import StrictJSONParser
+from eventhub.api.resource import CHANGE_AND_DELETE, LIST_AND_CREATE, ONE
 from registrations.api import Registrations
-from registrations.understand.api import ExplainRegistration
+from registrations.explain.api import ExplainRegistration
 
 one = Registrations.as_view(CHANGE_AND_DELETE, parser_classes=(StrictJSONParser,))
 urlpatterns = [

@@ -1,5 +1,5 @@
 """What matches the events of each stream for callbacks: a match index in the job's work folder, of
-all versions that its registrations had.
+all versions that its registrations had. Spark module.
 
 Written once and mapped by workers, so that 100,000 versions cost a worker next to nothing. Beside
 it are the names of clients, and the versions that are matched in memory: what no index can hold,
@@ -20,15 +20,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
-from registrations.match.alternatives import FilterMatcher
-from registrations.match.base.builder import Plan, build_columns
-from registrations.match.base.columns import Columns, Gathering
-from registrations.match.base.errors import NotIndexable
-from registrations.match.base.versions import COLUMNS, NEVER_ENDS
-from registrations.match.versions import Version
+from registrations.match_index.format.builder import Plan, build_columns
+from registrations.match_index.format.columns import Columns, Gathering
+from registrations.match_index.format.errors import NotIndexable
+from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
+from registrations.matching.alternatives import FilterMatcher
+from registrations.matching.versions import Version
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 
 _IN_MEMORY = "in-memory.parquet"

@@ -1,4 +1,4 @@
-"""What a job is told: a file of JSON that the hub writes into the run's folder. Plain."""
+"""What a job is told: a file of JSON that the hub writes into the run's folder. Plain module."""
 
 import json
 from pathlib import Path

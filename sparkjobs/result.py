@@ -1,5 +1,5 @@
 """What a job leaves: files in the folder of its result, and one that says what they are, written
-last. Plain.
+last. Plain module.
 
 The hub looks at the folder only when the job has ended well; it renames it into sight then.
 """

@@ -1,5 +1,5 @@
 """The tables that jobs read: what the hub exports before a job starts, as Parquet, each in a folder
-of its name. Plain; the one place where their columns are written down.
+of its name. Plain module.
 
 Times are microseconds since 1970 UTC, as integers. All tables of a run are of one snapshot of the
 database.
@@ -101,8 +101,8 @@ VERSIONS = _columns(
     ended_at_us=INT,
 )
 
-# Declared types: what a filter that asks for a type matches of those below it (registrations.lang.
-# evaluate.Kin). An event that names one of the versions was checked against it.
+# Declared types: what a filter that asks for a type matches of those below it (Kin in
+# registrations/filters/evaluate.py). An event that names a version was checked against it.
 TYPES = _columns(
     zone_id=INT,
     domain=TEXT,

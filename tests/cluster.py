@@ -17,8 +17,8 @@ from typing import NamedTuple
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from eventhub.guarded import Command, Guarded, ordinary
-from eventhub.jobs.java import find_java, home_of
+from eventhub.base.guarded import Command, Guarded, ordinary
+from sparkjobs.runs.java import find_java, home_of
 
 READY_S = 60.0
 LOOK_S = 0.1

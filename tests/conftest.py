@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 from django.db import connections
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.databases import migrated_template
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Sink, thanks

@@ -20,7 +20,7 @@ import psycopg
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from eventhub.up.embedded import embedded
+from eventhub.supervisor.embedded import embedded
 from tests import java
 from tests.databases import drop_template
 

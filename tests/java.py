@@ -10,7 +10,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from eventhub.jobs.java import find_java, home_of
+from sparkjobs.runs.java import find_java, home_of
 
 CLASSES = Path(sys.prefix, "share", "spark-classes.jsa")
 # what a test has Spark do runs once: compiling it well takes longer than it saves

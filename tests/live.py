@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psycopg
+from eventhub_client.remote import HubClient
 
-from eventhub.client.remote import HubClient
 from tests.databases import migrated_database
 from tests.live_processes import MANAGE, Processes
 

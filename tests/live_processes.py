@@ -8,10 +8,10 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-from eventhub import limits
-from eventhub.guarded import Command, Guarded, ordinary
-from eventhub.guardian import descendants
-from eventhub.up.hub import celery_worker
+from eventhub.base import limits
+from eventhub.base.guarded import Command, Guarded, ordinary
+from eventhub.base.guardian import descendants
+from eventhub.supervisor.hub import celery_worker
 
 HOME = Path(__file__).resolve().parents[1]
 MANAGE = str(HOME / "manage.py")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from eventhub.client.callbacks import verify
+from eventhub_client.callbacks import verify
 
 WAIT_S = 30.0
 

@@ -1,21 +1,21 @@
 """Endpoints that fail as a whole, as all workers know it: who may make the one request to an
 endpoint that backs off, and what tries say of endpoints. Sql module; delivery/sql/backoffs.sql.
+SQL module.
 """
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 from delivery.callbacks.health import SILENT, Health
 from delivery.callbacks.results import Result
-from eventhub import limits, metrics
-from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import int8_array
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.rows import scalars
+from eventhub.base import limits, metrics
+from eventhub.postgresql import queries
+from eventhub.postgresql.arrays import int8_array
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import scalars
 
-SQL = queries.load("backoffs.sql", Path(__file__).parent.parent / "sql")
+SQL = queries.load("delivery/sql/backoffs.sql")
 
 
 async def take_probes(connection: Connection, endpoint_ids: Collection[int]) -> frozenset[int]:

@@ -1,4 +1,5 @@
-"""The body of a callback, made once for all endpoints that want an event in one format. Plain.
+"""The body of a callback, made once for all endpoints that want an event in one format.
+Plain module.
 
 Native: `{"stream", "segment", "sequence", "appended_at", "registrations": [ids], "event": {...}}`,
 the names of a websocket's frames. As a CloudEvent it is the event alone, and the rest are headers.
@@ -12,14 +13,14 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from eventhub import limits
-from eventhub.clock import Clock
+from eventhub.base import limits
+from eventhub.base.clock import Clock
 from eventhub.event import cloudevents
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
 from eventhub.event.protobuf_codec import decode
 from registrations.endpoints.rows import Format
-from registrations.lang.report import Report
+from registrations.filters.report import Report
 
 EventKey = tuple[int, int, Format, Report | None]  # segment's number, sequence
 

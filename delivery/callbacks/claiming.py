@@ -1,4 +1,4 @@
-"""Claims what is due and this worker has room for, and has it posted. Sql module."""
+"""Claims what is due and this worker has room for, and has it posted. SQL module."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.backoffs import return_probes, take_probes
+from delivery.callbacks.claimed import Work
 from delivery.callbacks.claims import Claimed, Endpoint, Found, Lane
 from delivery.callbacks.load import Loader
 from delivery.callbacks.posting import Parts, Posting
-from delivery.callbacks.turns import Turns
-from delivery.callbacks.work import Work
-from eventhub import limits, metrics
-from eventhub.eventlog.database import Connection
+from delivery.callbacks.rotation import Turns
+from eventhub.base import limits, metrics
+from eventhub.postgresql.connections import Connection
 
 _START = Lane(0, 0, -1)
 

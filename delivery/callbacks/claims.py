@@ -1,4 +1,4 @@
-"""Claims deliveries that are due and loads what they need to be posted. Sql module.
+"""Claims deliveries that are due and loads what they need to be posted. SQL module.
 
 The statements are in delivery/sql/callbacks.sql; what they promise is said there. Every function
 takes an open connection in autocommit mode and raises what psycopg raises when the database is
@@ -7,21 +7,19 @@ away; a claim that was made and not heard of ends by itself.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import delivery
 from delivery.callbacks.body import Place
-from eventhub import limits
-from eventhub.eventlog import arrays, queries
-from eventhub.eventlog.arrays import int8_array, text_array
-from eventhub.eventlog.database import Connection, connect
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.base import limits
+from eventhub.postgresql import arrays, queries
+from eventhub.postgresql.arrays import int8_array, text_array
+from eventhub.postgresql.connections import Connection, connect
+from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.endpoints.rows import Format
-from registrations.lang.report import Report, stored_report
+from registrations.filters.report import Report, stored_report
 
-SQL = queries.load("callbacks.sql", Path(next(iter(delivery.__path__))) / "sql")
+SQL = queries.load("delivery/sql/callbacks.sql")
 
 
 class Lane(NamedTuple):

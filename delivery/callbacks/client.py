@@ -1,5 +1,5 @@
 """An HTTP/1.1 client for one kind of request: POST, no redirect, no proxy, no cookie, and answers
-of which little is taken. Connections are kept and used again. Plain; httptools parses.
+of which little is taken. Connections are kept and used again. Plain module.
 
 A general client costs three times as much for each request, and most of what a delivery costs.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import httptools
 
 from delivery.callbacks.guard import Guard, Place
-from eventhub import limits
+from eventhub.base import limits
 
 
 class NoHttp(Exception):

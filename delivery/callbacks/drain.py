@@ -1,9 +1,9 @@
 """Drains what is due, in units of work: each claims as slots get free, has it posted, and ends when
-nothing is left that it could claim.
+nothing is left that it could claim. SQL module.
 
 One event loop; PostgreSQL says what is due. Between units the drain waits for a notice of new
 deliveries, for their time, or for a look in case a notice was lost, and then has the next unit
-begun. Any number of drains work beside each other. Sql module.
+begun. Any number of drains work beside each other.
 """
 
 import asyncio
@@ -15,21 +15,21 @@ from typing import NamedTuple
 import psycopg
 
 from delivery.callbacks import claims
-from delivery.callbacks.alive import Alive
 from delivery.callbacks.claiming import Claiming
 from delivery.callbacks.client import Client
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.health import Health
+from delivery.callbacks.heartbeat import Alive
 from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, Outbox
 from delivery.callbacks.posting import Parts, Posting
 from delivery.callbacks.slots import Slots
-from eventhub import limits, metrics
-from eventhub.clock import SystemClock
-from eventhub.errors import DatabaseUnavailable
-from eventhub.eventlog.database import AWAY, Connection, answered_within
+from eventhub.base import limits, metrics
+from eventhub.base.clock import SystemClock
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.logs import LINE_CHARS_MAX, Seldom, get_logger
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.logs import LINE_CHARS_MAX, Seldom, get_logger
+from eventhub.postgresql.connections import AWAY, Connection, answered_within
 from registrations.endpoints.addresses import CallbackAddresses
 
 log = get_logger(__name__)

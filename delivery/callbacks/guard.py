@@ -1,8 +1,8 @@
-"""Connects to endpoints, and to no address that may not be called.
+"""Connects to endpoints, and to no address that may not be called. Plain module.
 
 The check stands where the socket for one address is made, so that literal addresses, every address
 of a name, and names that change between two look-ups all pass it, and what was checked is what is
-connected to. Plain.
+connected to.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import aiohappyeyeballs
 
-from eventhub import limits
+from eventhub.base import limits
 from registrations.endpoints.addresses import CallbackAddresses
 
 Info = tuple[Any, ...]  # of getaddrinfo

@@ -1,5 +1,5 @@
 """Which endpoints fail, as far as this worker knows: from its scans, and from tries whose results
-are not written yet. Plain.
+are not written yet. Plain module.
 
 The rows of `backoffs` decide for all workers; this bridges the moment until they are written, and
 spares endpoints that answer well any look at them.
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from delivery.callbacks.claims import Failing
-from eventhub import limits
+from eventhub.base import limits
 
 # A try that says nothing of the endpoint: the event cannot be read just now.
 SILENT = frozenset({"unreadable"})

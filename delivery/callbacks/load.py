@@ -1,5 +1,5 @@
 """What posting a delivery takes beside the delivery: the event's body, the segment's UUID, and the
-endpoint's key; each is made or looked up once and kept. Sql module.
+endpoint's key; each is made or looked up once and kept. SQL module.
 
 An event comes from its partition; one that left it, from wherever the log still reads it. Who
 cannot be given an event is told of the gap.
@@ -13,16 +13,16 @@ from delivery.callbacks import claims
 from delivery.callbacks.body import Body, EventCache, Gap, Place, Whole, event_body, gap_body
 from delivery.callbacks.claims import Claimed, Endpoint
 from delivery.callbacks.post import Target, target_of
-from eventhub import limits
-from eventhub.clock import Clock
-from eventhub.errors import EventHubError, Gone, SegmentMismatch
-from eventhub.eventlog.database import Connection
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
+from eventhub.base.logs import get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.read import Page, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
-from eventhub.logs import get_logger
+from eventhub.postgresql.connections import Connection
 from registrations.endpoints.secrets import Unsealable, unseal
-from registrations.lang.report import Report, together
+from registrations.filters.report import Report, together
 
 log = get_logger(__name__)
 _UNKNOWN = Place("", "")

@@ -1,4 +1,4 @@
-"""What the drain has to tell the database: results first, then what it gives back. Sql module.
+"""What the drain has to tell the database: results first, then what it gives back. SQL module.
 
 Nothing is lost while the database is away: results wait here, and the drain claims no more when too
 many do. What never arrives is a claim that ends by itself, and its delivery is posted again.
@@ -17,9 +17,9 @@ from delivery.callbacks.backoffs import note, return_probes
 from delivery.callbacks.claims import Claimed, Lane
 from delivery.callbacks.health import Health
 from delivery.callbacks.results import Result, write_results
-from eventhub import limits, metrics
-from eventhub.eventlog.database import AWAY, Connection, answered_within
-from eventhub.logs import Seldom, get_logger
+from eventhub.base import limits, metrics
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.postgresql.connections import AWAY, Connection, answered_within
 from registrations.endpoints import health
 
 log = get_logger(__name__)

@@ -1,4 +1,6 @@
-"""Posts one delivery and says how it ended: no exception, and no longer than its time. Plain."""
+"""Posts one delivery and says how it ended: no exception, and no longer than its time.
+Plain module.
+"""
 
 import socket
 import ssl
@@ -13,8 +15,8 @@ from delivery.callbacks.guard import AddressRefused, Place
 from delivery.callbacks.results import Attempt
 from delivery.callbacks.retry import Tried, outcome_of_status, read_retry_after
 from delivery.callbacks.signature import sign
-from eventhub import limits
-from eventhub.logs import get_logger
+from eventhub.base import limits
+from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
 USER_AGENT = "EventHub"

@@ -1,5 +1,5 @@
 """Posts what was claimed and leaves the results to the outbox. Requests go on beside the unit of
-work that claimed them, so that one that hangs holds up nothing else. Sql module.
+work that claimed them, so that one that hangs holds up nothing else. SQL module.
 """
 
 import asyncio
@@ -7,17 +7,17 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.alive import Alive
+from delivery.callbacks.claimed import Work
 from delivery.callbacks.client import Client
 from delivery.callbacks.health import Health
+from delivery.callbacks.heartbeat import Alive
 from delivery.callbacks.outbox import Outbox
 from delivery.callbacks.results import Result
 from delivery.callbacks.retry import Decision, decide
 from delivery.callbacks.slots import Slots
-from delivery.callbacks.work import Work
-from eventhub import limits
-from eventhub.clock import Clock
-from eventhub.logs import get_logger
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
 

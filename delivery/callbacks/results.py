@@ -1,4 +1,4 @@
-"""Writes what became of deliveries, many in one statement, each with its attempt. Sql module."""
+"""Writes what became of deliveries, many in one statement, each with its attempt. SQL module."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,10 +7,10 @@ import psycopg
 
 from delivery.callbacks.claims import SQL, Claimed, where
 from delivery.callbacks.retry import Decision
-from eventhub.eventlog.arrays import int8_array, text_array
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.rows import cursor_of
-from eventhub.logs import get_logger
+from eventhub.base.logs import get_logger
+from eventhub.postgresql.arrays import int8_array, text_array
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import cursor_of
 
 log = get_logger(__name__)
 

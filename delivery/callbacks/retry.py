@@ -1,4 +1,4 @@
-"""What follows from one try of a delivery, as data: delivered, again later, or dead. Plain.
+"""What follows from one try of a delivery, as data: delivered, again later, or dead. Plain module.
 
 A delivery whose event has expired is not tried, and ends as `expired`.
 """
@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Literal, NamedTuple
 
-from eventhub import limits
+from eventhub.base import limits
 
 State = Literal["delivered", "pending", "dead", "expired"]
 _SECONDS = re.compile(r"[0-9]+")

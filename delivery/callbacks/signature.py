@@ -1,4 +1,4 @@
-"""Standard Webhooks v1: what identifies a callback and proves who sent it. Plain."""
+"""Standard Webhooks v1: what identifies a callback and proves who sent it. Plain module."""
 
 import base64
 import hmac

@@ -1,6 +1,5 @@
 """Who may have how many requests under way: fair shares, and small ones for endpoints in trouble.
-
-Plain; a free choice of clock makes it a table to test. One loop uses it, so nothing is locked.
+One loop uses it, so nothing is locked. Plain module.
 
 An endpoint begins with a few slots; each delivery that it takes doubles them, and each that it
 refuses halves them. A time-out or a refused connection leaves it one, and so does a request that is
@@ -19,8 +18,8 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Literal
 
-from eventhub import limits
-from eventhub.clock import Clock
+from eventhub.base import limits
+from eventhub.base.clock import Clock
 
 Standing = Literal["new", "trouble", "proven"]
 

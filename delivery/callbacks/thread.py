@@ -1,4 +1,6 @@
-"""The drain in a thread with an event loop of its own, beside whatever else the process does."""
+"""The drain in a thread with an event loop of its own, beside whatever else the process does.
+SQL module.
+"""
 
 import asyncio
 import resource
@@ -9,8 +11,8 @@ from contextlib import suppress
 import uvloop
 
 from delivery.callbacks.drain import Drain, Terms
-from eventhub import limits
-from eventhub.logs import get_logger
+from eventhub.base import limits
+from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
 

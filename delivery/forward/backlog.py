@@ -1,5 +1,5 @@
 """Keeps what waits for endpoints within its bounds: the oldest goes, the endpoint gets a notice of
-the gap, and `system` an event. Sql module.
+the gap, and `system` an event. SQL module.
 
 The composition root gives `Backlog.look` to the log's upkeep, which calls it in one process at a
 time, on a session of its own in autocommit mode. What is pending keeps no partition: it moves on
@@ -9,24 +9,22 @@ time, on a session of its own in autocommit mode. What is pending keeps no parti
 from collections.abc import AsyncIterator
 from datetime import datetime
 from operator import add
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
-import delivery
 from delivery.forward.bounds import Bounds, Cut, Waiting, Wanted, bounds_of, cuts
 from delivery.forward.losses import announce_losses
-from eventhub import limits, metrics
-from eventhub.clock import Clock
-from eventhub.eventlog import queries
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.quota import Room
-from eventhub.eventlog.rows import cursor_of, scalars
-from eventhub.logs import get_logger
+from eventhub.base import limits, metrics
+from eventhub.base.clock import Clock
+from eventhub.base.logs import get_logger
+from eventhub.eventlog.retention.quota import Room
+from eventhub.postgresql import queries
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import cursor_of, scalars
 
 log = get_logger(__name__)
-SQL = queries.load("backlog.sql", Path(next(iter(delivery.__path__))) / "sql")
+SQL = queries.load("delivery/sql/backlog.sql")
 
 
 class _Counted(NamedTuple):

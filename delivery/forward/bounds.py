@@ -1,4 +1,4 @@
-"""How much may wait for an endpoint, for a client and in the hub, and what has to go. Plain.
+"""How much may wait for an endpoint, for a client and in the hub, and what has to go. Plain module.
 
 Of what is too much for several together, the largest gives first: all are cut to one level, and
 those below it keep what they have.
@@ -7,7 +7,7 @@ those below it keep what they have.
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from eventhub import limits
+from eventhub.base import limits
 
 K = TypeVar("K", bound=Hashable)
 

@@ -1,5 +1,5 @@
 """Holds the leases of one forwarder and a task for each: takes free streams, renews, gives some up
-when others live, drops what is lost. Sql module.
+when others live, drops what is lost. SQL module.
 
 Concurrency contract: `run` is one task; everything is of one event loop.
 """
@@ -10,15 +10,15 @@ from collections.abc import Iterable
 
 import psycopg
 
-from delivery.forward.beside import Beside, renewed_beside
+from delivery.forward.lease_renewal import Beside, renewed_beside
 from delivery.forward.leases import Lease, LeaseLost
 from delivery.forward.stream import Parts, Stream
-from eventhub import limits, metrics
-from eventhub.errors import EventHubError
-from eventhub.eventlog.arrays import adapt
-from eventhub.eventlog.database import AWAY, Connection, answered_within, connect
-from eventhub.eventlog.waiting import set_within
-from eventhub.logs import Seldom, get_logger
+from eventhub.base import limits, metrics
+from eventhub.base.errors import EventHubError
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.waiting import set_within
+from eventhub.postgresql.arrays import adapt
+from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
 
 log = get_logger(__name__)
 seldom = Seldom(log)

@@ -1,5 +1,5 @@
 """The match indexes on the disk as one forwarder uses them: which epoch of a stream is there, and
-whether it may be used. Plain.
+whether it may be used. Plain module.
 
 An index that cannot be used costs speed and memory, never a match: the tables have it all.
 Concurrency contract: one event loop; files are opened in threads.
@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from eventhub import metrics
-from eventhub.logs import get_logger
-from registrations.index.epoch import Epoch, mark_damaged, open_epoch
-from registrations.index.place import index_root
-from registrations.match.base.errors import IndexAbsent, IndexDamaged
-from registrations.match.base.manifest import NAME, Manifest
+from eventhub.base import metrics
+from eventhub.base.logs import get_logger
+from registrations.match_index.epochs.epoch import Epoch, mark_damaged, open_epoch
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
+from registrations.match_index.format.manifest import NAME, Manifest
 
 log = get_logger(__name__)
 

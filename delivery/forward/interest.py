@@ -1,5 +1,5 @@
 """What one stream's events are matched against for callbacks: versions of registrations, each
-within its bounds. Plain.
+within its bounds. Plain module.
 
 Most may be in an epoch of the stream's match index (`based.py`); what it does not have is in a
 matcher. Versions come and go in place (SUN-11). One that has ended stays until the stream has
@@ -11,14 +11,14 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from delivery.forward.based import Based
+from delivery.forward.indexed import Based
 from eventhub.event.envelope import Event
-from registrations.match.alternatives import FilterMatcher
-from registrations.match.base.errors import IndexDamaged
-from registrations.match.matcher import Counters, summed
-from registrations.match.matching import Matching
-from registrations.match.versions import GroupsOf, Owed, Rules, Suspension, Version, holding
-from registrations.match.work import Work
+from registrations.match_index.format.errors import IndexDamaged
+from registrations.matching.alternatives import FilterMatcher
+from registrations.matching.matcher import Counters, summed
+from registrations.matching.metrics import Work
+from registrations.matching.stream_matcher import Matching
+from registrations.matching.versions import GroupsOf, Owed, Rules, Suspension, Version, holding
 
 _PIECE = 20  # versions taken into another matcher, or out of one, at a step: about 0.5 ms
 

@@ -1,5 +1,5 @@
 """The interests of all streams that this process forwards, kept up to date along `system`. Sql
-module.
+module. SQL module.
 
 A batch that was read is matched after `current()`: by then every change that was visible before
 its last event was appended is in. A stream's versions are opened as an index with what changed
@@ -16,29 +16,29 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from delivery.forward.based import Based
+from delivery.forward.indexed import Based
 from delivery.forward.indexes import DAMAGED, Indexes
 from delivery.forward.interest import Interest
 from delivery.forward.leases import SQL, Lease
 from delivery.forward.loading import Loaded, Piece, load, stand_of
-from delivery.forward.shown import show
+from delivery.forward.metrics import show
 from delivery.forward.zone import Zone, Zones, zone_of_stream
-from eventhub import limits, metrics
-from eventhub.errors import DatabaseUnavailable
-from eventhub.eventlog.database import reading
+from eventhub.base import limits, metrics
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.logs import get_logger
+from eventhub.base.time_slices import in_turns
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.logs import get_logger
+from eventhub.postgresql.connections import reading
+from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.catalog import compiled, suspensions_of, versions_of_barriers
 from registrations.feed import Change, Feed
-from registrations.index.epoch import Epoch
-from registrations.match.base.errors import IndexDamaged
-from registrations.match.matching import Matching
-from registrations.match.versions import Version
-from registrations.match.work import Labels
-from registrations.turns import in_turns
+from registrations.match_index.epochs.epoch import Epoch
+from registrations.match_index.format.errors import IndexDamaged
+from registrations.matching.metrics import Labels
+from registrations.matching.stream_matcher import Matching
+from registrations.matching.versions import Version
 
 log = get_logger(__name__)
 

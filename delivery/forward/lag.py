@@ -1,10 +1,12 @@
-"""How far behind a forwarder's streams are, as metrics with a bounded number of labels. Plain."""
+"""How far behind a forwarder's streams are, as metrics with a bounded number of labels.
+Plain module.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from eventhub import metrics
-from registrations.match.work import Labels
+from eventhub.base import metrics
+from registrations.matching.metrics import Labels
 
 
 class StreamLag(NamedTuple):

@@ -1,4 +1,4 @@
-"""Who forwards which stream: leases as rows of `forwarding`, by the database's clock. Sql module.
+"""Who forwards which stream: leases as rows of `forwarding`, by the database's clock. SQL module.
 
 A lease is taken with one conditional UPDATE, which raises its epoch; every later write of the
 stream names the epoch, so who has lost a lease cannot write, however late it wakes. Besides, a
@@ -13,19 +13,18 @@ its share and a tenth, so that a new forwarder gets work within seconds and noth
 import math
 import threading
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from eventhub import limits
-from eventhub.clock import Clock
-from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import int8_array
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.rows import cursor_of, scalars, tuples_of
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+from eventhub.postgresql import queries
+from eventhub.postgresql.arrays import int8_array
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import cursor_of, scalars, tuples_of
 from registrations.catalog import CallbackStream
 
-SQL = queries.load("forward.sql", Path(__file__).parent.parent / "sql")
+SQL = queries.load("delivery/sql/forward.sql")
 
 
 class Place(NamedTuple):

@@ -1,12 +1,12 @@
 """Reads what one stream's interest is made of, from one snapshot of the tables: all its versions,
-or what an epoch of its match index does not have. Sql module.
+or what an epoch of its match index does not have. SQL module.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from delivery.forward.indexes import AFTER, OLDER
-from eventhub.eventlog.database import Connection
+from eventhub.postgresql.connections import Connection
 from registrations.catalog import (
     Written,
     client_names,
@@ -16,10 +16,10 @@ from registrations.catalog import (
     versions_of_stream,
     versions_since,
 )
-from registrations.index.epoch import Epoch
-from registrations.index.facts import Moment, refusal, takes_index
-from registrations.match.matching import AUTO
-from registrations.match.versions import Suspension, Version
+from registrations.match_index.epochs.epoch import Epoch
+from registrations.match_index.epochs.facts import Moment, refusal, takes_index
+from registrations.matching.stream_matcher import AUTO
+from registrations.matching.versions import Suspension, Version
 
 _NOWHERE = Moment(0, "", 0, AUTO, "", 0)  # of a stream that is not there any more
 

@@ -1,26 +1,24 @@
 """Announces what endpoints did not get, in `system`: deliveries given up after their last try
-(`delivery.dead`), and those dropped because too much waited (`delivery.dropped`). Sql module.
+(`delivery.dead`), and those dropped because too much waited (`delivery.dropped`). SQL module.
 
 Rows of `endpoint_losses` are written with the deliveries' own, so nothing is missed; an endpoint's
 first loss is announced within seconds, later ones together, so that a storm is few events.
 """
 
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import delivery
-from eventhub import limits
+from eventhub.base import limits
+from eventhub.base.logs import get_logger
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog import queries
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.retention import append_in_turn
-from eventhub.eventlog.rows import cursor_of
+from eventhub.eventlog.retention.drop import append_in_turn
 from eventhub.eventlog.system import Announcement, drafts_of
-from eventhub.logs import get_logger
+from eventhub.postgresql import queries
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import cursor_of
 
 log = get_logger(__name__)
-SQL = queries.load("backlog.sql", Path(next(iter(delivery.__path__))) / "sql")
+SQL = queries.load("delivery/sql/backlog.sql")
 
 
 class Loss(NamedTuple):

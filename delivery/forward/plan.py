@@ -1,4 +1,5 @@
-"""What to write for matched events: pieces of bounded size, each with the place it leads to. Plain.
+"""What to write for matched events: pieces of bounded size, each with the place it leads to.
+Plain module.
 
 An event's endpoints are written in ascending order. Up to `FANOUT_ENDPOINTS_MIN` of them are rows
 of their own, if need be in several pieces with a place inside the event; beyond it the event is one
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.forward.leases import Place
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 
 

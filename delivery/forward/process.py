@@ -1,5 +1,5 @@
 """One forwarder: takes leases, runs a task per stream, writes fan-outs in pieces, and keeps the
-partitions. Sql module.
+partitions. SQL module.
 
 It runs until told to stop, through every absence of the database; Redis is not needed.
 """
@@ -16,22 +16,22 @@ from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.leases import Leases, add_streams, known_streams
-from delivery.forward.notices import Notices
-from delivery.forward.partitions import make_partitions
 from delivery.forward.plan import Piece
 from delivery.forward.stream import Parts
+from delivery.forward.wake_up import Notices
 from delivery.forward.write import expand, writing_pool
 from delivery.forward.zone import Zones
-from eventhub import limits, metrics
-from eventhub.access.groups import Groups
-from eventhub.clock import SystemClock
-from eventhub.errors import DatabaseUnavailable, EventHubError
-from eventhub.eventlog.database import AWAY, reading
-from eventhub.eventlog.endless import endless
+from delivery.partitions.create import make_partitions
+from eventhub.access.client_groups import Groups
+from eventhub.base import limits, metrics
+from eventhub.base.background import endless
+from eventhub.base.clock import SystemClock
+from eventhub.base.errors import DatabaseUnavailable, EventHubError
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
-from eventhub.eventlog.waiting import set_within
-from eventhub.logs import Seldom, get_logger
-from eventhub.types.book import Book
+from eventhub.postgresql.connections import AWAY, reading
+from eventhub.types.registry import Book
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
 

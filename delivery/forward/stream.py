@@ -1,4 +1,4 @@
-"""Forwards one stream under its lease: follow from the checkpoint, match, write. Sql module.
+"""Forwards one stream under its lease: follow from the checkpoint, match, write. SQL module.
 
 Whatever happened before (a crash, a lost connection, another owner), the row in `forwarding` says
 where to go on; nothing else is remembered.
@@ -16,14 +16,14 @@ from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease, LeaseLost, Leases, Place, place_of
 from delivery.forward.plan import Due, Piece, Where, pieces
 from delivery.forward.write import Missed, places_of_segments, write, write_gap
-from eventhub import limits, metrics
-from eventhub.clock import Clock
-from eventhub.errors import EventHubError, Gone
-from eventhub.eventlog.database import AWAY, Connection, reading
+from eventhub.base import limits, metrics
+from eventhub.base.clock import Clock
+from eventhub.base.errors import EventHubError, Gone
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, Stored
-from eventhub.eventlog.waiting import set_within
-from eventhub.logs import Seldom, get_logger
+from eventhub.postgresql.connections import AWAY, Connection, reading
 
 log = get_logger(__name__)
 seldom = Seldom(log)

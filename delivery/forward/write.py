@@ -1,5 +1,5 @@
 """Writes deliveries: one statement moves the checkpoint and inserts the rows it stands for, so both
-or neither are there, and only for who holds the lease. Sql module.
+or neither are there, and only for who holds the lease. SQL module.
 
 Connections are in autocommit mode and know the log's arrays (`writing_pool`): one round trip, and
 no lock is held while this process does something else, or is stopped. Only a gap, which is rare, is
@@ -17,12 +17,12 @@ from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.leases import SQL, Lease, LeaseLost, Place
 from delivery.forward.plan import Piece, Row, Where
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.eventlog import append
-from eventhub.eventlog.arrays import TextArray, adapt, int8_array, text_array
-from eventhub.eventlog.database import Connection, answered_within
-from eventhub.eventlog.rows import cursor_of, tuples_of
 from eventhub.eventlog.system import Announcement, announce_in
+from eventhub.postgresql.arrays import TextArray, adapt, int8_array, text_array
+from eventhub.postgresql.connections import Connection, answered_within
+from eventhub.postgresql.rows import cursor_of, tuples_of
 
 
 @asynccontextmanager

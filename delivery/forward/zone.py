@@ -1,5 +1,5 @@
 """What the events of one stream are matched with beside registrations: the declared types of the
-stream's zone, and the groups of its clients. Sql module.
+stream's zone, and the groups of its clients. SQL module.
 
 A batch that was read is matched after `learn`, which is at once unless an event in it is of a
 version not met before, or has an audience. Concurrency contract: one task of one event loop.
@@ -8,11 +8,11 @@ version not met before, or has an audience. Concurrency contract: one task of on
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eventhub.access.groups import Groups, Members
+from eventhub.access.client_groups import Groups, Members
 from eventhub.event.envelope import Event
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.rows import scalars
-from eventhub.types.book import Book, ZoneKin
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import scalars
+from eventhub.types.registry import Book, ZoneKin
 
 _NOBODY: Members = {}
 _NO_GROUPS: frozenset[str] = frozenset()

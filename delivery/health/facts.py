@@ -1,16 +1,15 @@
-"""Reads which parts of the hub live and what waits for them. Sql module."""
+"""Reads which parts of the hub live and what waits for them. SQL module."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.eventlog import queries
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.base import limits
+from eventhub.postgresql import queries
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import cursor_of, scalars
 
-SQL = queries.load("health.sql", Path(__file__).parent / "sql")
+SQL = queries.load("delivery/health/sql/health.sql")
 
 
 class Facts(NamedTuple):

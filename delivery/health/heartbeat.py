@@ -1,5 +1,5 @@
 """Writes heartbeats of the timetable and of periodic tasks, so that web processes see whether they
-run. Sql module. (Workers show that they live themselves: callbacks/alive.py.)
+run. (Workers show that they live themselves: callbacks/alive.py.) SQL module.
 
 A database that is away is no reason to stop: the next heartbeat tries again.
 """
@@ -10,9 +10,9 @@ from typing import Any, Literal
 import psycopg
 
 from delivery.health.facts import SQL
-from eventhub import limits
-from eventhub.eventlog.rows import scalars
-from eventhub.logs import Seldom, get_logger
+from eventhub.base import limits
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.postgresql.rows import scalars
 
 seldom = Seldom(get_logger(__name__))
 Part = Literal["beat", "archiver", "indexer"]

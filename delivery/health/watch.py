@@ -1,5 +1,5 @@
 """Looks at the hub's components every few seconds, in each web process, and keeps what it found:
-whoever asks costs nothing. Sql module.
+whoever asks costs nothing. SQL module.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ from typing import NamedTuple
 import psycopg
 import redis.asyncio as redis
 
-from delivery.health import facts, judge
+from delivery.health import facts, rules
 from delivery.health.facts import Facts
-from eventhub import limits, metrics
-from eventhub.access.gate import Gate
-from eventhub.clock import Clock
-from eventhub.doors.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Report
-from eventhub.env import Env
-from eventhub.errors import DatabaseUnavailable
-from eventhub.eventlog.database import reading
+from eventhub.access.authorizer import Gate
+from eventhub.base import limits, metrics
+from eventhub.base.clock import Clock
+from eventhub.base.env import Env
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.upkeep import Upkeep
-from eventhub.eventlog.waiting import set_within
-from eventhub.logs import Seldom, get_logger
+from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Report
+from eventhub.postgresql.connections import reading
 
 seldom = Seldom(get_logger(__name__))
 _watches: list["Watch"] = []  # the one of this process, while it serves
@@ -111,8 +111,8 @@ class Watch:
 
     def _judged(self) -> list[Component]:
         if self._facts is None or self._stale:
-            return judge.unknown(since_us=self._looked_us or None)
-        return judge.judged(self._facts, archive=bool(self._env.archive_url))
+            return rules.unknown(since_us=self._looked_us or None)
+        return rules.judged(self._facts, archive=bool(self._env.archive_url))
 
     @property
     def _stale(self) -> bool:

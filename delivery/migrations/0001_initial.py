@@ -8,7 +8,7 @@ import django.contrib.postgres.functions
 import django.db.models.deletion
 from django.db import migrations, models
 
-import eventhub.tables
+import eventhub.postgresql.tables
 
 SQL = Path(__file__).parent.parent / "sql"
 
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="CallbackWorker",
             fields=[
                 (
@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Forwarder",
             fields=[
                 ("id", models.UUIDField(primary_key=True, serialize=False)),
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Forwarding",
             fields=[
                 (
@@ -116,7 +116,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 40}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Heartbeat",
             fields=[
                 ("part", models.TextField(primary_key=True, serialize=False)),
@@ -162,7 +162,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "segments",
-                    eventhub.tables.MultirangeField(
+                    eventhub.postgresql.tables.MultirangeField(
                         db_comment="of which segments it held deliveries when it left", null=True
                     ),
                 ),
@@ -172,7 +172,7 @@ class Migration(migrations.Migration):
                 "db_table_comment": "partitions that left the database",
             },
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Attempt",
             fields=[
                 (
@@ -242,7 +242,7 @@ class Migration(migrations.Migration):
             },
             storage={"partition_by": "RANGE (attempted_at)"},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Backoff",
             fields=[
                 (
@@ -308,7 +308,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Fanout",
             fields=[
                 (
@@ -388,7 +388,7 @@ class Migration(migrations.Migration):
             },
             storage={"external": ("endpoints", "registrations", "ends")},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Lane",
             fields=[
                 (
@@ -431,7 +431,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Delivery",
             fields=[
                 (
@@ -635,7 +635,7 @@ class Migration(migrations.Migration):
             },
             storage={"partition_by": "LIST (partition_id)"},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="EndpointLoss",
             fields=[
                 (
@@ -709,7 +709,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Listen",
             fields=[
                 (

@@ -1,8 +1,7 @@
 """Reads what is going on in a zone, at a cost that does not grow with it: every count is bounded,
-and what cannot be counted in time is left out.
+and what cannot be counted in time is left out. Django module.
 """
 
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -10,13 +9,13 @@ from django.db import transaction
 from psycopg.rows import dict_row
 
 from delivery.health import watch
-from eventhub import limits
-from eventhub.access.system import raw_connection
-from eventhub.clock import SystemClock
-from eventhub.eventlog import queries
-from eventhub.version import VERSION
+from eventhub.api.announcements import raw_connection
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.version import VERSION
+from eventhub.postgresql import queries
 
-SQL = queries.load("overview.sql", Path(__file__).parent / "sql")
+SQL = queries.load("delivery/overview/sql/overview.sql")
 
 
 def overview(*, zone_id: int) -> dict[str, Any]:

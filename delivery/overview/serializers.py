@@ -1,11 +1,11 @@
-"""The shape of the overview."""
+"""The shape of the overview. Django module."""
 
 from rest_framework import serializers
 
-from eventhub import limits
-from eventhub.access.fields import MomentField
-from eventhub.access.shapes import Serializer
-from eventhub.doors.health import OVERALL, STATUSES
+from eventhub.api.fields import MomentField
+from eventhub.api.serializers import Serializer
+from eventhub.base import limits
+from eventhub.http.health import OVERALL, STATUSES
 
 _MOST = f"{limits.OVERVIEW_COUNT_MAX} means that many or more"
 

@@ -1,12 +1,12 @@
 """Who a management request is from and the zone it acts in: a key in its own zone, or an operator
-in a named one. Plain.
+in a named one. Plain module.
 """
 
 from typing import NamedTuple
 
 from eventhub.access.grants import ACTIONS, to_listen
 from eventhub.access.principal import Principal
-from eventhub.errors import Forbidden
+from eventhub.base.errors import Forbidden
 
 
 class Actor(NamedTuple):

@@ -1,4 +1,4 @@
-"""Zones, clients, keys and channel names as a Django app."""
+"""Zones, clients, keys and channel names as a Django app. Django module."""
 
 from django.apps import AppConfig
 

@@ -1,5 +1,5 @@
 """Who may notice an event: the one rule that everything asks which lets an event, or what follows
-from one, out to whoever asks (eventhub/event/audience.py). Plain.
+from one, out to whoever asks (eventhub/event/audience.py). Plain module.
 
 Operators are no clients and see all of the zone they name.
 """

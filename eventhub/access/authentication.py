@@ -1,4 +1,4 @@
-"""Who may enter the management API: an API key as bearer, or an operator's login.
+"""Who may enter the management API: an API key as bearer, or an operator's login. Django module.
 
 Connection tokens may not.
 """
@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from eventhub.access.keys import digest_of, is_key
 from eventhub.access.keys_sql import FIND_BY_DIGEST, principal_of
 from eventhub.access.principal import Principal
-from eventhub.errors import CsrfFailed, InvalidCredentials
+from eventhub.base.errors import CsrfFailed, InvalidCredentials
 
 SESSION_KEY = re.compile(r"[a-z0-9]{8,64}")
 

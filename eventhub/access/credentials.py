@@ -1,4 +1,4 @@
-"""The file with the demo's credentials: written for its owner alone, and kept. Plain."""
+"""The file with the demo's credentials: written for its owner alone, and kept. Plain module."""
 
 import os
 import secrets

@@ -1,4 +1,5 @@
-"""Grants: which action a key may do on which streams; whatever no grant names is denied. Plain.
+"""Grants: which action a key may do on which streams; whatever no grant names is denied.
+Plain module.
 
 A pattern is a stream's name in which `*` stands for any run of characters, also none. Everything
 else is literal and case-sensitive. Matching never backtracks, so that no pattern is slow.
@@ -8,8 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from eventhub import limits
-from eventhub.errors import FieldTooLong, InvalidField, MissingField, UnknownField
+from eventhub.base import limits
+from eventhub.base.errors import FieldTooLong, InvalidField, MissingField, UnknownField
 
 ACTIONS = ("emit", "listen", "manage")
 SYSTEM = "system"  # the stream of what the hub does to itself

@@ -1,4 +1,4 @@
-"""API keys as text: `ehk_<public id>_<secret>`. Plain.
+"""API keys as text: `ehk_<public id>_<secret>`. Plain module.
 
 The public id names a key in lists, logs and events; the secret is shown once and never stored. A
 key holds 256 random bits, so one plain SHA-256 of the whole text is enough: there is nothing to

@@ -1,5 +1,5 @@
 """Finds a live key with its client and zone, for Django's connection and for the hot doors' own
-alike. Sql module.
+alike. Plain module.
 """
 
 from typing import Any, LiteralString

@@ -1,11 +1,12 @@
 """The tables of who may do what: zones own clients and channel names, clients own keys.
+Django module.
 
 Operators are Django users.
 """
 
 from django.db import models
 
-from eventhub import limits
+from eventhub.base import limits
 
 
 class Zone(models.Model):

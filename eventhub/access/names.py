@@ -1,9 +1,9 @@
-"""What a name of a zone, client, channel or stream may be. Plain."""
+"""What a name of a zone, client, channel or stream may be. Plain module."""
 
 import re
 
-from eventhub import limits
-from eventhub.errors import FieldTooLong, InvalidName
+from eventhub.base import limits
+from eventhub.base.errors import FieldTooLong, InvalidName
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -1,4 +1,4 @@
-"""Finds the live login that an operator's connection token stands for. Sql module.
+"""Finds the live login that an operator's connection token stands for. Plain module.
 
 Nothing in `system` tells of a user who was dismissed or has logged out, so a login counts only for
 `LOGIN_CONFIRMED_S_MAX` and is then looked up again.
@@ -7,10 +7,10 @@ Nothing in `system` tells of a user who was dismissed or has logged out, so a lo
 import hashlib
 from typing import Any, LiteralString
 
-from eventhub import limits
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
-from eventhub.clock import Clock
+from eventhub.base import limits
+from eventhub.base.clock import Clock
 
 # What a token of an operator may: listen everywhere in its zone, also to `system`, and take a
 # sealed segment as it is stored.

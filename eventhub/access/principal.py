@@ -1,14 +1,11 @@
-"""Who is asking: the key's client and zone, and what it may do.
-
-Plain, and cached by the hot doors as it is.
-"""
+"""Who is asking: the key's client and zone, and what it may do. Plain module."""
 
 from typing import NamedTuple
 
 from eventhub.access.grants import Grant, allows, to_listen
 from eventhub.access.tokens import Claims
-from eventhub.errors import Forbidden
-from eventhub.fair import Party
+from eventhub.base.errors import Forbidden
+from eventhub.base.fair_queue import Party
 
 
 class Principal(NamedTuple):

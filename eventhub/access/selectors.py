@@ -1,14 +1,14 @@
-"""Reads of zones, clients and channels. What lies in another zone is not found."""
+"""Reads of zones, clients and channels. What lies in another zone is not found. Django module."""
 
 from collections.abc import Iterable
 
 from django.db import models
 
-from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.models import Channel, Client, Zone
 from eventhub.access.principal import Principal
-from eventhub.errors import NotFound, UnknownChannel
+from eventhub.base import limits
+from eventhub.base.errors import NotFound, UnknownChannel
 
 DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
 NO_CLIENT = (

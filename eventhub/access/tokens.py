@@ -1,5 +1,5 @@
 """Connection tokens: signed, short-lived stand-ins for an API key or an operator's login where no
-header can be sent (EventSource, a browser's websocket). Plain.
+header can be sent (EventSource, a browser's websocket). Plain module.
 
 A token names its key, or its login, and may narrow its grants. It is reusable until it expires, and
 dies with what it stands for: whoever reads one must then find the live key by `public_id`, or the
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import jwt
 from jwt.types import Options
 
-from eventhub import limits
 from eventhub.access.grants import Grant, parse_grants
 from eventhub.access.keys import is_public_id
-from eventhub.clock import Clock
-from eventhub.errors import EventHubError, InvalidCredentials, TokenExpired
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+from eventhub.base.errors import EventHubError, InvalidCredentials, TokenExpired
 
 _AUDIENCE = "eventhub-connection"
 _DECODE: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}  # our clock

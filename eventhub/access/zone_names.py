@@ -1,10 +1,10 @@
-"""The names of zones by their numbers, for rooms that know only the numbers. Sql module."""
+"""The names of zones by their numbers, for rooms that know only the numbers. SQL module."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.rows import cursor_of
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import cursor_of
 
 _NAMES = "SELECT id, name FROM zones WHERE id = ANY (%s::bigint[])"
 

@@ -1,4 +1,6 @@
-"""Feed the demo's streams at a rate a person can follow, and say once a minute how it goes."""
+"""Feed the demo's streams at a rate a person can follow, and say once a minute how it goes.
+Plain module.
+"""
 
 import asyncio
 import signal
@@ -8,8 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from eventhub.client.remote import HubClient
-from eventhub.client.types import HubProblem
+from eventhub_client.remote import HubClient
+from eventhub_client.types import HubProblem
+
 from eventhub.demo import github, host
 from eventhub.demo.github import Draft
 from eventhub.demo.interest import ensure_interest

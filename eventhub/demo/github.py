@@ -1,5 +1,5 @@
 """GitHub's webhook payloads as events: read the fetched npm package, and turn a payload into a
-draft.
+draft. Plain module.
 
 The package is `@octokit/webhooks-examples`, put below the virtual environment by `make setup`.
 """

@@ -1,4 +1,6 @@
-"""This machine's own counters as events: processor, memory, disk, network, each on its channel."""
+"""This machine's own counters as events: processor, memory, disk, network, each on its channel.
+Plain module.
+"""
 
 import socket
 import time

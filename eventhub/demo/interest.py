@@ -1,4 +1,5 @@
 """The demo's registrations and its endpoint, made through the public API as any client would.
+Plain module.
 
 What is there stays: the endpoint is found by its description, and only its URL follows the sink.
 """
@@ -6,8 +7,9 @@ What is there stays: the endpoint is found by its description, and only its URL 
 from pathlib import Path
 from typing import Any
 
+from eventhub_client.remote import HubClient
+
 from eventhub.access import credentials
-from eventhub.client.remote import HubClient
 
 DESCRIPTION = "the demo's own receiver"
 WANTED: tuple[dict[str, Any], ...] = (

@@ -1,4 +1,6 @@
-"""Send events to the hub's public door, each exactly once: a batch keeps its ids until answered."""
+"""Send events to the hub's public door, each exactly once: a batch keeps its ids until answered.
+Plain module.
+"""
 
 import asyncio
 import itertools
@@ -6,9 +8,9 @@ import time
 from collections.abc import Sequence
 
 import aiohttp
+from eventhub_client.remote import HubClient
+from eventhub_client.types import HubProblem
 
-from eventhub.client.remote import HubClient
-from eventhub.client.types import HubProblem
 from eventhub.demo.github import Draft
 
 ATTEMPT_S_MAX = 30.0  # a hub that neither answers nor refuses is asked again, with the same ids

@@ -1,4 +1,4 @@
-"""The demo's receiver of callbacks: checks each signature and says what it was told.
+"""The demo's receiver of callbacks: checks each signature and says what it was told. Plain module.
 
 It listens on a socket that the supervisor opened, whose address is the one private address that the
 demo's hub may call.
@@ -11,8 +11,7 @@ from contextlib import asynccontextmanager
 
 import orjson
 from aiohttp import web
-
-from eventhub.client.callbacks import UnverifiedCallback, verify
+from eventhub_client.callbacks import UnverifiedCallback, verify
 
 IDS_KEPT_MAX = 10_000  # to tell a repeat from a new delivery
 SHOWN_FIRST = 3  # callbacks said one by one; after that they are counted

@@ -1,4 +1,6 @@
-"""`python -m eventhub.demo.watch STREAM`: show a stream's events as they come, one line each."""
+"""`python -m eventhub.demo.watch STREAM`: show a stream's events as they come, one line each.
+Plain module.
+"""
 
 import argparse
 import asyncio
@@ -7,9 +9,10 @@ import json
 import sys
 from pathlib import Path
 
-from eventhub.client.remote import HubClient
-from eventhub.client.types import Delivered
-from eventhub.env import read_env
+from eventhub_client.remote import HubClient
+from eventhub_client.types import Delivered
+
+from eventhub.base.env import read_env
 
 
 def line(delivered: Delivered) -> str:

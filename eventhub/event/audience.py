@@ -1,4 +1,4 @@
-"""For whom an event is, by what it says itself. Plain.
+"""For whom an event is, by what it says itself. Plain module.
 
 What the event names never changes; the groups that a client has when the event is about to leave
 decide, as its grants do.

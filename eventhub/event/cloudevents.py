@@ -1,4 +1,4 @@
-"""CloudEvents 1.0 over HTTP, in and out: structured, binary and batch. Plain.
+"""CloudEvents 1.0 over HTTP, in and out: structured, binary and batch. Plain module.
 
 `id`, `source`, `type`, `subject`, `time` and the data are the event's own `id`, `node`, `type`,
 `key`, `time` and body. What CloudEvents has no attribute for is an extension: `domain`, the
@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote_to_bytes
 import msgspec
 import orjson
 
-from eventhub import errors, limits
+from eventhub.base import errors, limits
 from eventhub.event import extensions
 from eventhub.event.envelope import Event
 from eventhub.event.extensions import from_extensions, to_extensions

@@ -1,8 +1,6 @@
 """The event as the hub's code sees it: a NamedTuple, complete when it is made and never changed
-(EMC-04).
-
-Plain. What the log gives (segment, sequence, time of append) is not in here: it travels beside the
-event.
+(EMC-04). What the log gives (segment, sequence, time of append) is not in here: it travels beside
+the event. Plain module.
 """
 
 from typing import Any, NamedTuple

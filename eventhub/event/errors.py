@@ -1,6 +1,6 @@
-"""Errors of the codecs, part of the one tree of eventhub/errors.py."""
+"""Errors of the codecs, part of the one tree of eventhub/base/errors.py. Plain module."""
 
-from eventhub.errors import BadRequest, EventHubError
+from eventhub.base.errors import BadRequest, EventHubError
 
 
 class MalformedXml(BadRequest):

@@ -1,5 +1,5 @@
 """The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts, whole
-numbers of 32 bits or booleans. Plain.
+numbers of 32 bits or booleans. Plain module.
 
 An attribute of the event that is one as it stands is an extension of its own name; all others go,
 as they are, into one extension, a JSON object.
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from eventhub import errors
+from eventhub.base import errors
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.json_codec import time_text
 

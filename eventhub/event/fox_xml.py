@@ -1,5 +1,5 @@
 """FOX's XML form of an event: the schema of its chapter 14, its order and cardinalities checked.
-Plain.
+Plain module.
 
 The schema says nothing of domain, type, attributes and body: they are dropped, and an event that
 comes in this form is of domain `fox` and type `event`. Its EventId is the producer's own id.
@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape  # writes; reading is xml_tree's
 
 import msgspec
 
-from eventhub import errors
+from eventhub.base import errors
 from eventhub.event import xml_tree
 from eventhub.event.envelope import Event
 from eventhub.event.errors import NotRepresentable

@@ -1,11 +1,12 @@
-"""A producer's own id of an event, and the issuer that makes them: unique in space and time. Plain.
+"""A producer's own id of an event, and the issuer that makes them: unique in space and time.
+Plain module.
 
 Source: FOX 4.2.2 (FOX-07, FOX-08, FOX-09).
 """
 
 from typing import Any, NamedTuple
 
-from eventhub.clock import Clock
+from eventhub.base.clock import Clock
 
 SEQUENCE_MAX = 2**31 - 1  # ids between two looks at the clock
 _SPREAD = 0x9E3779B97F4A7C15  # odd: times that differ by little give numbers that lie far apart

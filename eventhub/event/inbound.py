@@ -1,6 +1,6 @@
-"""Reads events as callers send them:
+"""Reads events as callers send them: Plain module.
 
-JSON (one or an array) or NDJSON, validated, each error with its place. Plain.
+JSON (one or an array) or NDJSON, validated, each error with its place.
 """
 
 import base64
@@ -17,7 +17,7 @@ import orjson
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import astuple
 
-from eventhub import errors, limits
+from eventhub.base import errors, limits
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK
 

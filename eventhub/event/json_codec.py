@@ -1,4 +1,4 @@
-"""The event as the hub's native JSON: what readers of the JSON doors get. Plain."""
+"""The event as the hub's native JSON: what readers of the JSON doors get. Plain module."""
 
 import base64
 from datetime import UTC, datetime

@@ -1,5 +1,5 @@
 """Types of the JSON that hot routes take and answer: the schemas of the OpenAPI document are made
-of them, and what builds an answer is checked against them. Plain.
+of them, and what builds an answer is checked against them. Plain module.
 
 An answer's type is a TypedDict whose name ends in `Json`; its schema is named without that.
 """

@@ -1,5 +1,5 @@
 """OIF's string form of an event: `name: value` properties with `;` between them, one event per
-line. Plain.
+line. Plain module.
 
 `userid: Fred; time: 12:40:18; type: error` has three properties, all texts: a value may contain
 `:`, because a property is split at its first one. It cannot contain `;` or the end of a line, for
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from eventhub import errors, limits
+from eventhub.base import errors, limits
 from eventhub.event.envelope import Event
 from eventhub.event.errors import NotRepresentable
 from eventhub.event.inbound import EventIn

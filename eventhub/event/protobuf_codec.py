@@ -1,6 +1,5 @@
 """The event as protobuf: the stored bytes, sent as they are to binary readers (EMC-30, EMC-31).
-
-Plain.
+Plain module.
 
 Both directions touch only the fields that are set: most events use a third of the envelope.
 """

@@ -1,12 +1,11 @@
 """The body of an emit request in any of the forms that the hub takes, by its Content-Type.
-
-Plain.
+Plain module.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from eventhub import errors
+from eventhub.base import errors
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.inbound import JSON, NDJSON, EventIn, parse
 

@@ -1,4 +1,4 @@
-"""The signature of an event: what its tags, the names of its attributes, make it. Plain.
+"""The signature of an event: what its tags, the names of its attributes, make it. Plain module.
 
 Source: FOX 4.2.1, 4.7 (FOX-06).
 """

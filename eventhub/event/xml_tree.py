@@ -1,5 +1,5 @@
 """Small XML documents as nodes that know where they stand, read with entities and DOCTYPE off and
-within bounds. Plain.
+within bounds. Plain module.
 """
 
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ from xml.sax.handler import ContentHandler  # only the base class; defusedxml do
 import defusedxml.sax
 from defusedxml.common import DefusedXmlException
 
-from eventhub import limits
-from eventhub.errors import EventTooLarge
+from eventhub.base import limits
+from eventhub.base.errors import EventTooLarge
 from eventhub.event.errors import InvalidXml, MalformedXml
 
 _PREFIX = "Mspaces:"

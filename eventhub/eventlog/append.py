@@ -1,4 +1,4 @@
-"""The only writer of the log. Sql module.
+"""The only writer of the log. SQL module.
 
 The append is one statement, the function in sql/functions/append.v1.sql: it locks the heads,
 numbers, finds duplicates, rolls segments and inserts. Here its arguments are made and its rows are
@@ -13,15 +13,15 @@ from uuid import UUID
 
 import psycopg
 
-from eventhub import limits
-from eventhub.errors import DatabaseUnavailable, EventHubError, ProducerWindow, UnknownStream
-from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import adapt, bytea_array, int8_array, text_array
+from eventhub.base import limits
+from eventhub.base.errors import DatabaseUnavailable, EventHubError, ProducerWindow, UnknownStream
 from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
 from eventhub.eventlog.errors import Changed
-from eventhub.eventlog.rows import in_order, scalars
+from eventhub.postgresql import queries
+from eventhub.postgresql.arrays import adapt, bytea_array, int8_array, text_array
+from eventhub.postgresql.rows import in_order, scalars
 
-SQL = queries.load("append.sql")
+SQL = queries.load("eventhub/eventlog/sql/append.sql")
 
 
 class Row(NamedTuple):

@@ -1,7 +1,5 @@
 """The group commit of one process: requests that wait together are appended in one transaction,
-those of different clients in fair order.
-
-Sql module.
+those of different clients in fair order. SQL module.
 
 Concurrency contract: one task runs `run`; any task of the same loop may call `append`. One
 transaction is in flight.
@@ -12,21 +10,21 @@ from typing import NamedTuple
 
 import psycopg
 
-from eventhub import limits, metrics
-from eventhub.errors import (
+from eventhub.base import limits, metrics
+from eventhub.base.errors import (
     DatabaseUnavailable,
     EventHubError,
     OutcomeUnknown,
     Overloaded,
     TooManyRequests,
 )
+from eventhub.base.fair_queue import HUB, FairQueue, Party
+from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import append_batch
-from eventhub.eventlog.database import AWAY, Connection, answered_within, broken, connect
 from eventhub.eventlog.drafts import Appended, Batch, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
-from eventhub.fair import HUB, FairQueue, Party
-from eventhub.logs import get_logger
+from eventhub.postgresql.connections import AWAY, Connection, answered_within, broken, connect
 
 log = get_logger(__name__)
 

@@ -1,5 +1,5 @@
 """The start of the hub as events: a marker in `system` (EMC-17), and in streams that restate, with
-the latest event of each key after it (EMC-18). Sql module.
+the latest event of each key after it (EMC-18). SQL module.
 
 The marker of a stream and where it stood before are one transaction, so a listen from `boot` begins
 with the marker. The state follows in batches, each in a transaction of its own under the stream's
@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event import protobuf_codec
-from eventhub.eventlog import append, queries
+from eventhub.eventlog import append
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.state import KeyState, StatePage, read_state_now
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
 from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of, scalars
 
-SQL = queries.load("boot.sql")
+SQL = queries.load("eventhub/eventlog/sql/boot.sql")
 REASON = "restart"
 
 Connection = psycopg.Connection[Any]

@@ -1,5 +1,5 @@
 """Which event of `system` told the last change of a resource: what conditions on changes compare
-(EMC-12). Sql module.
+(EMC-12). SQL module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import adapt, int8_array, text_array
 from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.errors import Changed
-from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Cursor
+from eventhub.postgresql import queries
+from eventhub.postgresql.arrays import adapt, int8_array, text_array
+from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("changes.sql")
+SQL = queries.load("eventhub/eventlog/sql/changes.sql")
 
 Connection = psycopg.Connection[Any]
 

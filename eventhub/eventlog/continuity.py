@@ -1,5 +1,5 @@
 """Whether the store still holds what it acknowledged: proved once for each life of the database
-server, before anything is appended or a ring is filled in it. Sql module.
+server, before anything is appended or a ring is filled in it. SQL module.
 
 After a crash recovery, what async streams had been shown may be gone; after a restore, what all
 had. Their numbers would be given again, so they get new segments, by which every reader can tell
@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.errors import DatabaseUnavailable
+from eventhub.base import limits
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import SQL
-from eventhub.eventlog.database import AWAY, Connection, connect
 from eventhub.eventlog.drafts import NewRow
-from eventhub.eventlog.mark import Mark, marks_at
-from eventhub.eventlog.rows import cursor_of, scalars
+from eventhub.eventlog.high_water_mark import Mark, marks_at
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, announce_in
-from eventhub.logs import get_logger
+from eventhub.postgresql.connections import AWAY, Connection, connect
+from eventhub.postgresql.rows import cursor_of, scalars
 
 log = get_logger(__name__)
 

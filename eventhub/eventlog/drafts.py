@@ -1,9 +1,9 @@
-"""What goes into the log and where it went: drafts, and their places. Plain."""
+"""What goes into the log and where it went: drafts, and their places. Plain module."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eventhub.errors import EventHubError
+from eventhub.base.errors import EventHubError
 
 
 class Producer(NamedTuple):

@@ -1,6 +1,6 @@
-"""Errors of the log, part of the one tree of eventhub/errors.py."""
+"""Errors of the log, part of the one tree of eventhub/base/errors.py. Plain module."""
 
-from eventhub.errors import DatabaseUnavailable, EventHubError
+from eventhub.base.errors import EventHubError
 
 
 class Changed(EventHubError):
@@ -38,11 +38,3 @@ class DurabilityFixed(EventHubError):
 
     code = "durability_fixed"
     status = 409
-
-
-class DatabaseBusy(DatabaseUnavailable):
-    """The database is there, but too many requests of this process wait for it; nothing was stored.
-    Try again after Retry-After seconds.
-    """
-
-    code = "database_busy"

@@ -1,18 +1,18 @@
-"""Where a stream begins and ends, and the way back through it, whatever it is kept in. Sql module.
+"""Where a stream begins and ends, and the way back through it, whatever it is kept in. SQL module.
 
 Reading itself goes forward only (read.py): a page backward is read from an earlier cursor on.
 """
 
 from typing import NamedTuple
 
-from eventhub.errors import LogHole
-from eventhub.eventlog import queries
-from eventhub.eventlog.database import reading
+from eventhub.base.errors import LogHole
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.stored import Cursor, StreamInfo
+from eventhub.postgresql import queries
+from eventhub.postgresql.connections import reading
+from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("history.sql")
+SQL = queries.load("eventhub/eventlog/sql/history.sql")
 
 
 class Ends(NamedTuple):

@@ -1,4 +1,4 @@
-"""The log as one object of a process: append, watch, follow from a cursor. Sql module.
+"""The log as one object of a process: append, watch, follow from a cursor. SQL module.
 
 `Follower` is the one piece of code in which catch-up turns into tail: everything that reads on uses
 it, whatever the stream is kept in.
@@ -9,18 +9,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from eventhub import limits, metrics
-from eventhub.errors import Gone, SegmentMismatch
+from eventhub.base import limits, metrics
+from eventhub.base.errors import Gone, SegmentMismatch
+from eventhub.base.fair_queue import HUB, Party
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
-from eventhub.eventlog.database import Connection, reading, reading_pool
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.read import Page, Position, Start, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
 from eventhub.eventlog.tail import Tail
 from eventhub.eventlog.transient import Transient
-from eventhub.fair import HUB, Party
+from eventhub.postgresql.connections import Connection, reading, reading_pool
 
 Read = Callable[[Cursor, Page], Awaitable[list[Stored]]]
 Admit = Callable[[list[Draft]], Awaitable[None]]  # raises StorageFull

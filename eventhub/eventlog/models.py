@@ -1,5 +1,5 @@
 """The tables of the log. They are written and read by SQL (sql/); what Django does with them is to
-make them, to show them and to list them.
+make them, to show them and to list them. Django module.
 
 A row of `streams` per named log, of `heads` per stream (locked by every append), of `segments` per
 run of a stream (never deleted), and `events`, partitioned. A transient stream has its row of
@@ -27,7 +27,7 @@ from django.db.models import (
     UUIDField,
 )
 
-from eventhub.tables import OidField, Storage, XidField
+from eventhub.postgresql.tables import OidField, Storage, XidField
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # a time that is over, where there was none
 

@@ -1,6 +1,4 @@
-"""The only reader of the log's tables: events after a cursor, and what a start means.
-
-Sql module, no Django.
+"""The only reader of the log's tables: events after a cursor, and what a start means. SQL module.
 
 `read` asserts continuity against the segments' rows: an event that is missing is an error, never
 "filtered", and a cursor that is not of this log is a `segment_mismatch`, at once.
@@ -10,13 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
-from eventhub.eventlog import queries
-from eventhub.eventlog.rows import cursor_of, scalars, tuples_of
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of, scalars, tuples_of
 
-SQL = queries.load("read.sql")
+SQL = queries.load("eventhub/eventlog/sql/read.sql")
 
 
 class At(NamedTuple):

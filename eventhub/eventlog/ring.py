@@ -1,5 +1,5 @@
 """The newest events of one stream in the memory of one process: a circular list found by sequence.
-Plain.
+Plain module.
 
 Concurrency contract: one event loop. `push` is called by the tail only; readers call `after` and
 never wait for each other. The ring accepts only the next sequence; older rows are known already,
@@ -9,7 +9,7 @@ and a higher one is a hole to be read.
 import asyncio
 from collections.abc import Iterable
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor, Stored
 
 _SIZE = limits.RING_EVENTS_MAX

@@ -1,5 +1,5 @@
 """The rings of one process: made for the first reader of a stream, and let go of a while after the
-last. Plain.
+last. Plain module.
 
 Concurrency contract: one event loop.
 """
@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import Cursor
 

@@ -1,4 +1,4 @@
-"""Reads the keyed state of a stream: the latest event of each key. Sql module, no Django.
+"""Reads the keyed state of a stream: the latest event of each key. SQL module.
 
 A snapshot at n is all pages with the same `upto` = n, read one after the other in no transaction: a
 key that changes meanwhile leaves it, and the tail from n brings its new event.
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.errors import LogHole, SegmentMismatch
-from eventhub.eventlog import queries
-from eventhub.eventlog.rows import cursor_of
+from eventhub.base import limits
+from eventhub.base.errors import LogHole, SegmentMismatch
 from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("state.sql")
+SQL = queries.load("eventhub/eventlog/sql/state.sql")
 _UNSIGNED = (1 << 64) - 1
 
 

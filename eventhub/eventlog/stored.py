@@ -1,6 +1,6 @@
-"""An event as it lies in the log: stored bytes with what the log gave them.
+"""An event as it lies in the log: stored bytes with what the log gave them. Plain module.
 
-Decoded and encoded at most once. Plain.
+Decoded and encoded at most once.
 """
 
 from typing import NamedTuple, TypedDict

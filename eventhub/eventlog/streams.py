@@ -1,4 +1,4 @@
-"""Streams as rows: make one, change its policy, look at it and one event. Sql module.
+"""Streams as rows: make one, change its policy, look at it and one event. SQL module.
 
 Zones are only numbers here. Nothing is announced and nothing is checked: who may, and what a name
 may be, is said by the callers. The connection is synchronous; writes need the caller's transaction.
@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
-from eventhub.eventlog import queries
+from eventhub.base import limits
+from eventhub.base.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.rows import cursor_of, scalars
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of, scalars
 
 _SEQUENCE_MAX = (1 << 63) - 1
 
@@ -55,7 +55,7 @@ FILLED = {
     "values": ", ".join(f"%({name})s" for name in _OWN),
     "changes": ", ".join(f"{name} = %({name})s" for name in _OWN if name != "durability"),
 }
-SQL = queries.load("streams.sql", filled=FILLED)
+SQL = queries.load("eventhub/eventlog/sql/streams.sql", filled=FILLED)
 
 
 class StreamRow(NamedTuple):

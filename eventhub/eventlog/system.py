@@ -1,5 +1,5 @@
 """What the hub does to itself is an event in the stream `system`: this writes it, in the caller's
-transaction. Sql module.
+transaction. SQL module.
 """
 
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.errors import EventHubError
+from eventhub.base.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.eventlog import append, changes
 from eventhub.eventlog.append import append_batch, require_proven
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.rows import scalars
+from eventhub.postgresql.rows import scalars
 
 SYSTEM_STREAM_ID = 1
 SYSTEM_DOMAIN = "eventhub"

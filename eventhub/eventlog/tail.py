@@ -1,6 +1,4 @@
-"""Follows the heads of the watched streams in one process and keeps their rings full.
-
-Sql module.
+"""Follows the heads of the watched streams in one process and keeps their rings full. SQL module.
 
 Three sources, one rule (a ring takes only its next sequence): rows this process appended, NOTIFY
 from others, and a look at the heads every 250 ms while somebody reads, because a NOTIFY may be
@@ -17,20 +15,27 @@ from typing import Any
 
 from psycopg_pool import AsyncConnectionPool
 
-from eventhub import limits
-from eventhub.errors import EventHubError, Gone, LogHole, SegmentMismatch
+from eventhub.base import limits
+from eventhub.base.background import endless
+from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
+from eventhub.base.logs import get_logger
+from eventhub.base.waiting import set_within
 from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.continuity import Continuity
-from eventhub.eventlog.database import AWAY, Connection, answered_within, connect, notified, reading
 from eventhub.eventlog.drafts import NewRow
-from eventhub.eventlog.endless import endless
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.eventlog.waiting import set_within
-from eventhub.logs import get_logger
+from eventhub.postgresql.connections import (
+    AWAY,
+    Connection,
+    answered_within,
+    connect,
+    notified,
+    reading,
+)
 
 log = get_logger(__name__)
 

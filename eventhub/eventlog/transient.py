@@ -1,9 +1,8 @@
 """Transient streams: a bounded ring in Redis for each, shared by all processes, and nothing in
-PostgreSQL (EMC-35). The same contract as the log's: numbers without holes, cursors, gaps.
-
-Plain, over redis. One script numbers, adds and trims. The ring's UUID lives with the run of
-Redis: another run, or a missing ring, is another segment, and every reader can tell. Concurrency
-contract: one event loop; `run` is one task.
+PostgreSQL (EMC-35). The same contract as the log's: numbers without holes, cursors, gaps. One
+script numbers, adds and trims. The ring's UUID lives with the run of Redis: another run, or a
+missing ring, is another segment, and every reader can tell. Concurrency contract: one event loop;
+`run` is one task. SQL module.
 """
 
 import asyncio
@@ -20,8 +19,9 @@ import redis.asyncio
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from eventhub import limits
-from eventhub.errors import (
+from eventhub.base import limits
+from eventhub.base.background import endless
+from eventhub.base.errors import (
     EventHubError,
     Gone,
     OutcomeUnknown,
@@ -29,14 +29,13 @@ from eventhub.errors import (
     ProducerWindow,
     SegmentMismatch,
 )
+from eventhub.base.waiting import set_within
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.read import At, Page, Position, Start
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
-from eventhub.eventlog.waiting import set_within
 
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = (_LUA / "begin.lua").read_text()

@@ -1,5 +1,5 @@
 """Keeps the log within its room, in every web process: partitions ahead of need, retention, the
-quota, the disk, and the cleaning of what was dropped. Sql module.
+quota, the disk, and the cleaning of what was dropped. SQL module.
 
 Five tasks: `_watch` looks at the disk, `_measure` at the tables, `_keep` decides and drops,
 `_clean` copies and gives the space back, `_bound` has other rooms keep their bounds. Of all
@@ -16,24 +16,31 @@ from typing import LiteralString
 
 import psycopg
 
-from eventhub import limits, metrics
-from eventhub.clock import Clock
-from eventhub.errors import EventHubError
-from eventhub.eventlog import retention
-from eventhub.eventlog.clean import Fence, clean, forget_groups, held_bytes, horizon, read_groups
+from eventhub.base import limits, metrics
+from eventhub.base.background import endless
+from eventhub.base.clock import Clock
+from eventhub.base.errors import EventHubError
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.waiting import set_within
 from eventhub.eventlog.continuity import Continuity
-from eventhub.eventlog.database import AWAY, Connection
-from eventhub.eventlog.disk import Disk, Episode
 from eventhub.eventlog.drafts import Draft
-from eventhub.eventlog.endless import endless
 from eventhub.eventlog.errors import StorageFull
-from eventhub.eventlog.maintain import expire_producers, forget_tokens, make_groups
-from eventhub.eventlog.quota import Held, Room, droppable, wanting
-from eventhub.eventlog.retention import SQL, Rooms, append_in_turn
-from eventhub.eventlog.rows import scalars
+from eventhub.eventlog.partitions import expire_producers, forget_tokens, make_groups
+from eventhub.eventlog.retention import drop
+from eventhub.eventlog.retention.cleaning import (
+    Fence,
+    clean,
+    forget_groups,
+    held_bytes,
+    horizon,
+    read_groups,
+)
+from eventhub.eventlog.retention.disk import Disk, Episode
+from eventhub.eventlog.retention.drop import SQL, Rooms, append_in_turn
+from eventhub.eventlog.retention.quota import Held, Room, droppable, wanting
 from eventhub.eventlog.system import Announcement, drafts_of
-from eventhub.eventlog.waiting import set_within
-from eventhub.logs import Seldom, get_logger
+from eventhub.postgresql.connections import AWAY, Connection
+from eventhub.postgresql.rows import scalars
 
 log = get_logger(__name__)
 seldom = Seldom(log)
@@ -167,8 +174,8 @@ class Upkeep:
             return False
         now_us = self._clock.now_us()
         await make_groups(connection, self.room)
-        await retention.roll_due(connection, now_us, self.room.segment_bytes)
-        await retention.drop_by_policy(connection, self._rooms, now_us)
+        await drop.roll_due(connection, now_us, self.room.segment_bytes)
+        await drop.drop_by_policy(connection, self._rooms, now_us)
         if self.room.pressed:
             await self._make_room(connection, now_us)
         if self.room.stuck:
@@ -213,18 +220,18 @@ class Upkeep:
         stored_bytes = droppable(groups, room, wanted) if wanted > 0 else 0
         if not stored_bytes:
             return
-        drop = partial(
-            retention.drop_oldest,
+        make_room = partial(
+            drop.drop_oldest,
             connection,
             self._rooms,
             now_us,
             stored_bytes=stored_bytes,
             why="quota" if room.over_quota >= room.over_disk else "disk",
         )
-        trimmed = await drop()
+        trimmed = await make_room()
         if not trimmed and room.over_quota:
-            await retention.roll_for_room(connection, _ROLLED_FOR_ROOM)
-            trimmed = await drop()
+            await drop.roll_for_room(connection, _ROLLED_FOR_ROOM)
+            trimmed = await make_room()
         if room.over_quota:
             await self._warn(connection, room)
 

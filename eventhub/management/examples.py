@@ -1,4 +1,4 @@
-"""A command whose `--help` ends with examples, shown as they are written."""
+"""A command whose `--help` ends with examples, shown as they are written. Django module."""
 
 from argparse import RawDescriptionHelpFormatter
 from typing import Any

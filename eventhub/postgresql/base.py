@@ -1,5 +1,5 @@
 """Django's database engine, whose pool hands out no connection that died with its server, and whose
-foreign keys are checked at once.
+foreign keys are checked at once. Django module.
 """
 
 from typing import Any

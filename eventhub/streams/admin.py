@@ -1,10 +1,10 @@
 """The log in the back office. Events have a key of several columns, which Django's admin cannot
-show; the console does.
+show; the console does. Django module.
 """
 
 from django.contrib import admin
 
-from eventhub.access.backoffice import ReadOnly
+from eventhub.api.back_office import ReadOnly
 from eventhub.eventlog.models import (
     ArchiveAttempt,
     Archiver,

@@ -1,5 +1,5 @@
 """Streams, their segments, single events and keyed state, and what concerns the hub as a whole: its
-last start, and what its data takes. What emits and listens are the hot routes.
+last start, and what its data takes. What emits and listens are the hot routes. Django module.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from eventhub import errors
-from eventhub.access.conditions import IF_NONE_MATCH
-from eventhub.access.pagination import PAGE, Listing, read_page
-from eventhub.access.permissions import IsOperator, IsZoneManager, ManagesStream
-from eventhub.access.resource import ResourceView, operation
+from eventhub.api.conditions import IF_NONE_MATCH
+from eventhub.api.pagination import PAGE, Listing, read_page
+from eventhub.api.permissions import IsOperator, IsZoneManager, ManagesStream
+from eventhub.api.resource import ResourceView, operation
+from eventhub.base import errors
 from eventhub.event.errors import NotRepresentable
 from eventhub.event.inbound import EventIn, parse
 from eventhub.eventlog.errors import DurabilityFixed

@@ -1,4 +1,4 @@
-"""The streams' management API as a Django app; its tables are the log's."""
+"""The streams' management API as a Django app; its tables are the log's. Django module."""
 
 from django.apps import AppConfig
 

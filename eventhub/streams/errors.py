@@ -1,6 +1,8 @@
-"""Errors of streams and their policies, part of the one tree of eventhub/errors.py."""
+"""Errors of streams and their policies, part of the one tree of eventhub/base/errors.py.
+Plain module.
+"""
 
-from eventhub.errors import Conflict, NotFound
+from eventhub.base.errors import Conflict, NotFound
 
 
 class KeyedFixed(Conflict):

@@ -1,4 +1,6 @@
-"""One event in the form that a caller accepts: the hub's own JSON, or that of a codec."""
+"""One event in the form that a caller accepts: the hub's own JSON, or that of a codec.
+Django module.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, NamedTuple, TypedDict

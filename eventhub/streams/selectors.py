@@ -1,5 +1,5 @@
 """Reads of streams, segments and events, as far as the actor may see them, and of what concerns the
-hub as a whole: its last start, and what its data takes (EMC-26).
+hub as a whole: its last start, and what its data takes (EMC-26). Django module.
 """
 
 from typing import Any
@@ -8,19 +8,20 @@ from django.conf import settings
 from django.db.models import BigIntegerField, Count, F, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
-from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
-from eventhub.access.system import raw_connection
-from eventhub.env import read_env
-from eventhub.errors import Forbidden, NotFound, UnknownEvent
+from eventhub.api.announcements import raw_connection
+from eventhub.base import limits
+from eventhub.base.env import read_env
+from eventhub.base.errors import Forbidden, NotFound, UnknownEvent
 from eventhub.event.audience import shown_to
-from eventhub.eventlog import boot, storage, streams
+from eventhub.eventlog import boot, streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.models import Segment
-from eventhub.eventlog.storage import StreamStorage
+from eventhub.eventlog.retention import storage
+from eventhub.eventlog.retention.storage import StreamStorage
 from eventhub.eventlog.stored import Cursor, Stored
 from eventhub.eventlog.streams import StreamRow
 from eventhub.eventlog.transient import positions

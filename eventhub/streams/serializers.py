@@ -1,4 +1,4 @@
-"""The shapes of the streams' bodies and answers."""
+"""The shapes of the streams' bodies and answers. Django module."""
 
 from typing import Any, get_args
 
@@ -6,9 +6,14 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub import limits
-from eventhub.access.fields import MomentField, OneOfField, WholeField
-from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, ModelSerializer, Serializer
+from eventhub.api.fields import MomentField, OneOfField, WholeField
+from eventhub.api.serializers import (
+    AnswerSerializer,
+    ChangedSerializer,
+    ModelSerializer,
+    Serializer,
+)
+from eventhub.base import limits
 from eventhub.eventlog.models import Segment, Stream
 from eventhub.eventlog.state import KeyState
 from eventhub.eventlog.streams import Matching, StreamPolicy

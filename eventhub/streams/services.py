@@ -1,18 +1,21 @@
-"""Makes streams, changes their policy, sets the hub's quota; each announced in its transaction."""
+"""Makes streams, changes their policy, sets the hub's quota; each announced in its transaction.
+Django module.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 
-from eventhub import limits
-from eventhub.access.conditions import require_unchanged
 from eventhub.access.grants import SYSTEM
-from eventhub.access.system import announce, raw_connection
-from eventhub.errors import Forbidden, InvalidField
-from eventhub.eventlog import storage, streams
+from eventhub.api.announcements import announce, raw_connection
+from eventhub.api.conditions import require_unchanged
+from eventhub.base import limits
+from eventhub.base.errors import Forbidden, InvalidField
+from eventhub.eventlog import streams
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.errors import DurabilityFixed
+from eventhub.eventlog.retention import storage
 from eventhub.eventlog.streams import StreamPolicy, StreamRow
 from eventhub.streams.errors import KeyedFixed
 

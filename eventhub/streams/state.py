@@ -1,5 +1,5 @@
 """The keyed state of a stream (EMC-42): a snapshot in pages, one key, and its change, which
-is an event like any other.
+is an event like any other. Django module.
 """
 
 import os
@@ -9,16 +9,16 @@ from typing import NamedTuple
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
-from eventhub import limits
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
-from eventhub.access.pagination import Page
-from eventhub.access.replies import current
 from eventhub.access.selectors import channel_mask
-from eventhub.access.system import append_here, raw_connection
-from eventhub.clock import SystemClock
-from eventhub.errors import FieldTooLong, Forbidden, InvalidField
+from eventhub.api.announcements import append_here, raw_connection
+from eventhub.api.pagination import Page
+from eventhub.api.replies import current
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.errors import FieldTooLong, Forbidden, InvalidField
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
 from eventhub.event.inbound import EventIn, event_mask, stored_bytes

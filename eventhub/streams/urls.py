@@ -1,9 +1,9 @@
-"""Routes of the streams room, below /v1/streams."""
+"""Routes of the streams room, below /v1/streams. Django module."""
 
 from django.urls import path, register_converter
 from django.urls.converters import PathConverter
 
-from eventhub.access.resource import LIST, ONE, PUT
+from eventhub.api.resource import LIST, ONE, PUT
 from eventhub.streams import api
 
 

@@ -1,8 +1,8 @@
-"""Event types in the back office."""
+"""Event types in the back office. Django module."""
 
 from django.contrib import admin
 
-from eventhub.access.backoffice import ReadOnly
+from eventhub.api.back_office import ReadOnly
 from eventhub.types.models import EventType
 
 

@@ -1,22 +1,18 @@
-"""The definitions of event types. Whoever has a key of the zone may read them."""
+"""The definitions of event types. Whoever has a key of the zone may read them. Django module."""
 
 import re
 from functools import partial
 from typing import Any
 
-from eventhub import errors, limits
-from eventhub.access.pagination import Listing
-from eventhub.access.permissions import IsZoneManager
-from eventhub.access.resource import ResourceView, operation
+from eventhub.api.pagination import Listing
+from eventhub.api.permissions import IsZoneManager
+from eventhub.api.resource import ResourceView, operation
+from eventhub.base import errors, limits
 from eventhub.eventlog.changes import Resource
 from eventhub.types import selectors, services
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
 from eventhub.types.models import EventType
-from eventhub.types.serializers import (
-    DeclarationSerializer,
-    DefinitionSerializer,
-    TypeSerializer,
-)
+from eventhub.types.serializers import DeclarationSerializer, DefinitionSerializer, TypeSerializer
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 

@@ -1,4 +1,4 @@
-"""Definitions of event types as a Django app; its table is written by SQL."""
+"""Definitions of event types as a Django app; its table is written by SQL. Django module."""
 
 from django.apps import AppConfig
 

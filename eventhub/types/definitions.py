@@ -1,4 +1,4 @@
-"""One version of a type's definition, and the check of events against it. Plain."""
+"""One version of a type's definition, and the check of events against it. Plain module."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ import jsonschema_rs
 import msgspec
 import orjson
 
-from eventhub import limits
-from eventhub.errors import TooDeep
+from eventhub.base import limits
+from eventhub.base.errors import TooDeep
 from eventhub.event.inbound import EventIn
+from eventhub.types.cost import Work, work_of
 from eventhub.types.errors import InvalidSchema, TypeTooCostly, TypeViolation
 from eventhub.types.schemas import WAYS, Schema, compiled, written_out
-from eventhub.types.work import Work, work_of
 
 # The envelope's fields that a type may ask for: READY's optional header (RDY-12).
 HEADER = frozenset(

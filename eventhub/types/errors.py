@@ -1,6 +1,6 @@
-"""Errors of event types, part of the one tree of eventhub/errors.py."""
+"""Errors of event types, part of the one tree of eventhub/base/errors.py. Plain module."""
 
-from eventhub.errors import BadRequest, Conflict, EventHubError, NotFound
+from eventhub.base.errors import BadRequest, Conflict, EventHubError, NotFound
 
 
 class TypeViolation(EventHubError):

@@ -1,4 +1,4 @@
-"""Whether a new version of a type takes what the version before took. Plain.
+"""Whether a new version of a type takes what the version before took. Plain module.
 
 A new version may add optional fields and loosen what was asked; everything else breaks. A field
 that is added may say anything about itself: suppliers of the version before do not send it, unless
@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from eventhub import limits
+from eventhub.base import limits
+from eventhub.types.described_fields import ITEM, Place, Spoken, matches
 from eventhub.types.schemas import ANNOTATIONS, Schema
-from eventhub.types.spoken import ITEM, Place, Spoken, matches
 
 _LOWEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _HIGHEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")

@@ -1,4 +1,4 @@
-"""The table of the definitions of event types."""
+"""The table of the definitions of event types. Django module."""
 
 from django.contrib.postgres.functions import TransactionNow
 from django.db import models

@@ -1,4 +1,4 @@
-"""Names in paths: a domain or type may hold a slash, which the path has as `%2F`. Plain.
+"""Names in paths: a domain or type may hold a slash, which the path has as `%2F`. Plain module.
 
 Servers decode a path before it is routed, so that a slash in a name becomes one between names.
 Paths below PREFIX are therefore taken from the undecoded form, with `%2F` and `%25` left in them.

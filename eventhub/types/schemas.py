@@ -1,4 +1,4 @@
-"""What of JSON Schema the hub takes for definitions, and how it is compiled. Plain.
+"""What of JSON Schema the hub takes for definitions, and how it is compiled. Plain module.
 
 Draft 2020-12 with references only to the schema's own `$defs`, none of them circular: they are
 written out before anything else is done, so that a definition has a size that can be bounded, and
@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.types.errors import InvalidSchema
 
 Schema = dict[str, Any]

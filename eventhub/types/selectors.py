@@ -1,4 +1,4 @@
-"""Reads of definitions. What lies in another zone is not found."""
+"""Reads of definitions. What lies in another zone is not found. Django module."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from django.db.models import QuerySet
 from psycopg.rows import namedtuple_row
 
-from eventhub import limits
-from eventhub.access.system import raw_connection
-from eventhub.types.book import SQL, ZoneTypes
+from eventhub.api.announcements import raw_connection
+from eventhub.base import limits
 from eventhub.types.definitions import Definition, schemas_of
 from eventhub.types.errors import UnknownType
 from eventhub.types.models import EventType
+from eventhub.types.registry import SQL, ZoneTypes
 from eventhub.types.schemas import immutable
 
 

@@ -1,13 +1,13 @@
-"""The shapes of the types' bodies and answers."""
+"""The shapes of the types' bodies and answers. Django module."""
 
 from typing import Any
 
 import orjson
 from rest_framework import serializers
 
-from eventhub import limits
-from eventhub.access.fields import ObjectField, OneOfField, TextField
-from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, Serializer
+from eventhub.api.fields import ObjectField, OneOfField, TextField
+from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
+from eventhub.base import limits
 from eventhub.types.models import EventType
 
 

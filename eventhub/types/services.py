@@ -1,4 +1,4 @@
-"""Declares types; each new version is announced in its own transaction."""
+"""Declares types; each new version is announced in its own transaction. Django module."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import orjson
 from django.db import transaction
 
-from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.conditions import require_unchanged
-from eventhub.access.services import lock_zone
-from eventhub.access.system import announce
-from eventhub.errors import LimitReached, NumberOutOfRange
+from eventhub.accounts.services import lock_zone
+from eventhub.api.announcements import announce
+from eventhub.api.conditions import require_unchanged
+from eventhub.base import limits
+from eventhub.base.errors import LimitReached, NumberOutOfRange
 from eventhub.eventlog.changes import Resource
 from eventhub.types.definitions import read_schemas, schemas_of
+from eventhub.types.described_fields import Spoken
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
 from eventhub.types.evolution import breaks
 from eventhub.types.models import EventType
 from eventhub.types.paths import encoded
 from eventhub.types.selectors import definition_of, lineage, subtypes, versions_of
-from eventhub.types.spoken import Spoken
 
 _DECLARED = ("parent", "evolution", "schema", "header")
 

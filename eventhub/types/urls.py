@@ -1,9 +1,9 @@
-"""Routes of the types room, below /v1/types."""
+"""Routes of the types room, below /v1/types. Django module."""
 
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from eventhub.access.resource import LIST, ONE, PUT
+from eventhub.api.resource import LIST, ONE, PUT
 from eventhub.types import api
 from eventhub.types.paths import decoded, encoded
 

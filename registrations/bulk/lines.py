@@ -1,4 +1,4 @@
-"""The lines of a bulk request: cut out of what arrives, in bounded memory, and read. Plain.
+"""The lines of a bulk request: cut out of what arrives, in bounded memory, and read. Plain module.
 
 A line is one registration's creation, change or end, and stands for itself.
 """
@@ -6,9 +6,9 @@ A line is one registration's creation, change or end, and stands for itself.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from eventhub import limits
-from eventhub.access.strict_json import parse_json
-from eventhub.errors import BodyTooLarge, EventHubError, InvalidField, MissingField
+from eventhub.base import limits
+from eventhub.base.errors import BodyTooLarge, EventHubError, InvalidField, MissingField
+from eventhub.base.strict_json import parse_json
 from registrations.endpoints.addresses import CallbackAddresses
 from registrations.requests import (
     NewRegistration,

@@ -1,5 +1,5 @@
 """Does a piece of a bulk request: many lines in one transaction with one barrier, each line for
-itself. What cannot be done is refused by its line, and the others are done.
+itself. What cannot be done is refused by its line, and the others are done. Django module.
 """
 
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.system import raw_connection
-from eventhub.errors import EventHubError, InvalidField, LimitReached
+from eventhub.api.announcements import raw_connection
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, InvalidField, LimitReached
 from registrations import rows
 from registrations.bulk.lines import Act, Change, Create, Line, Target
 from registrations.errors import KeyTaken, UnknownRegistration

@@ -1,4 +1,4 @@
-"""Which addresses the hub may call back. Plain.
+"""Which addresses the hub may call back. Plain module.
 
 Everything in IANA's special-purpose registries is refused, also what they call globally reachable
 (anycast services, AS112: no host of a client answers there), and with it multicast and whatever

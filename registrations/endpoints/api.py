@@ -1,14 +1,14 @@
-"""Endpoints: where the hub calls back."""
+"""Endpoints: where the hub calls back. Django module."""
 
 from typing import Any, get_args
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub import errors, limits
-from eventhub.access.fields import MomentField, NameField, TextField
-from eventhub.access.resource import operation
-from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, ModelSerializer
+from eventhub.api.fields import MomentField, NameField, TextField
+from eventhub.api.resource import operation
+from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
+from eventhub.base import errors, limits
 from registrations.endpoints import secrets, services
 from registrations.endpoints.callback_url import valid_url
 from registrations.endpoints.health import State

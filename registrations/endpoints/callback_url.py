@@ -1,13 +1,13 @@
 """Which URL the hub takes for a callback, as far as its text says (the address it leads to is
-checked again when the hub calls). Plain.
+checked again when the hub calls). Plain module.
 """
 
 import re
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from eventhub import limits
-from eventhub.errors import FieldTooLong, InvalidField
+from eventhub.base import limits
+from eventhub.base.errors import FieldTooLong, InvalidField
 from registrations.endpoints.addresses import CallbackAddresses, plain_address
 from registrations.errors import RefusedAddress
 

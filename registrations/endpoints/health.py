@@ -1,20 +1,19 @@
-"""How endpoints answer: the last attempt, and since when all have failed. Sql module.
+"""How endpoints answer: the last attempt, and since when all have failed. SQL module.
 
 It is written with the results of callbacks, and only when the outcome changes or the row is some
 seconds old, so that an endpoint that works costs a look-up for each batch of results.
 """
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import psycopg
 
-from eventhub import limits
-from eventhub.eventlog import queries
-from eventhub.eventlog.arrays import int8_array, text_array
+from eventhub.base import limits
+from eventhub.postgresql import queries
+from eventhub.postgresql.arrays import int8_array, text_array
 
-SQL = queries.load("endpoint_health.sql", Path(__file__).parent.parent / "sql")
+SQL = queries.load("registrations/sql/endpoint_health.sql")
 State = Literal["untried", "ok", "failing"]
 NOT_THE_ENDPOINTS = ("unreadable", "internal")  # outcomes that say nothing of it
 

@@ -1,20 +1,20 @@
-"""What of endpoints is done under other locks or by other processes than the API's. Sql module.
+"""What of endpoints is done under other locks or by other processes than the API's. SQL module.
 
 Who may is said by the callers. `disable` alone has a transaction of its own, for those who call.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import psycopg
 
-from eventhub.eventlog import append, queries
+from eventhub.eventlog import append
 from eventhub.eventlog.changes import Resource
-from eventhub.eventlog.rows import cursor_of
 from eventhub.eventlog.system import Announcement, announce_in
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("endpoints.sql", Path(__file__).parent.parent / "sql")
+SQL = queries.load("registrations/sql/endpoints.sql")
 
 Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body

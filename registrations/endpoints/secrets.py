@@ -1,7 +1,6 @@
-"""The secret of an endpoint, with which callbacks to it are signed: made, read and kept sealed.
-
-Plain. The text is that of Standard Webhooks, `whsec_` and base64; the database holds it encrypted
-under a key derived from EVENTHUB_SECRET_KEY, so that a copy of the tables signs nothing.
+"""The secret of an endpoint, with which callbacks to it are signed: made, read and kept sealed. The
+text is that of Standard Webhooks, `whsec_` and base64; the database holds it encrypted under a key
+derived from EVENTHUB_SECRET_KEY, so that a copy of the tables signs nothing. Plain module.
 """
 
 import base64

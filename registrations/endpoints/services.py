@@ -1,4 +1,6 @@
-"""Makes, changes and deletes endpoints; each change is announced in its own transaction."""
+"""Makes, changes and deletes endpoints; each change is announced in its own transaction.
+Django module.
+"""
 
 import functools
 from collections.abc import Mapping
@@ -9,10 +11,10 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import F, Func, QuerySet
 
-from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.system import announce_all, raw_connection
-from eventhub.errors import LimitReached, NotFound
+from eventhub.api.announcements import announce_all, raw_connection
+from eventhub.base import limits
+from eventhub.base.errors import LimitReached, NotFound
 from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints import secrets

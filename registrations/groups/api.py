@@ -1,13 +1,13 @@
-"""Groups of registrations: what is suspended and resumed in one act."""
+"""Groups of registrations: what is suspended and resumed in one act. Django module."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from eventhub import errors
-from eventhub.access.fields import FlagField, NameField
-from eventhub.access.resource import operation
-from eventhub.access.shapes import AnswerSerializer, ChangedSerializer, Serializer
+from eventhub.api.fields import FlagField, NameField
+from eventhub.api.resource import operation
+from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
+from eventhub.base import errors
 from registrations.errors import GroupExists, GroupInUse, UnknownGroup
 from registrations.groups import services
 from registrations.models import RegistrationGroup

@@ -1,17 +1,16 @@
 """What of groups of registrations is done under the locks of registrations, in the caller's
-transaction. Sql module. Who may is said by the callers.
+transaction. Who may is said by the callers. SQL module.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.eventlog import queries
-from eventhub.eventlog.rows import cursor_of
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("groups.sql", Path(__file__).parent.parent / "sql")
+SQL = queries.load("registrations/sql/groups.sql")
 
 Connection = psycopg.Connection[Any]
 

@@ -1,5 +1,5 @@
 """Makes, suspends, resumes and deletes groups of registrations; each change is announced in its own
-transaction, and has a barrier if it says what is matched.
+transaction, and has a barrier if it says what is matched. Django module.
 """
 
 from collections.abc import Iterable
@@ -8,10 +8,10 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.system import append_announced, prepare, raw_connection
-from eventhub.errors import LimitReached
+from eventhub.api.announcements import append_announced, prepare, raw_connection
+from eventhub.base import limits
+from eventhub.base.errors import LimitReached
 from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints.services import lock_client

@@ -6,7 +6,7 @@ import django.contrib.postgres.indexes
 import django.db.models.deletion
 from django.db import migrations, models
 
-import eventhub.tables
+import eventhub.postgresql.tables
 
 
 class Migration(migrations.Migration):
@@ -182,7 +182,7 @@ class Migration(migrations.Migration):
                         to="eventlog.stream",
                     ),
                 ),
-                ("xid", eventhub.tables.Xid8Field()),
+                ("xid", eventhub.postgresql.tables.Xid8Field()),
                 (
                     "history",
                     models.UUIDField(
@@ -229,9 +229,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "xid",
-                    eventhub.tables.Xid8Field(
+                    eventhub.postgresql.tables.Xid8Field(
                         db_comment="what a snapshot did not see is found by its oldest transaction",
-                        db_default=eventhub.tables.CurrentXid(),
+                        db_default=eventhub.postgresql.tables.CurrentXid(),
                     ),
                 ),
             ],
@@ -365,7 +365,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="EndpointHealth",
             fields=[
                 (
@@ -619,7 +619,7 @@ class Migration(migrations.Migration):
                         to="registrations.registration",
                     ),
                 ),
-                ("cost", models.IntegerField(db_comment="of registrations/match/budget.py")),
+                ("cost", models.IntegerField(db_comment="of registrations/matching/budget.py")),
             ],
             options={
                 "db_table": "expensive_filters",
@@ -655,10 +655,10 @@ class Migration(migrations.Migration):
                         size=None,
                     ),
                 ),
-                ("language", models.TextField(db_comment="of registrations.lang")),
+                ("language", models.TextField(db_comment="of registrations.filters")),
                 (
                     "filter",
-                    eventhub.tables.JsonTextField(
+                    eventhub.postgresql.tables.JsonTextField(
                         db_comment="as it was written; jsonb would refuse \\u0000"
                     ),
                 ),
@@ -688,7 +688,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "report",
-                    eventhub.tables.JsonTextField(
+                    eventhub.postgresql.tables.JsonTextField(
                         db_comment="what of an event is told; null: the whole", null=True
                     ),
                 ),

@@ -70,7 +70,7 @@ SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS until
    AND %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
 
 -- name: moment
--- A stream in this snapshot: see registrations/index/facts.py. Its place in `forwarding` is that of the callbacks.
+-- A stream in this snapshot: see registrations/match_index/epochs/facts.py. Its place in `forwarding` is that of the callbacks.
 SELECT system.sequence AS system, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, s.matching AS strategy,
        s.durability, COALESCE(f.sequence, 0) AS after, COALESCE(p.xid::text::bigint, 0) AS purged
   FROM log_state l

@@ -1,6 +1,5 @@
 """How many events of a stream were to be told to a client that listened for something, up to points
-of the stream: counted on executors with the product's own matcher. Spark module; the counting is
-plain.
+of the stream: counted on executors with the product's own matcher. Spark module.
 
 An event that may have expired, whose audience asks for a client's groups, or whose type was
 declared later, is in doubt: whether it was to be told depends on when it was looked at.
@@ -17,17 +16,17 @@ from google.protobuf.message import DecodeError
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event import protobuf_codec
 from eventhub.event.audience import may_see, shown_to
 from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
-from registrations.match.matching import Matching
-from registrations.match.versions import Version
-from sparkjobs.kin import kin_of
-from sparkjobs.owed import Where, suspensions_of
-from sparkjobs.reading import NONE, SegmentFile, Unreadable, read_rows
+from registrations.matching.stream_matcher import Matching
+from registrations.matching.versions import Version
+from sparkjobs.expected_deliveries import Where, suspensions_of
+from sparkjobs.segment_reader import NONE, SegmentFile, Unreadable, read_rows
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
+from sparkjobs.type_hierarchy import kin_of
 
 WISHES, POINTS = "told-wishes", "told-points"  # folders of the job's work
 _DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)

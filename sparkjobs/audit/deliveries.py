@@ -1,5 +1,5 @@
 """What was owed against what was written and tried: one row for each delivery that there is or
-should be, and what is wrong with it. Spark module; pure transforms.
+should be, and what is wrong with it. Spark module.
 """
 
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from eventhub import limits
+from eventhub.base import limits
 from sparkjobs.audit.gaps import BACKLOG, marked
 from sparkjobs.audit.scan import HOUR_US
-from sparkjobs.owed import Doubt
+from sparkjobs.expected_deliveries import Doubt
 
 NOT_DELIVERED, NOT_MATCHED = "not_delivered", "not_matched"
 WRONG_REGISTRATIONS = "wrong_registrations"

@@ -1,4 +1,4 @@
-"""What the audit's screens and its page show, of the result's own files. Plain."""
+"""What the audit's screens and its page show, of the result's own files. Spark module."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event.json_codec import time_text
-from sparkjobs.audit import log, told
+from sparkjobs.audit import listeners, log
 
 Row = dict[str, Any]
 # of partitions, why their rows are not looked at; those of listens may well be archived
@@ -70,7 +70,7 @@ def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) ->
     if forgotten := noted.get(log.FORGOTTEN_NUMBER):
         why = "The first ones were forgotten by then, or another client had the name before."
         found.append({"what": f"{forgotten:,} numbers that producers used again", "why": why})
-    if skipped := noted.get(told.SKIPPED):
+    if skipped := noted.get(listeners.SKIPPED):
         what = f"Whether clients know what they left out, {skipped:,} times"
         why = "They went on from a cursor behind what they were told; `listeners` says who."
         found.append({"what": what, "why": why})

@@ -1,5 +1,5 @@
 """The figures of deliveries: by registration and hour, by hour, by client, by replay, and of all.
-Spark module; pure transforms. Percentiles are exact, of milliseconds.
+Percentiles are exact, of milliseconds. Spark module.
 """
 
 from pyspark.sql import Column, DataFrame

@@ -1,5 +1,5 @@
-"""What the audit found wrong, in words, with names instead of numbers. Spark module; pure
-transforms. docs/audit.md says what to do about each kind.
+"""What the audit found wrong, in words, with names instead of numbers. docs/audit.md says what to
+do about each kind. Spark module.
 """
 
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sparkjobs.audit import deliveries, log, scan, sequences, told
-from sparkjobs.reading import ALTERED
+from sparkjobs.audit import deliveries, listeners, log, scan, sequences
+from sparkjobs.segment_reader import ALTERED
 
 # Kinds, in the order in which they are told.
 KINDS: Mapping[str, str] = {
@@ -34,8 +34,8 @@ KINDS: Mapping[str, str] = {
     deliveries.NOT_MATCHED: "A delivery was written for an event that matches none of them.",
     deliveries.WRONG_REGISTRATIONS: "A delivery names other registrations than match.",
     deliveries.WITHOUT_ATTEMPT: "A delivery is said to be delivered, and no attempt succeeded.",
-    told.UNTOLD: "A listen was told less than it had asked for.",
-    told.NOT_ASKED: "A listen was told more than it had asked for.",
+    listeners.UNTOLD: "A listen was told less than it had asked for.",
+    listeners.NOT_ASKED: "A listen was told more than it had asked for.",
 }
 COLUMNS = (
     *("kind", "zone", "stream", "segment", "first", "last", "registration", "endpoint", "client"),

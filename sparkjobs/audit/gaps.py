@@ -1,5 +1,5 @@
 """What notices of gaps stand for: ranges of sequences whose events forwarders passed unmatched,
-because they had left the log. Spark module; pure transforms.
+because they had left the log. Spark module.
 
 However many notices there are, nothing is collected: a sequence is looked up among the ranges of
 its block.
@@ -8,7 +8,7 @@ its block.
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
-from sparkjobs.reading import NONE
+from sparkjobs.segment_reader import NONE
 
 BACKLOG = "backlog"  # why of a notice of what was dropped because too much waited for its endpoint
 _BLOCK = 1_024  # sequences; ranges that are apart are at most 512 in one

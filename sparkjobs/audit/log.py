@@ -1,5 +1,5 @@
 """What is wrong with streams and their segments as a whole, and with producers' numbers: from the
-tables and the facts of the scan. Spark module; pure transforms.
+tables and the facts of the scan. Spark module.
 
 Faults have the columns of `scan.FAULT`.
 """
@@ -7,8 +7,8 @@ Faults have the columns of `scan.FAULT`.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from eventhub import limits
-from sparkjobs.reading import NONE
+from eventhub.base import limits
+from sparkjobs.segment_reader import NONE
 
 MISSING_SEGMENT, OVERLAP = "missing_segment", "overlap"
 MISSING_LIVE, ALTERED_LIVE = "missing_live", "altered_live"

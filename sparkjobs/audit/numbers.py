@@ -1,4 +1,4 @@
-"""The numbers that producers gave their events, in one segment, as runs. Plain.
+"""The numbers that producers gave their events, in one segment, as runs. Plain module.
 
 A number counts within its client, incarnation and timestamp (FOX-07), which is what the hub looks
 for repeats in. Producers may leave numbers out; none may be stored twice.

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event.json_codec import time_text
-from sparkjobs.sheet import write_csv
+from sparkjobs.csv_export import write_csv
 
 _ROWS = 65_536  # held at once
 

@@ -1,4 +1,4 @@
-"""The audit as a page for people. Plain."""
+"""The audit as a page for people. Spark module."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

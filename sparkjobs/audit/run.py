@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from eventhub import limits
-from sparkjobs.audit import deliveries, details, figures, findings, log, scan, told
+from eventhub.base import limits
+from sparkjobs.audit import deliveries, details, figures, findings, listeners, log, scan
 from sparkjobs.audit.gaps import gaps
 from sparkjobs.audit.output import Cut, write_both, write_latest
 from sparkjobs.audit.report import report
+from sparkjobs.expected_deliveries import Where
 from sparkjobs.inputs import table
 from sparkjobs.matchers import build_matchers
 from sparkjobs.order import Order
-from sparkjobs.owed import Where
 from sparkjobs.progress import Phases
 from sparkjobs.result import Result
 
@@ -40,7 +40,7 @@ ABOUT = {f"{name}.{kind}": text for name, text in _ABOUT.items() for kind in ("c
 }
 _OF_STREAMS = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
 # what the hub could not know any more, and what clients left out by themselves
-NOTED = (log.FORGOTTEN_NUMBER, told.SKIPPED)
+NOTED = (log.FORGOTTEN_NUMBER, listeners.SKIPPED)
 _JOIN_ROWS = 500_000  # of a shuffle's partition: sorted in memory
 
 
@@ -91,8 +91,8 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     phases.begin("reading segments")
     facts = _facts(spark, order, tables)
     phases.begin("adding up what clients heard")
-    asked = told.Heard(tables.listens, tables.segments, tables.streams, tables.clients)
-    heard = told.told(order, asked)
+    asked = listeners.Heard(tables.listens, tables.segments, tables.streams, tables.clients)
+    heard = listeners.told(order, asked)
     phases.begin("comparing deliveries")
     judged = _judged(spark, order, tables, facts, heard.faults)
     phases.begin("writing findings")
@@ -100,8 +100,8 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     cuts = [write_both(found, findings.ORDER, work, folder / "findings")]
     phases.begin("counting")
     cuts += _write_figures(tables, facts, judged, work, folder)
-    listeners = told.named(heard.clients, tables.streams)
-    cuts.append(write_both(listeners, told.BY, work, folder / "listeners"))
+    named = listeners.named(heard.clients, tables.streams)
+    cuts.append(write_both(named, listeners.BY, work, folder / "listeners"))
     phases.begin("writing the report")
     return _result(order, tables, judged, [cut for cut in cuts if cut is not None])
 

@@ -1,5 +1,5 @@
 """The one pass over the events: each segment is read once on an executor, and leaves facts about it
-in narrow columns. Payloads never leave the executor. Spark module; the pass itself is plain.
+in narrow columns. Payloads never leave the executor. Spark module.
 
 A row of facts has one of its structures; the others are null.
 """
@@ -18,8 +18,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from eventhub.event import event_pb2, protobuf_codec
 from sparkjobs.audit.numbers import Numbers, Run
 from sparkjobs.audit.sequences import Range, Sequences
-from sparkjobs.owed import Matcher, OfStream, Where, matcher_of
-from sparkjobs.reading import ALTERED, NONE, SegmentFile, Unreadable
+from sparkjobs.expected_deliveries import Matcher, OfStream, Where, matcher_of
+from sparkjobs.segment_reader import ALTERED, NONE, SegmentFile, Unreadable
 
 UNDECODABLE, UNREADABLE = "undecodable", "unreadable"
 HOUR_US = 3_600_000_000

@@ -1,5 +1,5 @@
 """Whether the rows of a segment are exactly those that were sealed: each sequence from the first to
-the last once, in order. Plain.
+the last once, in order. Plain module.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""A back-test's report for people. Plain."""
+"""A back-test's report for people. Plain module."""
 
 import json
 from typing import Any

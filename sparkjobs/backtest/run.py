@@ -11,17 +11,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event.json_codec import time_text
 from sparkjobs import inputs
 from sparkjobs.backtest import transform
 from sparkjobs.backtest.report import report
 from sparkjobs.backtest.search import FOUND, Search
-from sparkjobs.kin import declared
+from sparkjobs.csv_export import write_csv
 from sparkjobs.order import Order
 from sparkjobs.progress import Phases
 from sparkjobs.result import Result
-from sparkjobs.sheet import write_csv
+from sparkjobs.type_hierarchy import declared
 
 ABOUT = {
     "report.html": "What was found, for people.",

@@ -1,5 +1,5 @@
 """What a back-test looks for, and the search of segments on the executors, one after another, with
-the matcher that forwarders use. Plain.
+the matcher that forwarders use. Plain module.
 """
 
 import functools
@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event.audience import shown_to
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import decode
-from registrations.filters import stored_filter
-from registrations.match.alternatives import FilterMatcher
-from registrations.match.matching import Matching
-from sparkjobs.kin import Declared, ZoneKin
-from sparkjobs.reading import ALTERED, SegmentFile, Unreadable
+from registrations.filter_source import stored_filter
+from registrations.matching.alternatives import FilterMatcher
+from registrations.matching.stream_matcher import Matching
+from sparkjobs.segment_reader import ALTERED, SegmentFile, Unreadable
 from sparkjobs.tables import INT, TEXT
+from sparkjobs.type_hierarchy import Declared, ZoneKin
 
 # A row for each match (`sequence` is set), and one for each segment (`searched` is).
 FOUND = pa.schema(

@@ -1,5 +1,5 @@
 """A back-test as DataFrames: which segments are searched, and what the matches come to. Spark
-module; no I/O.
+module; no I/O. Spark module.
 """
 
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from eventhub import limits
+from eventhub.base import limits
 from sparkjobs.backtest.search import FOUND, Search, search
-from sparkjobs.reading import NONE
+from sparkjobs.segment_reader import NONE
 
 # How wide the spans of a plot are, in seconds; each is a multiple of the one before.
 WIDTHS_S = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_419_200)

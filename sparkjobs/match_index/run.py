@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from eventhub import limits
-from registrations.match.base.errors import NotIndexable
+from eventhub.base import limits
+from registrations.match_index.format.errors import NotIndexable
 from sparkjobs.inputs import table
 from sparkjobs.match_index.shards import SHARDS, Pack, Written, packed, write_pack
 from sparkjobs.match_index.slices import REFUSED, SLICE, Refused, Slice, write_slice

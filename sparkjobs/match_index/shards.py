@@ -1,15 +1,15 @@
-"""Slices put together into shards, each a file of docs/match-index.md. Plain."""
+"""Slices put together into shards, each a file of docs/match-index.md. Plain module."""
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from registrations.match.base.assemble import assemble
-from registrations.match.base.columns import Gathering
-from registrations.match.base.names import ALL_BITS
-from registrations.match.base.shard import write_shard
-from registrations.match.base.versions import COLUMNS
+from registrations.match_index.format.assemble import assemble
+from registrations.match_index.format.columns import Gathering
+from registrations.match_index.format.names import ALL_BITS
+from registrations.match_index.format.shard import write_shard
+from registrations.match_index.format.versions import COLUMNS
 from sparkjobs.match_index.slices import Slice, read_slice
 
 SHARDS = "shards"  # a folder in the run's `work`: the hub copies them into the index

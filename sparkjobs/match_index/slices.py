@@ -1,5 +1,5 @@
 """A slice of the versions as a task reads it: filters parsed and gathered, kept as a file for the
-task that puts a shard together. Plain.
+task that puts a shard together. Plain module.
 """
 
 import pickle
@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from eventhub import limits
+from eventhub.base import limits
 from registrations.compiled import Compiled
-from registrations.match.base.columns import Columns, Gathering
-from registrations.match.base.errors import NotIndexable
-from registrations.match.base.versions import COLUMNS
+from registrations.match_index.format.columns import Columns, Gathering
+from registrations.match_index.format.errors import NotIndexable
+from registrations.match_index.format.versions import COLUMNS
 
 REFUSED = "refused.csv"  # in the result: version, registration, why
 _REFUSED = pa.struct([("version", pa.int64()), ("registration", pa.int64()), ("why", pa.string())])

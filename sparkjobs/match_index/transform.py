@@ -1,11 +1,11 @@
 """The versions that a stream's match index has, with its columns (docs/match-index.md). Spark
-module.
+module. Spark module.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from registrations.match.base.versions import COLUMNS, NEVER_ENDS
+from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 
 INDEXED = ("id", "language", "filter", *COLUMNS)
 

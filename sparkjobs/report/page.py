@@ -1,5 +1,5 @@
 """A report as one page of HTML: nothing is loaded from anywhere, and whatever is not `Html` is
-escaped. Plain.
+escaped. Plain module.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,5 @@
 """Plots of a report, as SVG inside the page: axes and texts have the page's own colour, so they can
-be read on light and on dark. Plain, over matplotlib.
+be read on light and on dark. Plain module.
 """
 
 import io

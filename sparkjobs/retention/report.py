@@ -1,9 +1,9 @@
-"""A retention plan's report for people. Plain."""
+"""A retention plan's report for people. Plain module."""
 
 import json
 from typing import Any
 
-from eventhub import limits
+from eventhub.base import limits
 from sparkjobs.report.page import Section, figures, page, table, verbatim
 from sparkjobs.report.plot import Series, Words, bars
 from sparkjobs.result import Result

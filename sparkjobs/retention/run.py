@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from eventhub import limits
+from eventhub.base import limits
 from sparkjobs import inputs
+from sparkjobs.csv_export import write_csv
 from sparkjobs.order import Order
 from sparkjobs.progress import Phases
 from sparkjobs.result import Result
 from sparkjobs.retention import transform
 from sparkjobs.retention.report import report
 from sparkjobs.retention.transform import ACTIONS, COMPACT, DROP, KEEP
-from sparkjobs.sheet import write_csv
 
 PLAN = "plan.parquet"
 ABOUT = {

@@ -1,8 +1,8 @@
-"""A plan of what may leave: for every segment in the database what to do, and why. Spark module; no
-I/O.
+"""A plan of what may leave: for every segment in the database what to do, and why. Spark module.
 
 The rules are those by which the hub itself drops (eventhub/eventlog/sql/retention.sql,
-`drops_by_policy`) and cleans (eventhub/eventlog/quota.py, `worth_cleaning`); a test compares them.
+`drops_by_policy`) and cleans (eventhub/eventlog/retention/quota.py, `worth_cleaning`); a test
+compares them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from eventhub import limits
+from eventhub.base import limits
 
 DROP, ARCHIVE, COMPACT, KEEP = "drop", "archive", "compact", "keep"
 ACTIONS = (DROP, ARCHIVE, COMPACT, KEEP)

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, get_args
 
 from django.urls import URLPattern, get_resolver
 
-from delivery.sessions import messages
-from delivery.sessions.table import LISTEN_DOORS
-from eventhub.doors.table import DOORS
-from registrations.bulk.table import BULK_DOORS
-from registrations.closure.table import CLOSURE_DOORS
-from registrations.understand.table import UNDERSTAND_DOORS
+from delivery.listening import messages
+from delivery.listening.operations import LISTEN_DOORS
+from eventhub.http.routes import DOORS
+from registrations.bulk.operations import BULK_DOORS
+from registrations.explain.operations import UNDERSTAND_DOORS
+from registrations.interest.operations import CLOSURE_DOORS
 from tests.live import Answer, LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}

@@ -12,22 +12,22 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 import aiohttp
+from eventhub_client.types import At, Cursor, HubProblem
 
-from delivery.listens.record import recording
-from delivery.local import LocalHub
-from delivery.sessions.catchup import CatchUp
-from delivery.sessions.listening import Sources
-from eventhub.access.gate import Gate
-from eventhub.client.types import At, Cursor, HubProblem
-from eventhub.clock import SystemClock
+from delivery.listening.catchup import CatchUp
+from delivery.listening.in_process import LocalHub
+from delivery.listening.listener import Sources
+from delivery.listening.record import recording
+from eventhub.access.authorizer import Gate
+from eventhub.base.clock import SystemClock
 from eventhub.event import event_pb2
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.log import Log
-from eventhub.types.book import Book
-from registrations.closure.live import Closures
+from eventhub.types.registry import Book
 from registrations.feed import Feed
+from registrations.interest.live import Closures
 from tests.acceptance.wire import JSON, PROTOBUF, session, until
 from tests.live import LiveHub
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import psycopg
 
-from registrations.index.build import build_stream
-from registrations.match.base.manifest import Manifest
+from registrations.match_index.epochs.build import build_stream
+from registrations.match_index.format.manifest import Manifest
 from tests.live import LiveHub, LiveZone
 
 

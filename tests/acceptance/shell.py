@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import orjson
 from click.testing import CliRunner
+from eventhub_client.commands.main import main
 
-from eventhub.client.commands.main import main
 from tests.live import LiveZone
 
 WAIT_S = 40.0
-COMMAND = (sys.executable, "-m", "eventhub.client")
+COMMAND = (sys.executable, "-m", "eventhub_client")
 
 
 class Done(NamedTuple):

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from eventhub_client.types import HubProblem
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from eventhub.client.types import HubProblem
 from tests.acceptance.wire import EVENT, Emitter, Session, session
 from tests.live import LiveHub, LiveZone
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.urls import URLPattern, get_resolver
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.live import Answer, LiveHub, LiveZone, live_hub
 
 SECRET = "whsec_" + "c2VzYW1lLXNlc2FtZS1zZXNhbWUtc2VzYW1l"

@@ -4,7 +4,8 @@ they are tried on stays as it was.
 
 import pytest
 
-from eventhub import errors, openapi
+from eventhub import openapi
+from eventhub.base import errors
 from eventhub.openapi import all_errors
 from tests.acceptance import (
     test_bad_inputs_emit,

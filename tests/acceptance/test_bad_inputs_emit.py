@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.bad_inputs import EMIT, EVENT, Bad, World
 
 pytestmark = pytest.mark.usefixtures("untouched")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from delivery.sessions.table import LISTEN_DOORS
-from eventhub import limits
-from eventhub.doors.table import DOORS
-from registrations.bulk.table import BULK_DOORS
-from registrations.closure.table import CLOSURE_DOORS
-from registrations.understand.table import UNDERSTAND_DOORS
+from delivery.listening.operations import LISTEN_DOORS
+from eventhub.base import limits
+from eventhub.http.routes import DOORS
+from registrations.bulk.operations import BULK_DOORS
+from registrations.explain.operations import UNDERSTAND_DOORS
+from registrations.interest.operations import CLOSURE_DOORS
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")

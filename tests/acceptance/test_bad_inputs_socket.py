@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.bad_inputs import Bad, World
 
 pytestmark = pytest.mark.usefixtures("untouched")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.bad_inputs import DECLARED, EMIT, EVENT, Bad, World
-from tests.unit.event.test_fox_xml import REFERENCE
+from tests.unit.eventhub.event.test_fox_xml import REFERENCE
 
 pytestmark = pytest.mark.usefixtures("untouched")
 PUT = "PUT /v1/types/{domain}/{type}"

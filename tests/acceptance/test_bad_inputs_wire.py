@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.bad_inputs import EMIT, EVENT, World
 from tests.live import Answer
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eventhub.event.envelope import Event
-from registrations.lang.evaluate import holds
-from registrations.lang.languages import parse
+from registrations.filters.evaluate import holds
+from registrations.filters.languages import parse
 from tests.acceptance.wire import session, until
 from tests.live import Answer, LiveHub, LiveZone
 

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import psutil
 import pytest
+from eventhub_client.callbacks import verify
 
-from eventhub.client.callbacks import verify
 from tests.acceptance.shell import Shell
 from tests.acceptance.wire import EVENT, numbered
 from tests.live import LiveHub, LiveZone
@@ -273,7 +273,7 @@ def test_nothing_is_said_when_the_reader_of_the_output_has_gone(
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 1000))
     shell = Shell(zone)
-    script = f"{sys.executable} -m eventhub.client replay orders | head -1"
+    script = f"{sys.executable} -m eventhub_client replay orders | head -1"
     shell.env["PATH"] = os.environ["PATH"]
     command = ["bash", "-o", "pipefail", "-c", script]
     done = subprocess.run(command, env=shell.env, capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.doors import LINES, SSE, Asked, events_of
 from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone

@@ -6,7 +6,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.wire import session
 from tests.live import Answer, LiveZone
 

@@ -1,6 +1,6 @@
 """One event with a long list, and filters with many tests of it: the stream's callbacks go on."""
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.wire import session
 from tests.live import LiveZone
 from tests.sink import Sink

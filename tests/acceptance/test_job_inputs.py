@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from eventhub.event.identity import number_window
-from eventhub.jobs.inputs.export import Export, Snapshot, export_inputs
+from sparkjobs.runs.export.snapshot import Export, Snapshot, export_inputs
 from sparkjobs.tables import TABLES
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.integration.jobs_world import spark_environment
 from tests.live import Answer, LiveHub, LiveZone
 from tests.live_processes import MANAGE

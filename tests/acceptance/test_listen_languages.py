@@ -3,17 +3,11 @@
 from typing import Any
 
 import pytest
+from eventhub_client.sync import SyncHubClient
 
-from eventhub.client.sync import SyncHubClient
 from tests.acceptance.doors import Door
 from tests.acceptance.shell import Shell
-from tests.acceptance.test_doors_contract import (
-    asked_of,
-    chain,
-    each_door,
-    refusal,
-    take,
-)
+from tests.acceptance.test_doors_contract import asked_of, chain, each_door, refusal, take
 from tests.acceptance.test_registration_languages import EVENTS, EXPECTED, FILTERS, order
 from tests.live import LiveZone
 

@@ -6,9 +6,9 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from eventhub_client.types import Cursor, HubProblem
 
-from eventhub import limits
-from eventhub.client.types import Cursor, HubProblem
+from eventhub.base import limits
 from tests.acceptance.wire import EVENT, Emitter, numbered, session
 from tests.live import LiveHub, LiveZone
 

@@ -14,26 +14,26 @@ from typing import Any
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from delivery.listens.record import recording
-from delivery.sessions.catchup import CatchUp
-from delivery.sessions.frames import Frame, frames_for
-from delivery.sessions.listening import Sources
-from delivery.sessions.pump import Outlet, Pump
-from eventhub import limits
-from eventhub.access.gate import Gate
-from eventhub.clock import SystemClock
-from eventhub.doors.app import Doors, House
-from eventhub.doors.http import Message, Receive, Scope, Send
-from eventhub.doors.table import DOORS
-from eventhub.errors import InvalidCredentials
+from delivery.listening.catchup import CatchUp
+from delivery.listening.frames import Frame, frames_for
+from delivery.listening.listener import Sources
+from delivery.listening.pump import Outlet, Pump
+from delivery.listening.record import recording
+from eventhub.access.authorizer import Gate
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.errors import InvalidCredentials
+from eventhub.base.fair_queue import Admission, Party, Places
 from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.protobuf_codec import encode_fields
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
-from eventhub.fair import Admission, Party, Places
-from eventhub.types.book import Book
-from registrations.closure.live import Closures
+from eventhub.http.app import Doors, House
+from eventhub.http.messages import Message, Receive, Scope, Send
+from eventhub.http.routes import DOORS
+from eventhub.types.registry import Book
 from registrations.feed import Feed
+from registrations.interest.live import Closures
 from tests.acceptance.wire import EVENT, until
 from tests.live import LiveHub, LiveZone
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 import pytest
+from eventhub_client.errors import InvalidRequest, NotAllowed
+from eventhub_client.quench import Quench
+from eventhub_client.remote import HubClient
+from eventhub_client.sync import SyncHubClient
 
-from eventhub.client.errors import InvalidRequest, NotAllowed
-from eventhub.client.remote import HubClient
-from eventhub.client.sync import SyncHubClient
-from registrations.closure.quench import Quench
 from tests.acceptance.shell import Shell
 from tests.acceptance.test_closure import put
 from tests.acceptance.wire import Session, session

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pyarrow.parquet as pq
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.celery import app
 from eventhub.event import event_pb2
 from tests.acceptance import doors

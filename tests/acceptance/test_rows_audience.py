@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event import event_pb2
 from tests.acceptance import doors
 from tests.acceptance.doors import Door, server_frames

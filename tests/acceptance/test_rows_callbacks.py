@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.wire import session
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink

@@ -11,8 +11,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-
-from eventhub.client.errors import (
+from eventhub_client.errors import (
     Changed,
     GapError,
     InvalidRequest,
@@ -20,12 +19,13 @@ from eventhub.client.errors import (
     NotThere,
     SegmentMismatchError,
 )
-from eventhub.client.relation import Relation, relation
-from eventhub.client.remote import HubClient
-from eventhub.client.sources import Via
-from eventhub.client.sync import SyncHubClient
-from eventhub.client.typecache import Newer, TypeCache, TypeMismatch
-from eventhub.client.types import At, Cursor, Delivered, Start
+from eventhub_client.relation import Relation, relation
+from eventhub_client.remote import HubClient
+from eventhub_client.sources import Via
+from eventhub_client.sync import SyncHubClient
+from eventhub_client.typecache import Newer, TypeCache, TypeMismatch
+from eventhub_client.types import At, Cursor, Delivered, Start
+
 from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone
@@ -329,7 +329,7 @@ def test_the_same_calls_without_async(zone: LiveZone) -> None:
 
 INTERRUPTED = """
 import sys
-from eventhub.client.sync import SyncHubClient
+from eventhub_client.sync import SyncHubClient
 with SyncHubClient(*sys.argv[1:3]) as hub:
     try:
         for event in hub.listen("orders", start="oldest"):

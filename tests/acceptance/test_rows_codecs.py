@@ -13,8 +13,8 @@ from cloudevents.core.v1.event import CloudEvent
 
 from tests.acceptance.wire import EVENT, session
 from tests.live import Answer, LiveHub, LiveZone
-from tests.unit.event.test_fox_xml import INVALID, REFERENCE, SUMMARY, TRADE
-from tests.unit.event.test_oif import EXAMPLE, FOUR
+from tests.unit.eventhub.event.test_fox_xml import INVALID, REFERENCE, SUMMARY, TRADE
+from tests.unit.eventhub.event.test_oif import EXAMPLE, FOUR
 
 XML = REFERENCE.replace(">fox<", ">tester<")
 

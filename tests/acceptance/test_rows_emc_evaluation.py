@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eventhub.event.envelope import Event
-from registrations.lang.pairs import Pairs
+from registrations.filters.pairs import Pairs
 from tests.acceptance.test_rows_emc_order import in_process, take
 from tests.acceptance.wire import EVENT
 from tests.live import LiveHub, LiveZone

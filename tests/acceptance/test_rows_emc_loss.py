@@ -9,13 +9,13 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
+from eventhub_client.remote import HubClient
+from eventhub_client.types import LossDetected
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from eventhub import limits
-from eventhub.client.remote import HubClient
-from eventhub.client.types import LossDetected
+from eventhub.base import limits
 from tests.acceptance.wire import numbered
 from tests.live import LiveHub, LiveZone
 

@@ -8,19 +8,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from eventhub_client.remote import HubClient
+from eventhub_client.types import Cursor, Delivered, HubProblem, Start
 
-from delivery.listens.record import recording
-from delivery.local import LocalHub
-from delivery.sessions.catchup import CatchUp
-from delivery.sessions.listening import Sources
-from eventhub.access.gate import Gate
-from eventhub.client.remote import HubClient
-from eventhub.client.types import Cursor, Delivered, HubProblem, Start
-from eventhub.clock import SystemClock
+from delivery.listening.catchup import CatchUp
+from delivery.listening.in_process import LocalHub
+from delivery.listening.listener import Sources
+from delivery.listening.record import recording
+from eventhub.access.authorizer import Gate
+from eventhub.base.clock import SystemClock
 from eventhub.eventlog.log import Log
-from eventhub.types.book import Book
-from registrations.closure.live import Closures
+from eventhub.types.registry import Book
 from registrations.feed import Feed
+from registrations.interest.live import Closures
 from tests.acceptance.wire import EVENT, Emitter, Session, numbered, session, until
 from tests.live import LiveHub, LiveZone
 

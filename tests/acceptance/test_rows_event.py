@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eventhub.clock import ManualClock
+from eventhub.base.clock import ManualClock
 from eventhub.event import event_pb2
 from eventhub.event.identity import IdIssuer
 from tests.acceptance.wire import EVENT, PROTOBUF, session

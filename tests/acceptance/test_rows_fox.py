@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eventhub.clock import ManualClock
+from eventhub.base.clock import ManualClock
 from eventhub.event.identity import EventId, IdIssuer
 from tests.acceptance.wire import EVENT, Emitter, chunks, session
 from tests.live import LiveHub, LiveZone

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eventhub_client.outbox import Outbox, Terms
+from eventhub_client.outbox_file import OutboxBusy
+from eventhub_client.sync import SyncOutbox
+from eventhub_client.types import Delivered
 
-from eventhub.client.outbox import Outbox, Terms
-from eventhub.client.outbox_file import OutboxBusy
-from eventhub.client.sync import SyncOutbox
-from eventhub.client.types import Delivered
 from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, until
 from tests.live import LiveHub, LiveZone
@@ -181,7 +181,7 @@ async def test_an_event_the_hub_will_never_take_is_reported_and_blocks_nothing(
 async def test_what_an_operator_may_mend_is_held_and_other_streams_go_on(
     zone: LiveZone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eventhub.limits.OUTBOX_HELD_S", 0.1)
+    monkeypatch.setattr("eventhub.base.limits.OUTBOX_HELD_S", 0.1)
     zone.create_stream("fox")
     async with Outbox(tmp_path / "box", zone.hub.url, zone.admin, QUICK) as outbox:
         await outbox.emit("later", numbered(1)[0])

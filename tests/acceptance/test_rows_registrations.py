@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from registrations import catalog
-from registrations.match.access import AccessMatcher
-from registrations.match.counting import CountingMatcher
+from registrations.matching.access import AccessMatcher
+from registrations.matching.counting import CountingMatcher
 from tests.acceptance.wire import session
 from tests.live import LiveHub, LiveZone
 

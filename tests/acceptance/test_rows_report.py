@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from eventhub_client.callbacks import UnverifiedCallback
 
-from eventhub.client.callbacks import UnverifiedCallback
 from tests.acceptance import doors
 from tests.acceptance.doors import Door
 from tests.acceptance.test_doors_contract import asked_of, take

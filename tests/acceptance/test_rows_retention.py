@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.acceptance.wire import EVENT, numbered
 from tests.live import LiveHub, LiveZone, live_hub
 

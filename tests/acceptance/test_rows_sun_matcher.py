@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from eventhub.event.envelope import Event
-from registrations.match.access import AccessMatcher
-from registrations.match.counting import CountingMatcher
-from registrations.match.matcher import Matcher
-from registrations.match.spec import Spec
-from registrations.match.strategies import STRATEGIES
+from registrations.matching.access import AccessMatcher
+from registrations.matching.counting import CountingMatcher
+from registrations.matching.matcher import Matcher
+from registrations.matching.spec import Spec
+from registrations.matching.strategies import STRATEGIES
 
 EV1, EV2, EV3 = 1, 2, 3
 NV = (("nv1", "a"), ("nv2", "b"), ("nv3", "c"))

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from registrations.catalog import compiled, versions_of_barriers, versions_of_stream
-from registrations.match.counting import CountingMatcher
-from registrations.match.versions import Version
+from registrations.matching.counting import CountingMatcher
+from registrations.matching.versions import Version
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 

@@ -7,16 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.acceptance.bad_inputs import routes
-from tests.acceptance.tenancy import (
-    ACTIONS,
-    NAME,
-    READS,
-    SECRET,
-    WRITES,
-    ZONELESS,
-    Row,
-    Tenants,
-)
+from tests.acceptance.tenancy import ACTIONS, NAME, READS, SECRET, WRITES, ZONELESS, Row, Tenants
 from tests.acceptance.wire import session
 from tests.live import LiveHub
 from tests.sink import Sink

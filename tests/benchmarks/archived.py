@@ -16,15 +16,15 @@ import psycopg
 import pyarrow.parquet as pq
 import uvloop
 
-from eventhub import logs
-from eventhub.clock import SystemClock
-from eventhub.env import read_env
+from eventhub.base import logs
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import read_env
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
-from eventhub.eventlog.archive.ledger import Choice, DueSegment
-from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.catalog import Choice, DueSegment
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.eventlog.archive.rows import Rows
 from eventhub.eventlog.archive.run import open_archiver

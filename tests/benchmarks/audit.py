@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from sparkjobs.audit.scan import Asked, facts_of
+from sparkjobs.expected_deliveries import Where
 from sparkjobs.matchers import build_matcher
-from sparkjobs.owed import Where
 from tests.benchmarks.history import History, make_history
 from tests.benchmarks.shape import Case, Pace, Reading
 from tests.benchmarks.spark_driven import driven

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from eventhub.up.hub import HOME, celery_worker
+from eventhub.supervisor.hub import HOME, celery_worker
 from tests.benchmarks import deliveries
 from tests.benchmarks.deliveries import Connection
 from tests.benchmarks.load.start import LoadFailed

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from delivery.forward.partitions import Partition, day_of, deliveries_of
+from delivery.partitions.create import Partition, day_of, deliveries_of
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from registrations.endpoints.secrets import seal

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from eventhub.env import read_env
+from eventhub.base.env import read_env
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from tests.benchmarks.events import stored

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from registrations.lang.predicate import parse_predicate
-from registrations.match.alternatives import FilterMatcher
-from registrations.match.dicts import event_of
-from registrations.match.spec import specs_of
-from registrations.match.strategies import new_matcher
+from registrations.filters.predicate import parse_predicate
+from registrations.matching.alternatives import FilterMatcher
+from registrations.matching.dicts import event_of
+from registrations.matching.spec import specs_of
+from registrations.matching.strategies import new_matcher
 from tests.benchmarks import bombs, fleet
 from tests.benchmarks.hub import Hub
 from tests.benchmarks.load.hostile import CUT, TOO_BIG

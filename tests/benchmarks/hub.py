@@ -19,7 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from eventhub.up.hub import celery_worker
+from eventhub.supervisor.hub import celery_worker
 from tests.benchmarks.events import CLIENT
 from tests.benchmarks.load.jobs import Target
 from tests.benchmarks.load.start import LoadFailed

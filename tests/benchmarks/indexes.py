@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import orjson
 
-from registrations.lang.predicate import parse_predicate
-from registrations.match.base.base import open_base
-from registrations.match.base.builder import Entry, Plan, build
-from registrations.match.base.engines import AUTO
-from registrations.match.base.manifest import read_manifest
-from registrations.match.spec import specs_of
+from registrations.filters.predicate import parse_predicate
+from registrations.match_index.engines.available import AUTO
+from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.index import open_base
+from registrations.match_index.format.manifest import read_manifest
+from registrations.matching.spec import specs_of
 from tests.benchmarks import interest, predicates
 from tests.benchmarks.matching import answering, event_of
 

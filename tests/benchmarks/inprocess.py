@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import uvloop
 
-from eventhub import logs
-from eventhub.env import read_env
+from eventhub.base import logs
+from eventhub.base.env import read_env
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
 from tests.benchmarks.events import stored

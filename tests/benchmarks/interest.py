@@ -11,7 +11,7 @@ from itertools import accumulate
 from random import Random
 from typing import Any, NamedTuple
 
-from registrations.match.spec import Spec
+from registrations.matching.spec import Spec
 
 SEED = 20_261_121
 NAMES = 500

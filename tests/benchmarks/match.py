@@ -7,7 +7,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from registrations.match.base.engines import ENGINES
+from registrations.match_index.engines.available import ENGINES
 from tests.benchmarks import indexes
 from tests.benchmarks.load.start import LoadFailed
 from tests.benchmarks.matching import EVALUATE_ALL, INDEX, Work

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from eventhub.event.envelope import Event
-from registrations.lang.predicate import parse_predicate
-from registrations.match.alternatives import FilterMatcher
-from registrations.match.base.base import Base, open_base
-from registrations.match.base.engine import Engine
-from registrations.match.base.engines import new_engine
-from registrations.match.matcher import Matcher
-from registrations.match.spec import Spec, Specs, specs_of
-from registrations.match.strategies import STRATEGIES
+from registrations.filters.predicate import parse_predicate
+from registrations.match_index.engines.available import new_engine
+from registrations.match_index.engines.engine import Engine
+from registrations.match_index.format.index import Base, open_base
+from registrations.matching.alternatives import FilterMatcher
+from registrations.matching.matcher import Matcher
+from registrations.matching.spec import Spec, Specs, specs_of
+from registrations.matching.strategies import STRATEGIES
 from tests.benchmarks import predicates
 from tests.benchmarks.baselines.counting_dict import CountingDict
 from tests.benchmarks.baselines.evaluate_all import EvaluateAll

@@ -17,9 +17,9 @@ def main(names: list[str]) -> None:
 
 
 def make(names: list[str]) -> dict[str, object]:
-    from eventhub.access import key_services, services
     from eventhub.access.actor import Actor
     from eventhub.access.grants import Grant
+    from eventhub.accounts import keys, services
     from eventhub.streams.services import put_stream
     from tests.benchmarks.events import CLIENT
 
@@ -27,9 +27,7 @@ def make(names: list[str]) -> dict[str, object]:
     zone = services.create_zone(name="bench")
     client = services.create_client(zone_id=zone.pk, name=CLIENT)
     grants = (Grant("emit", "*"), Grant("listen", "*"))
-    issued = key_services.issue_key(
-        actor=Actor(zone.pk, zone.name, None), client=client, grants=grants
-    )
+    issued = keys.issue_key(actor=Actor(zone.pk, zone.name, None), client=client, grants=grants)
     streams = {
         name: put_stream(zone_id=zone.pk, zone=zone.name, name=name, policy=policy(name))[0].id
         for name in names

@@ -13,10 +13,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eventhub import limits
+from eventhub.base import limits
 from registrations.compiled import Compiled
-from registrations.match.base.builder import Entry, Plan, build
-from registrations.match.base.versions import COLUMNS, NEVER_ENDS
+from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from sparkjobs.tables import STREAMS, VERSIONS
 from tests.benchmarks import fleet
 
@@ -73,7 +73,7 @@ def _written(number: int) -> tuple[str, str]:
 
 
 def build_here(work: Work) -> None:
-    """As registrations/index/build.py, with files in the place of the database."""
+    """As registrations/match_index/epochs/build.py, with files in the place of the database."""
     build(Path(work.root), _entries(Path(work.inputs)), Plan(0, extra=COLUMNS))
 
 

@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eventhub.jobs.driver import drive
-from eventhub.jobs.folders import Folder
-from eventhub.jobs.launch import Spark, launch
-from eventhub.jobs.stopping import Stop
 from sparkjobs.order import write_order
 from sparkjobs.result import Result, read_result
+from sparkjobs.runs.cancellation import Stop
+from sparkjobs.runs.driver import drive
+from sparkjobs.runs.folders import Folder
+from sparkjobs.runs.launch import Spark, launch
 from tests.benchmarks.history import History
 from tests.benchmarks.watching import MB, watched
 

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from eventhub.jobs.driver import drive
-from eventhub.jobs.folders import Folder
-from eventhub.jobs.launch import Spark, launch
-from eventhub.jobs.stopping import Stop
-from registrations.match.base.builder import Plan, publish_files
-from registrations.match.base.manifest import read_manifest
+from registrations.match_index.format.builder import Plan, publish_files
+from registrations.match_index.format.manifest import read_manifest
 from sparkjobs.match_index.shards import SHARDS
 from sparkjobs.order import Order, write_order
+from sparkjobs.runs.cancellation import Stop
+from sparkjobs.runs.driver import drive
+from sparkjobs.runs.folders import Folder
+from sparkjobs.runs.launch import Spark, launch
 from tests.benchmarks import indexes, spark_built
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.watching import MB, watched

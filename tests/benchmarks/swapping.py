@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import orjson
 
-from delivery.forward.based import Based
+from delivery.forward.indexed import Based
 from delivery.forward.interest import Interest
-from eventhub import limits
-from registrations.index.epoch import open_epoch
-from registrations.index.facts import Facts
-from registrations.lang.languages import parse
-from registrations.match.base.builder import Entry, Plan, build
-from registrations.match.base.versions import COLUMNS, NEVER_ENDS
-from registrations.match.spec import Specs, specs_of
-from registrations.match.versions import Version
+from eventhub.base import limits
+from registrations.filters.languages import parse
+from registrations.match_index.epochs.epoch import open_epoch
+from registrations.match_index.epochs.facts import Facts
+from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
+from registrations.matching.spec import Specs, specs_of
+from registrations.matching.versions import Version
 from tests.benchmarks import fleet
 from tests.benchmarks.load.http import percentiles_ms
 from tests.benchmarks.matching import event_of

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from eventhub.guarded import Command, Guarded, Identity
-from eventhub.up.hub import HOME
+from eventhub.base.guarded import Command, Guarded, Identity
+from eventhub.supervisor.hub import HOME
 
 READY_S = 60.0
 READY = "ready."  # the end of the line with which a Celery worker begins to consume

@@ -21,9 +21,9 @@ from typing import Any
 
 import psutil
 
-from eventhub.guarded import Command, Guarded, Identity
-from eventhub.up.embedded import embedded
-from eventhub.up.hub import HOME
+from eventhub.base.guarded import Command, Guarded, Identity
+from eventhub.supervisor.embedded import embedded
+from eventhub.supervisor.hub import HOME
 from tests.benchmarks import sampler
 from tests.benchmarks.hub import Hub, copied, migrated
 from tests.benchmarks.load.jobs import Job, Target

@@ -29,7 +29,7 @@ def no_runs(hub: LiveHub, without_workers: None) -> Iterator[None]:
 
 def begun(desk: Desk, run: int, **env: str) -> subprocess.Popen[bytes]:
     """The process of a run that waits."""
-    argv = [sys.executable, "-m", "eventhub.jobs", str(run)]
+    argv = [sys.executable, "-m", "sparkjobs.runs", str(run)]
     return subprocess.Popen(argv, env={**os.environ, **desk.hub.env, **env})
 
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import aiohttp
 import orjson
+from eventhub_client.remote import HubClient
+from eventhub_client.types import HubProblem
 
-from eventhub import limits
-from eventhub.client.remote import HubClient
-from eventhub.client.types import HubProblem
+from eventhub.base import limits
 from tests.chaos.events import Name, event_of
 from tests.chaos.journal import Answer, Failure, Journal
 

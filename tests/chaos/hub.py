@@ -14,8 +14,8 @@ from typing import Any, LiteralString, NamedTuple
 import psutil
 import psycopg
 
-from eventhub.up.postgres import Postgres
-from eventhub.up.redisserver import Redis
+from eventhub.supervisor.postgres import Postgres
+from eventhub.supervisor.redis import Redis
 from tests.chaos.until import until
 from tests.integration.up_process import HOME, Hub
 

@@ -8,8 +8,8 @@ import random
 from collections.abc import Iterable
 
 import aiohttp
+from eventhub_client.types import Cursor
 
-from eventhub.client.types import Cursor
 from tests.chaos.events import Interest
 from tests.chaos.hub import HubUnderTest
 from tests.chaos.journal import Journal, Promise, read_promises

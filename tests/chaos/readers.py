@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
+from eventhub_client.remote import HubClient
+from eventhub_client.types import Cursor, HubProblem, LossDetected, Start
 
-from eventhub.client.remote import HubClient
-from eventhub.client.types import Cursor, HubProblem, LossDetected, Start
 from eventhub.event import event_pb2
 from tests.chaos.events import Interest, Name
 

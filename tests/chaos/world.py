@@ -8,21 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
+from eventhub_client.remote import HubClient
 
-from eventhub.client.remote import HubClient
 from tests.chaos.emitters import PERSISTENCE_S, Clock, Emitter, Habit, Target
 from tests.chaos.events import Interest
 from tests.chaos.hub import LOG_CREW, Crew, HubUnderTest
 from tests.chaos.journal import Journal
 from tests.chaos.judge import Judge
-from tests.chaos.readers import (
-    PROTOBUF,
-    Manner,
-    Seen,
-    close_quietly,
-    read_by_client,
-    read_plainly,
-)
+from tests.chaos.readers import PROTOBUF, Manner, Seen, close_quietly, read_by_client, read_plainly
 from tests.chaos.until import until
 
 STREAMS = ("alpha", "beta", "gamma")

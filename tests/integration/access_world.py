@@ -7,10 +7,11 @@ from django.http import HttpResponse
 from django.test import Client as HttpClient
 
 import eventhub.urls  # noqa: F401 - not in a test's transaction: it takes seconds where all is busy
-from eventhub.access import key_services, selectors, services
+from eventhub.access import selectors
 from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant
 from eventhub.access.models import Client, Zone
+from eventhub.accounts import keys, services
 
 EVERYTHING = ("emit:*", "listen:*", "manage:*")
 
@@ -64,7 +65,7 @@ def key(*grants: str, zone_name: str = "default", client_name: str = "tester", *
     """The text of a new key, made by an operator."""
     owner = client(zone_name, client_name)
     home = selectors.find_zone(name=zone_name)
-    issued = key_services.issue_key(
+    issued = keys.issue_key(
         actor=Actor(home.pk, home.name, None),
         client=owner,
         grants=grants_of(*grants),

@@ -15,9 +15,9 @@ from typing import IO, Any
 import adbc_driver_postgresql.dbapi  # noqa: F401 - it takes half a second, once
 import psycopg
 
-from eventhub.clock import SystemClock
-from eventhub.eventlog.archive.ledger import Choice
-from eventhub.eventlog.archive.place import Place
+from eventhub.base.clock import SystemClock
+from eventhub.eventlog.archive.catalog import Choice
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.rows import Rows
 from eventhub.eventlog.archive.run import Archiver
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import psycopg
 
-from eventhub.clock import SystemClock
+from eventhub.base.clock import SystemClock
 from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
-from eventhub.eventlog.archive.ledger import Choice
+from eventhub.eventlog.archive.catalog import Choice
 from eventhub.eventlog.archive.run import Done, open_archiver
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.stored import ArchivedSegment
 from eventhub.eventlog.streams import StreamPolicy
-from eventhub.up.hub import HOME
+from eventhub.supervisor.hub import HOME
 from tests.integration.eventlog_world import append_now
 
 EVERYTHING = Choice()

@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from delivery.callbacks.drain import Drain, Terms
-from delivery.forward.partitions import day_of, deliveries_of
+from delivery.partitions.create import day_of, deliveries_of
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams

@@ -21,7 +21,9 @@ import psycopg
 
 from delivery.forward.interests import Interests
 from delivery.forward.zone import Zones
-from eventhub.access.groups import Groups
+from eventhub.access.client_groups import Groups
+from eventhub.base.guarded import Command, Guarded, ordinary
+from eventhub.base.guardian import descendants
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
@@ -30,9 +32,7 @@ from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.guarded import Command, Guarded, ordinary
-from eventhub.guardian import descendants
-from eventhub.types.book import Book
+from eventhub.types.registry import Book
 from registrations.feed import Feed
 from tests.databases import migrated_database
 

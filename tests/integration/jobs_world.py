@@ -12,15 +12,15 @@ from typing import Any
 
 import psutil
 
-from eventhub.clock import SystemClock
-from eventhub.env import read_env
-from eventhub.eventlog.database import blocking
-from eventhub.guardian import descendants
-from eventhub.jobs import rows
-from eventhub.jobs.folders import Folder, folder_of
-from eventhub.jobs.rows import Asked, Heard, Run
-from eventhub.jobs.run import Hub, Watch, perform
-from eventhub.jobs.stopping import Stop
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import read_env
+from eventhub.base.guardian import descendants
+from eventhub.postgresql.connections import blocking
+from sparkjobs.runs import rows
+from sparkjobs.runs.cancellation import Stop
+from sparkjobs.runs.folders import Folder, folder_of
+from sparkjobs.runs.rows import Asked, Heard, Run
+from sparkjobs.runs.run import Hub, Watch, perform
 from tests.integration.forward_world import World, eventually
 
 STAND_IN = Path(__file__).parent / "stand_in"
@@ -75,7 +75,7 @@ class Jobs:
     @contextmanager
     def hanging(self, run: int) -> Iterator["Hanging"]:
         """A runner of the run, whose driver is at work and never ends."""
-        process = subprocess.Popen([sys.executable, "-m", "eventhub.jobs", str(run)])
+        process = subprocess.Popen([sys.executable, "-m", "sparkjobs.runs", str(run)])
         mark = self.folder(run).work / "pid"
         try:
             eventually(lambda: mark.is_file() and mark.read_text(), "a driver", SPARK_S)

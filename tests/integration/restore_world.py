@@ -11,10 +11,10 @@ from typing import Any
 
 import psycopg
 
-from eventhub.guarded import Guarded
-from eventhub.up import programs
-from eventhub.up.hub import Place, Servers
-from eventhub.up.postgres import Postgres
+from eventhub.base.guarded import Guarded
+from eventhub.supervisor import programs
+from eventhub.supervisor.hub import Place, Servers
+from eventhub.supervisor.postgres import Postgres
 from tests.integration.up_process import wait_until
 from tests.live import Answer, LiveHub, LiveZone, make_operator
 from tests.live_processes import Processes

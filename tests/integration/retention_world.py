@@ -7,13 +7,13 @@ from typing import Any
 import psycopg
 
 from eventhub.event.protobuf_codec import decode
-from eventhub.eventlog.clean import Fence, clean
-from eventhub.eventlog.database import Connection, connect
-from eventhub.eventlog.maintain import make_group
-from eventhub.eventlog.quota import Room
+from eventhub.eventlog.partitions import make_group
 from eventhub.eventlog.read import read
-from eventhub.eventlog.retention import Rooms
+from eventhub.eventlog.retention.cleaning import Fence, clean
+from eventhub.eventlog.retention.drop import Rooms
+from eventhub.eventlog.retention.quota import Room
 from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.postgresql.connections import Connection, connect
 from tests.integration.eventlog_world import append_now, draft
 
 NO_ROOMS = Rooms()

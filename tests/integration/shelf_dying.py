@@ -5,9 +5,9 @@ it is told and answers: see archive_dying.
 import asyncio
 import sys
 
-from delivery.forward.retiring import retire
-from delivery.forward.shelf import Shelf
-from eventhub.eventlog.database import connect
+from delivery.partitions.archive import Shelf
+from delivery.partitions.retire import retire
+from eventhub.postgresql.connections import connect
 from tests.integration.archive_dying import DyingPlace, serve
 
 

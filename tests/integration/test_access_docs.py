@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from eventhub import openapi
-from eventhub.doors.table import DOORS
+from eventhub.http.routes import DOORS
 from tests.integration.test_access_hostile import routes
 
 METHODS = ("get", "post", "put", "patch", "delete")

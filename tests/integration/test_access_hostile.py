@@ -11,8 +11,8 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connection
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from eventhub import limits
-from eventhub.access.resource import PUT
+from eventhub.api.resource import PUT
+from eventhub.base import limits
 from eventhub.streams.api import Streams
 from tests.integration.access_world import EVERYTHING, Door, door, key, public_id, refused
 

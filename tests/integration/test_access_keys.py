@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from eventhub.access.models import ApiKey
 from eventhub.access.tokens import TokenClaims, read_token
-from eventhub.clock import SystemClock
+from eventhub.base.clock import SystemClock
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from tests.integration.access_world import (

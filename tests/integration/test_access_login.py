@@ -13,11 +13,11 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client as HttpClient
 
-from eventhub import limits
 from eventhub.access.models import ApiKey, Channel, LoginAttempts
-from eventhub.access.services import ensure_demo
 from eventhub.access.tokens import LoginClaims, read_token
-from eventhub.clock import SystemClock
+from eventhub.accounts.services import ensure_demo
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
 from tests.integration.access_world import Door, door, key, public_id, refused, zone
 
 pytestmark = pytest.mark.django_db

@@ -11,12 +11,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from eventhub.eventlog.archive import ledger
-from eventhub.eventlog.archive.ledger import Choice
-from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive import catalog
+from eventhub.eventlog.archive.catalog import Choice
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.eventlog.archive.verify import examine, verify
-from eventhub.up.hub import HOME
+from eventhub.supervisor.hub import HOME
 from tests.integration.archive_world import (
     archive,
     archived,
@@ -115,7 +115,7 @@ def test_killed_again_and_again_it_gets_everything_there(database: str, tmp_path
     assert len(archived(database, stream)) >= 10
     assert Process(database, tmp_path).ended() == 0
     with psycopg.connect(database) as connection:
-        rows = ledger.archived_segments(connection, Choice())
+        rows = catalog.archived_segments(connection, Choice())
     assert [verdict.problems for verdict in verify(Place(str(tmp_path)), rows)] == [[]] * 20
     assert len(files(tmp_path)) == 40
     source = Archive(str(tmp_path))
@@ -147,4 +147,4 @@ def test_told_to_stop_it_lets_the_lease_go(database: str, tmp_path: Path) -> Non
     process.send(signal.SIGTERM)
     assert process.ended() == 0
     with psycopg.connect(database) as connection:
-        assert not ledger.status(connection).busy
+        assert not catalog.status(connection).busy

@@ -12,12 +12,12 @@ from typing import IO
 import psycopg
 import pytest
 
-from eventhub import limits
-from eventhub.errors import EventHubError, UnknownEvent
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, UnknownEvent
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment, Stored

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eventhub.eventlog import disk
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.retention import disk
 from tests.chaos.disk import MountRefused, mounted
 
 LARGE_MIB = 1024

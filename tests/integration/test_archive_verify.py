@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import execute_from_command_line
 
-from eventhub.eventlog.archive import ledger, manifest
-from eventhub.eventlog.archive.ledger import Choice
-from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive import catalog, manifest
+from eventhub.eventlog.archive.catalog import Choice
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.verify import verify
-from eventhub.up.hub import HOME
+from eventhub.supervisor.hub import HOME
 from tests.databases import migrated_database
 from tests.integration.archive_world import archive, archived, archived_stream, files, fill
 from tests.integration.eventlog_world import execute, log_database
@@ -37,7 +37,7 @@ def whole_database() -> Iterator[str]:
 def problems(url: str, place: Path) -> list[tuple[int, str]]:
     """(first sequence of the segment, kind of problem)."""
     with psycopg.connect(url) as connection:
-        rows = ledger.archived_segments(connection, Choice())
+        rows = catalog.archived_segments(connection, Choice())
     return [
         (verdict.row.first, problem.kind)
         for verdict in verify(Place(str(place)), rows)

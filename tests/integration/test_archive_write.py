@@ -13,11 +13,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from eventhub.clock import SystemClock
+from eventhub.base.clock import SystemClock
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
-from eventhub.eventlog.archive import ledger, manifest
-from eventhub.eventlog.archive.ledger import Choice
+from eventhub.eventlog.archive import catalog, manifest
+from eventhub.eventlog.archive.catalog import Choice
 from eventhub.eventlog.archive.run import LeaseLost, open_archiver
 from eventhub.eventlog.streams import StreamPolicy, create_stream
 from tests.integration.archive_world import (
@@ -226,7 +226,7 @@ def test_a_segment_with_a_hole_is_not_archived_and_the_others_are(
     assert [segment.first for segment in archived(database, stream)] == [1, 21]
     assert archive(database, tmp_path) == []  # it waits for its next try
     with psycopg.connect(database) as connection:
-        found = ledger.status(connection)
+        found = catalog.status(connection)
     assert found.waiting.segments == 1
     assert [(failure.reason, failure.tries) for failure in found.failures] == [
         ("segment_unreadable", 1)
@@ -348,7 +348,7 @@ def test_a_segment_is_read_right_while_it_moves_between_partitions(
     with open_archiver(str(tmp_path), database, SystemClock()) as archiver:
         pages = archiver._rows.pages
 
-        def moving(segment: ledger.DueSegment) -> object:
+        def moving(segment: catalog.DueSegment) -> object:
             for number, page in enumerate(pages(segment)):
                 if number == 1:
                     _move(database, segment.id)

@@ -8,9 +8,9 @@ import pytest
 from delivery.forward.backlog import SQL, bound
 from delivery.forward.bounds import Wanted, bounds_of
 from delivery.forward.losses import announce_losses
-from delivery.forward.partitions import make_partitions
-from eventhub import limits
-from eventhub.eventlog.database import Connection, connect
+from delivery.partitions.create import make_partitions
+from eventhub.base import limits
+from eventhub.postgresql.connections import Connection, connect
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import announced
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eventhub.up.hub import HOME
+from eventhub.supervisor.hub import HOME
 from tests.benchmarks.__main__ import BENCHMARKS
 from tests.benchmarks.report import as_json, table
 from tests.benchmarks.shape import Case, Reading, Result

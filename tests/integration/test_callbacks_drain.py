@@ -10,7 +10,7 @@ from standardwebhooks import Webhook
 from delivery.callbacks import claims
 from delivery.callbacks.results import Attempt, Result, write_results
 from delivery.callbacks.retry import Decision
-from eventhub import limits
+from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
     OK,

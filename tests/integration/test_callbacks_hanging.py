@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.integration.callbacks_world import (
     OK,
     CallbacksWorld,

@@ -15,7 +15,7 @@ from delivery.callbacks.body import Content
 from delivery.callbacks.client import Client, Connection
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.post import Ended, post, target_of
-from eventhub import limits
+from eventhub.base import limits
 from registrations.endpoints.addresses import parse_allowed
 from tests.integration.callbacks_world import LOOPBACK, OK, Posted, answer, receiver, until
 

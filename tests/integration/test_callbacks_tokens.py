@@ -15,9 +15,9 @@ from delivery.callbacks import claims
 from delivery.callbacks.claims import Claimed, Lane
 from delivery.callbacks.results import Attempt, Result, write_results
 from delivery.callbacks.retry import Decision
-from delivery.forward import retiring
-from delivery.forward.partitions import deliveries_of
-from eventhub.eventlog.database import Connection
+from delivery.partitions import retire
+from delivery.partitions.create import deliveries_of
+from eventhub.postgresql.connections import Connection
 from tests.integration.callbacks_world import CallbacksWorld, draining, receiver, until
 
 END_WHO_WAITS = """
@@ -109,7 +109,7 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     world.partition(deliveries_of(newest := sent.partition_id + 1))
     move = {"partition_id": sent.partition_id, "newest": newest, "rows_max": 2, "claim_s": 45}
     with psycopg.connect(world.url) as other:
-        assert other.execute(retiring.SQL["move_pending"], move).rowcount == 2
+        assert other.execute(retire.SQL["move_pending"], move).rowcount == 2
         claiming = asyncio.create_task(claims.claim_ordered(connection, [lane]))
         await until(lambda: world.sql(WHO_WAITS) == [(1,)], 20)
     assert await claiming == []

@@ -20,9 +20,9 @@ import redis
 from celery import Celery
 from psycopg.conninfo import make_conninfo
 
-from eventhub import limits
-from eventhub.up.hub import HOME, celery_worker
-from eventhub.up.programs import redis_server
+from eventhub.base import limits
+from eventhub.supervisor.hub import HOME, celery_worker
+from eventhub.supervisor.programs import redis_server
 from tests.integration.callbacks_world import (
     OK,
     SECRET_KEY,

@@ -17,10 +17,10 @@ from celery import Celery
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from eventhub.broker import SLOTS, threads
-from eventhub.jobs import rows
-from eventhub.soon import RUN_JOBS
-from eventhub.up.hub import HOME
+from eventhub.base.broker import SLOTS, threads
+from eventhub.base.run_soon import RUN_JOBS
+from eventhub.supervisor.hub import HOME
+from sparkjobs.runs import rows
 from tests.integration.callbacks_world import (
     OK,
     SECRET_KEY,

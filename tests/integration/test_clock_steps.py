@@ -11,18 +11,12 @@ from uuid import uuid4
 import pytest
 
 from delivery.forward.leases import Leases, add_streams
-from delivery.forward.partitions import make_partitions
 from delivery.forward.write import writing_pool
-from eventhub import limits
-from eventhub.clock import ManualClock
+from delivery.partitions.create import make_partitions
+from eventhub.base import limits
+from eventhub.base.clock import ManualClock
 from registrations.catalog import CallbackStream
-from tests.integration.callbacks_world import (
-    CallbacksWorld,
-    Sent,
-    draining,
-    receiver,
-    until,
-)
+from tests.integration.callbacks_world import CallbacksWorld, Sent, draining, receiver, until
 from tests.integration.forward_world import World, world_database
 
 SHIFTED = "now() + interval '1 hour' + interval '3 s'"

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
-from registrations.closure import live
-from registrations.closure.live import Closures, Demand
-from registrations.closure.stored import Asked
-from registrations.closure.union import EVERYTHING
 from registrations.feed import Feed
+from registrations.filters.closure.union import EVERYTHING
+from registrations.interest import live
+from registrations.interest.live import Closures, Demand
+from registrations.interest.stored import Asked
 from tests.live import LiveZone
 
 

@@ -4,8 +4,8 @@ from itertools import chain
 
 import pytest
 
-from eventhub import limits
 from eventhub.access.models import Client
+from eventhub.base import limits
 from tests.integration.access_world import EVERYTHING, door
 from tests.integration.test_overview import endpoint, run
 

@@ -9,23 +9,23 @@ from typing import NamedTuple
 
 import pytest
 
-from delivery import retained
+from delivery import log_retention
 from delivery.callbacks import claims
 from delivery.callbacks.load import Loader
-from delivery.forward.partitions import make_partitions
-from delivery.forward.retiring import retire_deliveries_group
-from eventhub.clock import SystemClock
-from eventhub.eventlog.clean import Fence, clean, forget_groups
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.maintain import make_groups
-from eventhub.eventlog.quota import Room
-from eventhub.eventlog.retention import Rooms
+from delivery.partitions.create import make_partitions
+from delivery.partitions.retire import retire_deliveries_group
+from eventhub.base.clock import SystemClock
+from eventhub.eventlog.partitions import make_groups
+from eventhub.eventlog.retention.cleaning import Fence, clean, forget_groups
+from eventhub.eventlog.retention.drop import Rooms
+from eventhub.eventlog.retention.quota import Room
+from eventhub.postgresql.connections import Connection
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import connected, next_group
 
 database = pytest.fixture(scope="module")(world_database)
-SHED = partial(retained.shed, None)
-ROOMS = Rooms(needs=retained.needs, release=retained.release, shed=SHED)
+SHED = partial(log_retention.shed, None)
+ROOMS = Rooms(needs=log_retention.needs, release=log_retention.release, shed=SHED)
 TABLES = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_p' || %s,"
     " 'deliveries_p' || %s)"
@@ -105,7 +105,7 @@ async def test_forwarders_need_what_they_have_not_passed(
         stream_id,
     )
     try:
-        needed = await retained.needs(connection)
+        needed = await log_retention.needs(connection)
         assert (needed[stream_id], needed[other]) == (30, 8)
     finally:
         world.sql("DELETE FROM fanouts")

@@ -17,14 +17,14 @@ from typing import IO, Any
 import pyarrow as pa
 import pytest
 
-from delivery import retained
-from delivery.forward.partitions import make_partitions
-from delivery.forward.retiring import retire, retire_deliveries_group, retiring
-from delivery.forward.shelf import Shelf, shelved_rows
-from eventhub import limits
-from eventhub.eventlog.archive.place import Place
-from eventhub.eventlog.database import Connection, connect
+from delivery import log_retention
+from delivery.partitions.archive import Shelf, shelved_rows
+from delivery.partitions.create import make_partitions
+from delivery.partitions.retire import retire, retire_deliveries_group, retiring
+from eventhub.base import limits
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.postgresql.connections import Connection, connect
 from tests.databases import MANAGE
 from tests.integration.archive_world import dying
 from tests.integration.forward_world import World, world_database
@@ -171,7 +171,7 @@ async def test_what_is_shed_is_archived_too(
     world.sql(f"ALTER TABLE events DETACH PARTITION events_p{number}")
     world.sql(f"DROP TABLE events_p{number}")
     while there(world, group):  # the oldest goes first
-        assert await retained.shed(Shelf(str(tmp_path), world.url), connection, True)
+        assert await log_retention.shed(Shelf(str(tmp_path), world.url), connection, True)
     _, manifest, _ = noted(world)[group]
     assert manifest is not None
     assert shelved(tmp_path, manifest) == held

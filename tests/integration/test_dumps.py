@@ -7,10 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from eventhub.up import dump
-from eventhub.up.dump import DumpFailed
+from eventhub.supervisor import dump
+from eventhub.supervisor.dump import DumpFailed
 from tests.databases import migrated_database, new_database
-from tests.unit.up.test_commands import manage
+from tests.unit.eventhub.supervisor.test_commands import manage
 
 
 def execute(url: str, statement: str) -> list[tuple[object, ...]]:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from eventhub import errors, limits
+from eventhub.base import errors, limits
 from eventhub.eventlog.append import append_batch, append_in
 from eventhub.eventlog.drafts import Appended, Batch, Draft, Outcome, Request
 from tests.integration.eventlog_world import (

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from eventhub.eventlog.clean import Fence, clean, read_groups
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.quota import Room
-from eventhub.eventlog.retention import Rooms
+from eventhub.eventlog.retention.cleaning import Fence, clean, read_groups
+from eventhub.eventlog.retention.drop import Rooms
+from eventhub.eventlog.retention.quota import Room
+from eventhub.postgresql.connections import Connection
 from tests.integration.eventlog_world import append_now, draft, execute, log_database, new_stream
 from tests.integration.forward_world import eventually
 from tests.integration.retention_world import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eventhub import errors, limits
+from eventhub.base import errors, limits
 from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.drafts import Draft, Outcome, Producer, Request
 from tests.integration.eventlog_world import log_database, new_stream, payload, segments, stored

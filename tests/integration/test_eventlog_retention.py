@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.retention import Rooms, drop_by_policy, drop_oldest, roll_due
+from eventhub.eventlog.retention.drop import Rooms, drop_by_policy, drop_oldest, roll_due
+from eventhub.postgresql.connections import Connection
 from tests.integration.eventlog_world import execute, log_database, new_stream, segments
 from tests.integration.retention_world import (
     NOW_US,

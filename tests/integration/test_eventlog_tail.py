@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from eventhub import errors, limits
+from eventhub.base import errors, limits
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.log import Log

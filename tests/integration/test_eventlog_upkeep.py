@@ -13,16 +13,16 @@ from typing import NamedTuple
 import psycopg
 import pytest
 
-from eventhub import limits
-from eventhub.clock import SystemClock
-from eventhub.errors import EventHubError, Gone
-from eventhub.eventlog.disk import Disk
-from eventhub.eventlog.endless import endless
+from eventhub.base import limits
+from eventhub.base.background import endless
+from eventhub.base.clock import SystemClock
+from eventhub.base.errors import EventHubError, Gone
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.quota import Room
-from eventhub.eventlog.retention import Rooms
-from eventhub.eventlog.storage import read_storage
+from eventhub.eventlog.retention.disk import Disk
+from eventhub.eventlog.retention.drop import Rooms
+from eventhub.eventlog.retention.quota import Room
+from eventhub.eventlog.retention.storage import read_storage
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.upkeep import Upkeep
 from tests.chaos.disk import MountRefused, fill, mounted

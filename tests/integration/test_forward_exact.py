@@ -8,13 +8,7 @@ import threading
 import pytest
 
 from eventhub.event.protobuf_codec import decode
-from tests.integration.forward_world import (
-    Start,
-    World,
-    eventually,
-    forwarders,
-    world_database,
-)
+from tests.integration.forward_world import Start, World, eventually, forwarders, world_database
 
 world = pytest.fixture(scope="module")(world_database)
 start = pytest.fixture(forwarders)

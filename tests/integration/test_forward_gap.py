@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from eventhub.event.protobuf_codec import decode
-from tests.integration.forward_world import (
-    Start,
-    World,
-    eventually,
-    forwarders,
-    world_database,
-)
+from tests.integration.forward_world import Start, World, eventually, forwarders, world_database
 
 world = pytest.fixture(scope="module")(world_database)
 start = pytest.fixture(forwarders)

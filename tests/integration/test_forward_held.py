@@ -11,24 +11,24 @@ import pytest
 from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease, Leases, add_streams
-from delivery.forward.partitions import make_partitions
 from delivery.forward.stream import Parts
 from delivery.forward.write import writing_pool
 from delivery.forward.zone import Zones
-from eventhub import limits
-from eventhub.access.groups import Groups
-from eventhub.clock import SystemClock
+from delivery.partitions.create import make_partitions
+from eventhub.access.client_groups import Groups
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
 from eventhub.event.envelope import Event
-from eventhub.eventlog.database import Connection
 from eventhub.eventlog.log import Log
-from eventhub.types.book import Book
+from eventhub.postgresql.connections import Connection
+from eventhub.types.registry import Book
 from registrations.catalog import CallbackStream
 from registrations.feed import Feed
-from registrations.lang.normal import normal
-from registrations.lang.predicate import parse_predicate
-from registrations.match.budget import budget_of
-from registrations.match.matching import Matching
-from registrations.match.spec import specs_of_form
+from registrations.filters.normal import normal
+from registrations.filters.predicate import parse_predicate
+from registrations.matching.budget import budget_of
+from registrations.matching.spec import specs_of_form
+from registrations.matching.stream_matcher import Matching
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)

@@ -17,14 +17,11 @@ from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
 from eventhub.event.envelope import Event
 from eventhub.eventlog.continuity import roll_all
-from registrations.index.build import build_stream
-from registrations.index.place import index_root
-from registrations.index.state import state_of
-from registrations.match.base.manifest import (
-    Manifest,
-    write_manifest,
-)
-from registrations.match.base.shard import Shard
+from registrations.match_index.epochs.build import build_stream
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.epochs.state import state_of
+from registrations.match_index.format.manifest import Manifest, write_manifest
+from registrations.match_index.format.shard import Shard
 from tests.integration.forward_world import (
     Start,
     World,

@@ -6,16 +6,12 @@ import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
-from delivery.sessions.interest import Interest as Listened
+from delivery.listening.interest import Interest as Listened
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
-from eventhub.eventlog.database import reading
 from eventhub.eventlog.stored import Stored
-from tests.integration.forward_world import (
-    World,
-    interests_alone,
-    world_database,
-)
+from eventhub.postgresql.connections import reading
+from tests.integration.forward_world import World, interests_alone, world_database
 
 world = pytest.fixture(scope="module")(world_database)
 interests = pytest.fixture(interests_alone)

@@ -10,13 +10,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from delivery import retained
-from delivery.forward.partitions import make_partitions
-from delivery.forward.retiring import retire, retire_deliveries_group, retiring
+from delivery import log_retention
 from delivery.forward.write import expand
-from eventhub import limits
-from eventhub.eventlog.database import Connection, connect
-from eventhub.eventlog.maintain import make_group
+from delivery.partitions.create import make_partitions
+from delivery.partitions.retire import retire, retire_deliveries_group, retiring
+from eventhub.base import limits
+from eventhub.eventlog.partitions import make_group
+from eventhub.postgresql.connections import Connection, connect
 from tests.integration.forward_world import World, world_database
 
 database = pytest.fixture(scope="module")(world_database)
@@ -243,7 +243,7 @@ async def test_a_group_whose_fan_out_is_being_written_stays(
     table = f"deliveries_p{old}"
     assert await expand(connection) == limits.DELIVERIES_PER_STATEMENT_MAX
     await retiring(world.url, "")
-    assert not await retained.shed(None, connection, True)
+    assert not await log_retention.shed(None, connection, True)
     assert table in tables(world, r"^deliveries_p\d")
     assert await expand(connection) == 1
     owed = "SELECT count(*) FROM deliveries WHERE stream_id = %s"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.integration.forward_world import (
     ForwardProcess,
     Start,

@@ -11,18 +11,18 @@ import pytest
 from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease, Leases, Place, add_streams, place_of
-from delivery.forward.partitions import make_partitions
 from delivery.forward.plan import Due, Where, pieces
 from delivery.forward.stream import Parts
 from delivery.forward.write import expand, places_of_segments, write, writing_pool
 from delivery.forward.zone import Zones
-from eventhub import limits
-from eventhub.access.groups import Groups
-from eventhub.clock import ManualClock
-from eventhub.eventlog.database import Connection
+from delivery.partitions.create import make_partitions
+from eventhub.access.client_groups import Groups
+from eventhub.base import limits
+from eventhub.base.clock import ManualClock
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Cursor
-from eventhub.types.book import Book
+from eventhub.postgresql.connections import Connection
+from eventhub.types.registry import Book
 from registrations.catalog import CallbackStream
 from registrations.feed import Feed
 from tests.integration.forward_world import World, world_database

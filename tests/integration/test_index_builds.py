@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from eventhub import limits
+from eventhub.base import limits
+from eventhub.base.clock import ManualClock, SystemClock
+from eventhub.base.guardian import descendants
 from eventhub.celery import app
-from eventhub.clock import ManualClock, SystemClock
-from eventhub.eventlog.database import blocking
-from eventhub.guardian import descendants
+from eventhub.postgresql.connections import blocking
 from eventhub.schedule import TIMETABLE
-from registrations.building import rows
-from registrations.building.job import IndexJob
-from registrations.building.run import Order, build
-from registrations.building.turn import turn
-from registrations.index.place import index_root
-from registrations.match.base.manifest import Manifest, read_manifest
+from registrations.match_index.builds import rows
+from registrations.match_index.builds.run import Order, build
+from registrations.match_index.builds.task import IndexJob
+from registrations.match_index.builds.turn import turn
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.format.manifest import Manifest, read_manifest
 from tests.integration.forward_world import HOME, World, eventually, place, world_database
 
 world = pytest.fixture(scope="module")(world_database)
@@ -103,7 +103,7 @@ def _builds(pid: int, stream_id: int) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except FileNotFoundError:
         return False
-    return words[1:4] == [b"-m", b"registrations.building", str(stream_id).encode()]
+    return words[1:4] == [b"-m", b"registrations.match_index.builds", str(stream_id).encode()]
 
 
 def _folder_for_the_manifest(root: Path) -> None:

@@ -9,18 +9,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from eventhub import limits
-from registrations.index.build import build_stream
-from registrations.index.epoch import open_epoch
-from registrations.index.errors import IndexNotTaken
-from registrations.index.place import index_root
-from registrations.index.state import IndexState, due_streams, state_of
-from registrations.index.verify import verify_stream
-from registrations.match.base.builder import Plan, build
-from registrations.match.base.manifest import (
-    folder_of,
-    read_manifest,
-)
+from eventhub.base import limits
+from registrations.match_index.epochs.build import build_stream
+from registrations.match_index.epochs.epoch import open_epoch
+from registrations.match_index.epochs.errors import IndexNotTaken
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.epochs.state import IndexState, due_streams, state_of
+from registrations.match_index.epochs.verify import verify_stream
+from registrations.match_index.format.builder import Plan, build
+from registrations.match_index.format.manifest import folder_of, read_manifest
 from tests.integration.forward_world import World, place, world_database
 
 world = pytest.fixture(scope="module")(world_database)

@@ -11,29 +11,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eventhub import limits
-from eventhub.clock import SystemClock
-from eventhub.jobs import rows
-from eventhub.jobs.context import Context
-from eventhub.jobs.inputs.export import Export, export_inputs, read_snapshot
-from eventhub.jobs.kinds import MATCH_INDEX
-from eventhub.jobs.launch import Spark
-from eventhub.jobs.match_index import build_here
-from eventhub.jobs.rows import Asked, Run
-from eventhub.jobs.run import Hub, Watch, perform
-from eventhub.jobs.stopping import Stop
-from registrations.index.build import build_stream
-from registrations.index.errors import IndexOutdated
-from registrations.index.facts import Moment
-from registrations.index.place import index_root
-from registrations.index.publish import Shards, publish_stream
-from registrations.index.verify import verify_stream
-from registrations.match.base.errors import IndexDamaged
-from registrations.match.base.manifest import folder_of, read_manifest
-from registrations.match.base.versions import COLUMNS
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from registrations.match_index.epochs.build import build_stream
+from registrations.match_index.epochs.errors import IndexOutdated
+from registrations.match_index.epochs.facts import Moment
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.epochs.publish import Shards, publish_stream
+from registrations.match_index.epochs.verify import verify_stream
+from registrations.match_index.format.errors import IndexDamaged
+from registrations.match_index.format.manifest import folder_of, read_manifest
+from registrations.match_index.format.versions import COLUMNS
 from sparkjobs.match_index.shards import Pack, write_pack
 from sparkjobs.match_index.slices import write_slice
 from sparkjobs.result import read_result
+from sparkjobs.runs import rows
+from sparkjobs.runs.cancellation import Stop
+from sparkjobs.runs.context import Context
+from sparkjobs.runs.export.snapshot import Export, export_inputs, read_snapshot
+from sparkjobs.runs.jobs import MATCH_INDEX
+from sparkjobs.runs.launch import Spark
+from sparkjobs.runs.match_index import build_here
+from sparkjobs.runs.rows import Asked, Run
+from sparkjobs.runs.run import Hub, Watch, perform
 from tests.integration.forward_world import World, place, world_database
 
 world = pytest.fixture(scope="module")(world_database)

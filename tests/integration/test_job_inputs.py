@@ -10,21 +10,18 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 
-from delivery.forward.partitions import make_partitions
-from delivery.forward.retiring import retiring
-from eventhub.errors import DatabaseUnavailable
+from delivery.partitions.create import make_partitions
+from delivery.partitions.retire import retiring
+from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.jobs.inputs.export import NAME, Export, Snapshot, export_inputs
-from eventhub.jobs.inputs.files import InputsNotWritten
-from sparkjobs.reading import SegmentFile
+from sparkjobs.runs.export.files import InputsNotWritten
+from sparkjobs.runs.export.snapshot import NAME, Export, Snapshot, export_inputs
+from sparkjobs.segment_reader import SegmentFile
 from sparkjobs.tables import TABLES
 from tests.integration.archive_world import archive, archived_stream, fill, put
 from tests.integration.eventlog_world import execute
 from tests.integration.forward_world import World, world_database
-from tests.integration.retention_world import (
-    connected,
-    next_group,
-)
+from tests.integration.retention_world import connected, next_group
 from tests.integration.test_delivery_shelf import old_day
 
 database = pytest.fixture(world_database)

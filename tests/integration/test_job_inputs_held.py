@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from delivery.forward.retiring import retire_deliveries_group
-from eventhub.eventlog.clean import Fence, clean, horizon, is_exported
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.retention import drop_by_policy
+from delivery.partitions.retire import retire_deliveries_group
+from eventhub.eventlog.retention.cleaning import Fence, clean, horizon, is_exported
+from eventhub.eventlog.retention.drop import drop_by_policy
+from eventhub.postgresql.connections import Connection
 from tests.integration.archive_world import archive, archived_stream, fill
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import (

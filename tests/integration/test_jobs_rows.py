@@ -11,13 +11,13 @@ import psycopg
 import pytest
 from celery import signals
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.celery import app
-from eventhub.eventlog.database import blocking
-from eventhub.jobs import rows
-from eventhub.jobs.job import RunJob, ask_by_timetable
-from eventhub.jobs.rows import GONE, Asked, Ending, Heard
-from eventhub.jobs.stopping import CANCELLED
+from eventhub.postgresql.connections import blocking
+from sparkjobs.runs import rows
+from sparkjobs.runs.cancellation import CANCELLED
+from sparkjobs.runs.rows import GONE, Asked, Ending, Heard
+from sparkjobs.runs.task import RunJob, ask_by_timetable
 from tests.integration.forward_world import World, world_database
 from tests.integration.jobs_world import Jobs
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from eventhub import limits
-from eventhub.clock import SystemClock
-from eventhub.env import read_env
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import read_env
 from eventhub.event import protobuf_codec
-from eventhub.eventlog.database import blocking
-from eventhub.jobs import rows
-from eventhub.jobs.job import RunJob
-from eventhub.jobs.rows import Asked, Heard, Run
-from eventhub.jobs.run import Hub, Watch, perform
-from eventhub.jobs.stopping import CANCELLED, Stop
-from registrations.index.place import index_root
+from eventhub.postgresql.connections import blocking
+from registrations.match_index.epochs.folder import index_root
 from sparkjobs.result import read_result
+from sparkjobs.runs import rows
+from sparkjobs.runs.cancellation import CANCELLED, Stop
+from sparkjobs.runs.rows import Asked, Heard, Run
+from sparkjobs.runs.run import Hub, Watch, perform
+from sparkjobs.runs.task import RunJob
 from tests.integration.forward_world import World, eventually, place, world_database
 from tests.integration.jobs_world import SPARK_S, Jobs, environment
 

@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from delivery.listens.record import Record, recording
-from delivery.listens.rows import Begun, Wanted
-from eventhub import limits
-from eventhub.errors import DatabaseUnavailable
+from delivery.listening.record import Record, recording
+from delivery.listening.record_rows import Begun, Wanted
+from eventhub.base import limits
+from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.stored import Cursor
 from tests.databases import migrated_database
 from tests.integration.callbacks_world import until

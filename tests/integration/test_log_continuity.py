@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from eventhub import errors
+from eventhub.base import errors
 from eventhub.event.envelope import Event
 from eventhub.eventlog import continuity, streams
 from eventhub.eventlog.append import append_in
@@ -21,7 +21,7 @@ from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.eventlog.streams import StreamPolicy
-from eventhub.up.embedded import embedded
+from eventhub.supervisor.embedded import embedded
 from tests.databases import migrate
 from tests.integration.eventlog_world import draft
 

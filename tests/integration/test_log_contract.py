@@ -11,7 +11,7 @@ import psycopg
 import pytest
 import redis
 
-from eventhub import errors, limits, metrics
+from eventhub.base import errors, limits, metrics
 from eventhub.eventlog import history, streams
 from eventhub.eventlog.drafts import Appended, Draft, Producer
 from eventhub.eventlog.log import Log

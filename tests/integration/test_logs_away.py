@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from eventhub import limits
-from eventhub.broker import send_task
-from eventhub.soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
-from eventhub.up.hub import CELERY, HOME, celery_worker
+from eventhub.base import limits
+from eventhub.base.broker import send_task
+from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.supervisor.hub import CELERY, HOME, celery_worker
 from tests.integration.test_callbacks_worker import Broker
 
 AWAY_S = 3.0

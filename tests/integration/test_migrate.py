@@ -11,11 +11,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from eventhub import limits, schema
+from eventhub.base import limits
+from eventhub.postgresql import schema
 from tests.databases import migrated_database, new_database
 from tests.integration.test_models import described
 from tests.integration.test_schema import environment
-from tests.unit.up.test_commands import manage
+from tests.unit.eventhub.supervisor.test_commands import manage
 
 # kill -9 where a migration's statements were carried out and it is to be recorded
 KILLED = """

@@ -18,11 +18,12 @@ from django.db.utils import ConnectionHandler
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 
-from eventhub.eventlog import queries, streams
-from eventhub.schema import HOME
-from eventhub.tables import Storage, create_table
+from eventhub.eventlog import streams
+from eventhub.postgresql import queries
+from eventhub.postgresql.schema import HOME
+from eventhub.postgresql.tables import Storage, create_table
 from tests.databases import migrated_database, new_database
-from tests.unit.up.test_commands import manage
+from tests.unit.eventhub.supervisor.test_commands import manage
 
 FOLDERS = ("eventhub", "registrations", "delivery")
 LABELS = ("access", "eventlog", "types", "registrations", "delivery", "jobs")
@@ -165,7 +166,7 @@ FILLED = {
 }
 FILLED_FILES = {
     "eventhub/eventlog/sql/streams.sql": None,
-    "eventhub/jobs/inputs/tables.sql": None,  # all of it
+    "sparkjobs/runs/export/tables.sql": None,  # all of it
     "eventhub/eventlog/archive/archive.sql": {"group_of", "page"},
 }
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
@@ -180,7 +181,7 @@ def statements() -> dict[str, str]:
     found = {}
     for file in files:
         place = str(file.relative_to(HOME))
-        for name, text in queries.load(file.name, file.parent).items():
+        for name, text in queries.load(str(file)).items():
             if not text.startswith(UTILITY):
                 found[f"{place} {name}"] = filled(place, name, text)
     return found

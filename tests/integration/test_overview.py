@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from eventhub import limits
 from eventhub.access.models import Client, Zone
+from eventhub.base import limits
 from tests.integration.access_world import EVERYTHING, door, refused, zone
 
 pytestmark = pytest.mark.django_db

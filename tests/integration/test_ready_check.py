@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack
 import pytest
 from msgspec.structs import replace
 
-from eventhub import limits
-from eventhub.doors.operations import ready_door
-from eventhub.env import read_env
-from eventhub.errors import DatabaseUnavailable
-from eventhub.eventlog.database import reading, reading_pool
+from eventhub.base import limits
+from eventhub.base.env import read_env
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.http.operations import ready_door
 from eventhub.hub import Hub, open_hub
+from eventhub.postgresql.connections import reading, reading_pool
 from tests.databases import migrated_database
 
 

@@ -6,10 +6,10 @@ import orjson
 import pytest
 from django.db import connection
 
-from eventhub import limits
 from eventhub.access.actor import Actor
-from eventhub.access.system import raw_connection
-from eventhub.errors import MissingField
+from eventhub.api.announcements import raw_connection
+from eventhub.base import limits
+from eventhub.base.errors import MissingField
 from eventhub.eventlog import streams
 from registrations.owners import owner
 from tests.integration.access_world import EVERYTHING, Door, door, refused, zone

@@ -9,7 +9,7 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations import catalog
 from registrations.endpoints import rows
-from registrations.match.spec import Spec
+from registrations.matching.spec import Spec
 from tests.live import LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from eventhub import limits
+from eventhub.base import limits
 from registrations.endpoints import secrets
 from tests.integration.access_world import EVERYTHING, Door, door, refused
 from tests.integration.test_registrations import announced, made, rows, stored, world

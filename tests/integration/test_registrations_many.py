@@ -90,7 +90,7 @@ def test_who_may_listen_to_few_streams_is_shown_their_registrations_alone(
 def test_few_streams_are_few(
     zone: LiveZone, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eventhub.limits.STREAMS_LOOKED_UP_MAX", 2)
+    monkeypatch.setattr("eventhub.base.limits.STREAMS_LOOKED_UP_MAX", 2)
     for number in range(3):
         zone.create_stream(f"few{number}")
     [[zone_id]] = zone.hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)

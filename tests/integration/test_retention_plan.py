@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from eventhub.clock import SystemClock
+from eventhub.base.clock import SystemClock
 from eventhub.eventlog import streams
-from eventhub.eventlog.archive.place import Place
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.retention import Planned, Rooms, drop_planned, is_to_be_cleaned, kept_by
-from eventhub.jobs.retention.acting import Hub, carry_out
-from eventhub.jobs.retention.plan import Act
+from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.retention.drop import Planned, Rooms, drop_planned, is_to_be_cleaned, kept_by
+from eventhub.postgresql.connections import Connection
+from sparkjobs.runs.retention.apply import Hub, carry_out
+from sparkjobs.runs.retention.plan import Act
 from tests.integration.eventlog_world import execute, log_database, new_stream
 from tests.integration.retention_world import (
     NO_ROOMS,

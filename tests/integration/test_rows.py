@@ -9,21 +9,14 @@ from typing import Any, LiteralString, NamedTuple
 import psycopg
 import pytest
 
-from eventhub.eventlog.rows import (
-    columns_of,
-    cursor_of,
-    differences,
-    named,
-    scalars,
-    tuples_of,
-)
-from eventhub.schema import HOME
+from eventhub.postgresql.rows import columns_of, cursor_of, differences, named, scalars, tuples_of
+from eventhub.postgresql.schema import HOME
 from tests.databases import migrated_database
 from tests.integration.test_models import FOLDERS, columns
 
 BY_POSITION = (  # rows of another kind, or of tables of a release before
     "eventhub/takeover.py",
-    "eventhub/client/outbox_file.py",
+    "clients/python/eventhub_client/outbox_file.py",
     "eventhub/eventlog/transient.py",
     "eventhub/eventlog/read.py",
 )
@@ -133,7 +126,7 @@ class Mapped(NamedTuple):
 def mapped() -> Iterator[Mapped]:
     """Every call of `execute` on a cursor of a kind, or of scalars, with a named statement."""
     for file in sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.py")):
-        if "eventhub.eventlog.rows import" in file.read_text():
+        if "eventhub.postgresql.rows import" in file.read_text():
             yield from _calls(file)
 
 

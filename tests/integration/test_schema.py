@@ -13,12 +13,12 @@ from django.apps import apps
 from django.db.migrations.loader import MigrationLoader
 from psycopg.conninfo import make_conninfo
 
-from eventhub import schema
-from eventhub.schema import Form, Found, Migration, OtherSchema
-from eventhub.version import VERSION
+from eventhub.base.version import VERSION
+from eventhub.postgresql import schema
+from eventhub.postgresql.schema import Form, Found, Migration, OtherSchema
 from tests.databases import migrate, migrated_database, new_database
 from tests.integration.up_process import Hub
-from tests.unit.up.test_commands import manage
+from tests.unit.eventhub.supervisor.test_commands import manage
 
 OTHER = "were made by another version of the hub (delivery.0001_initial)"
 CELERY = ("-m", "celery", "-q", "-A", "eventhub", "worker")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.integration.access_world import EVERYTHING, door, refused
 from tests.integration.test_streams_api import emit, system_head
 

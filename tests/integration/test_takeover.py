@@ -13,13 +13,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from eventhub.up.embedded import embedded
+from eventhub.supervisor.embedded import embedded
 from tests.databases import migrated_database, new_database
 from tests.integration.test_models import described
 from tests.integration.test_restores_up import EXPORT, manage
 from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 from tests.live import Answer, call
-from tests.unit.up import test_commands
+from tests.unit.eventhub.supervisor import test_commands
 
 DUMP = Path(__file__).with_name("before_0_1.sql.gz")
 PARTS = ("--web", "1", "--forwarders", "1", "--workers", "1")

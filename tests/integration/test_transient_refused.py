@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eventhub.errors import EventHubError
+from eventhub.base.errors import EventHubError
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.stored import StreamInfo
 from eventhub.eventlog.transient import Transient

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from registrations.understand.rows import SQL, Asked, standing_now
+from registrations.explain.rows import SQL, Asked, standing_now
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from eventhub_client.remote import HubClient
+from eventhub_client.types import HubProblem
 
-from eventhub.client.remote import HubClient
-from eventhub.client.types import HubProblem
 from eventhub.demo import github, host, producer
 from eventhub.demo.producer import Producer
 

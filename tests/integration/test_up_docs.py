@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from eventhub_client.remote import HubClient
+from eventhub_client.types import Cursor, Delivered
 
-from eventhub import limits
-from eventhub.client.remote import HubClient
-from eventhub.client.types import Cursor, Delivered
+from eventhub.base import limits
 from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 
 FIRST_EVENT_PATIENCE_S = 60.0

@@ -14,7 +14,7 @@ import os, sys
 from pathlib import Path
 for name in ("DATABASE_URL", "REDIS_URL"):
     os.environ.pop(name, None)
-from eventhub.up.embedded import embedded
+from eventhub.supervisor.embedded import embedded
 with embedded(Path(sys.argv[1])) as env:
     print(env["DATABASE_URL"], flush=True)
     sys.stdin.read()
@@ -22,10 +22,10 @@ with embedded(Path(sys.argv[1])) as env:
 
 SUPERVISED = """
 import os, shlex, sys
-from eventhub.guarded import Command
-from eventhub.guarded import ordinary
-from eventhub.up.output import Output
-from eventhub.up.supervisor import HubFailed, Part, Patience, Supervisor
+from eventhub.base.guarded import Command
+from eventhub.base.guarded import ordinary
+from eventhub.supervisor.output import Output
+from eventhub.supervisor.supervisor import HubFailed, Part, Patience, Supervisor
 words, limits = shlex.split(sys.argv[2]), Patience(*eval(sys.argv[3]))
 command = Command("slow", words, {**os.environ, "MARK": sys.argv[1]})
 part = Part(command, stage=0, is_ready=lambda: False, slow_after_s=0.2)

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from eventhub import limits
-from eventhub.up.restarts import DELAYS_S
+from eventhub.base import limits
+from eventhub.supervisor.restarts import DELAYS_S
 from tests.integration.up_process import Hub, processes_of, wait_until
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from eventhub.up import datafolder, identity
-from eventhub.up.datafolder import Folder, open_folder
-from eventhub.up.hub import HOME
-from eventhub.up.identity import NoIdentity
-from eventhub.up.output import Output
-from eventhub.up.restarts import DELAYS_S, decide
+from eventhub.supervisor import datafolder, users
+from eventhub.supervisor.datafolder import Folder, open_folder
+from eventhub.supervisor.hub import HOME
+from eventhub.supervisor.output import Output
+from eventhub.supervisor.restarts import DELAYS_S, decide
+from eventhub.supervisor.users import NoIdentity
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root steps down")
 
@@ -114,7 +114,7 @@ def test_owner_of_the_data_then_eventhub_then_nobody_are_tried(tmp_path: Path) -
     folder = open_folder(tmp_path / "data")
     someone = next(entry for entry in pwd.getpwall() if entry.pw_uid not in (0, 65534))
     os.chown(folder.root, someone.pw_uid, someone.pw_gid)
-    tried = [found.uid for found in identity._users(folder)]
+    tried = [found.uid for found in users._users(folder)]
     assert tried[0] == someone.pw_uid
     assert tried[-1] == pwd.getpwnam("nobody").pw_uid
 
@@ -126,15 +126,15 @@ def test_without_user_namespaces_the_hub_stops_with_advice(
     """The data lies below a folder that only root may enter, and namespaces are refused."""
     tmp_path.chmod(0o700)
     folder = open_folder(tmp_path / "data")
-    monkeypatch.setattr(identity, "_namespace", lambda: ())
+    monkeypatch.setattr(users, "_namespace", lambda: ())
     with pytest.raises(NoIdentity, match="make run DATA=/"):
-        identity.choose(folder, HOME)
+        users.choose(folder, HOME)
     assert folder.root.stat().st_uid == 0
 
 
 @as_root
 def test_folder_that_only_root_reaches_is_served_in_a_namespace(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    found = identity.choose(open_folder(tmp_path / "data"), HOME)
+    found = users.choose(open_folder(tmp_path / "data"), HOME)
     assert found.kind == "namespace"
     assert found.owner == (0, 0)

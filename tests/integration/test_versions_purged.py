@@ -9,14 +9,14 @@ import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
-from eventhub import limits
+from eventhub.base import limits
+from eventhub.base.clock import ManualClock, SystemClock
 from eventhub.celery import app
-from eventhub.clock import ManualClock, SystemClock
 from eventhub.event.envelope import Event
 from eventhub.schedule import TIMETABLE
-from registrations.index.build import build_stream
-from registrations.index.state import state_of
-from registrations.index.verify import verify_stream
+from registrations.match_index.epochs.build import build_stream
+from registrations.match_index.epochs.state import state_of
+from registrations.match_index.epochs.verify import verify_stream
 from registrations.purge import Purged, VersionPurge
 from tests.integration.forward_world import World, interests_alone, place, world_database
 

@@ -11,12 +11,12 @@ import psycopg
 import pytest
 
 from delivery.forward.zone import Zone, Zones
-from eventhub.access.groups import Groups
+from eventhub.access.client_groups import Groups
 from eventhub.event.envelope import Event
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.system import Announcement, drafts_of
-from eventhub.types.book import Book
+from eventhub.types.registry import Book
 from tests.acceptance.wire import until
 from tests.integration.forward_world import World, world_database
 

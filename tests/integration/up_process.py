@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from eventhub.up.postgres import Postgres
+from eventhub.supervisor.postgres import Postgres
 
 HOME = Path(__file__).resolve().parents[2]
 STAND_IN = Path(__file__).with_name("up_stand_in.py")

@@ -11,7 +11,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from eventhub.up.hub import Options, run
+from eventhub.supervisor.hub import Options, run
 
 
 class Handler(BaseHTTPRequestHandler):

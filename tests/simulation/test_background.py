@@ -9,15 +9,15 @@ import asyncio
 import psycopg
 import pytest
 
-from eventhub.errors import OutcomeUnknown
+from eventhub.base.errors import OutcomeUnknown
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
-from eventhub.eventlog.database import reading_pool
 from eventhub.eventlog.drafts import Draft, NewRow
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.tail import Tail
+from eventhub.postgresql.connections import reading_pool
 from tests.live import LiveHub, LiveZone
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from eventhub_client.types import Cursor
 
-from eventhub.client.types import Cursor
 from tests.chaos.events import Interest, Name
 from tests.chaos.hub import HubUnderTest
 from tests.chaos.journal import Answer, Journal, Promise, places_of, read_promises

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from registrations.index.place import index_root
-from registrations.lang.pairs import parse_pairs
-from registrations.match.base.builder import Entry, Plan, build
-from registrations.match.base.manifest import read_manifest
-from registrations.match.spec import spec_of
+from registrations.filters.pairs import parse_pairs
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.manifest import read_manifest
+from registrations.matching.spec import spec_of
 from sparkjobs.result import NAME, Result, read_result, write_result
 from tests.chaos.spark import sight
 from tests.chaos.until import until

@@ -12,7 +12,7 @@ from signal import SIGCONT, SIGSTOP
 
 import psycopg
 
-from eventhub import limits
+from eventhub.base import limits
 from tests.chaos.until import until_true
 from tests.live import LiveHub, LiveZone
 

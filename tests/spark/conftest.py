@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from eventhub.jobs.java import find_java, home_of
+from sparkjobs.runs.java import find_java, home_of
 from tests.spark.history import History
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from registrations.match.base.shard import Shard
+from registrations.match_index.format.shard import Shard
 
 Postings = dict[bytes, list[int]]  # of each name the versions that ask for it, ascending
 _ENTRIES = (1 << 31) - 1

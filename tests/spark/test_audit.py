@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from eventhub import limits
+from eventhub.base import limits
 from sparkjobs.audit import deliveries
 from sparkjobs.audit.gaps import gaps
 from sparkjobs.audit.log import producer_figures

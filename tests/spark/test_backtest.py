@@ -16,10 +16,10 @@ from sparkjobs.backtest.run import run
 from sparkjobs.backtest.search import Search
 from sparkjobs.backtest.search import search as search_segments
 from sparkjobs.backtest.transform import left, spans, width_for
-from sparkjobs.kin import Declared
 from sparkjobs.progress import Phases
 from sparkjobs.result import Result
 from sparkjobs.tables import SEGMENTS
+from sparkjobs.type_hierarchy import Declared
 from tests.spark.history import NOW_US, ORDERS, SYSTEM, TICKS, ZONE, History, time_of
 
 PREDICATE = {"language": "predicate", "filter": "(and (= vip true) (> room 0))"}

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from eventhub import limits
+from eventhub.base import limits
 from registrations.compiled import Compiled
-from registrations.match.alternatives import FilterMatcher
-from registrations.match.base.base import open_base
-from registrations.match.base.builder import Entry, Plan, build
-from registrations.match.base.engines import new_engine
-from registrations.match.base.errors import NotIndexable
-from registrations.match.base.shard import Shard
-from registrations.match.base.versions import COLUMNS, NEVER_ENDS
-from registrations.match.scan import ScanMatcher
+from registrations.match_index.engines.available import new_engine
+from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.errors import NotIndexable
+from registrations.match_index.format.index import open_base
+from registrations.match_index.format.shard import Shard
+from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
+from registrations.matching.alternatives import FilterMatcher
+from registrations.matching.scan import ScanMatcher
 from sparkjobs.match_index import run as job
 from sparkjobs.match_index import shards, slices, transform
 from sparkjobs.match_index.shards import Pack, packed

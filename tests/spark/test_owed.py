@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event.envelope import Event
+from sparkjobs.expected_deliveries import Doubt, Matcher, OfStream, Where, matcher_of
 from sparkjobs.matchers import build_matcher
-from sparkjobs.owed import Doubt, Matcher, OfStream, Where, matcher_of
 from tests.spark.history import NOW_US
 from tests.spark.tables import write_tables
 

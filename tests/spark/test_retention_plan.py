@@ -13,18 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from delivery import retained
+from delivery import log_retention
 from eventhub.eventlog import streams
-from eventhub.eventlog.clean import read_groups
-from eventhub.eventlog.database import Connection
-from eventhub.eventlog.quota import worth_cleaning
-from eventhub.eventlog.retention import Rooms, drop_by_policy
+from eventhub.eventlog.retention.cleaning import read_groups
+from eventhub.eventlog.retention.drop import Rooms, drop_by_policy
+from eventhub.eventlog.retention.quota import worth_cleaning
 from eventhub.eventlog.streams import StreamPolicy
-from eventhub.jobs.inputs.export import Export, export_inputs
+from eventhub.postgresql.connections import Connection
 from sparkjobs.order import Order
 from sparkjobs.progress import Phases
 from sparkjobs.retention.run import run
 from sparkjobs.retention.transform import ARCHIVE, DROP, KEEP
+from sparkjobs.runs.export.snapshot import Export, export_inputs
 from tests.databases import migrated_database
 from tests.integration.eventlog_world import append_now, draft, execute
 from tests.integration.retention_world import ENOUGH, NOW_US, ask, connected, next_group
@@ -96,7 +96,7 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
 ) -> None:
     chance = random.Random(seed)
     made = await fill(url, chance)
-    rooms = Rooms(needs=retained.needs)
+    rooms = Rooms(needs=log_retention.needs)
     await drop_by_policy(connection, rooms, NOW_US - 10 * HOUR_US)  # some went before
     snapshot = export_inputs(Export(url, "", tmp_path / "inputs", TABLES), lambda *_: None)
     assert snapshot.rows["streams"] == STREAMS + 1

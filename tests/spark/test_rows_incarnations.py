@@ -16,10 +16,10 @@ import orjson
 import pytest
 from pyspark.sql import SparkSession
 
-from eventhub.jobs.inputs.export import Export, export_inputs
-from sparkjobs.audit.told import SKIPPED, Heard, told
+from sparkjobs.audit.listeners import SKIPPED, Heard, told
 from sparkjobs.inputs import table
 from sparkjobs.order import Order
+from sparkjobs.runs.export.snapshot import Export, export_inputs
 from tests.acceptance.wire import EVENT, Emitter
 from tests.live import LiveHub, LiveZone
 from tests.live_processes import WebProcess
@@ -57,7 +57,7 @@ class Client:
     def begin(self, web: int) -> None:
         """Another incarnation, at one of the web processes."""
         wanted = ["--from", "oldest", "--type", EVENT["type"], "--cursor-file", str(self.cursor)]
-        command = [sys.executable, "-m", "eventhub.client", "listen", STREAM, *wanted]
+        command = [sys.executable, "-m", "eventhub_client", "listen", STREAM, *wanted]
         env = {**self._hub.env, "EVENTHUB_URL": self._hub.web[web].url, "EVENTHUB_KEY": self._key}
         self._before = len(set(self.told()))
         with self._printed.open("ab") as out:

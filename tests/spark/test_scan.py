@@ -10,8 +10,8 @@ from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
 from eventhub.event.protobuf_codec import encode
 from sparkjobs.audit.scan import facts_of
+from sparkjobs.expected_deliveries import Where
 from sparkjobs.matchers import build_matcher
-from sparkjobs.owed import Where
 from tests.spark.history import NOW_US, ORDERS, History, event_of, owed_by_hand
 from tests.spark.tables import write_tables
 

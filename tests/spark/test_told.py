@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkjobs.audit.told import NOT_ASKED, SKIPPED, UNTOLD, Heard, told
+from sparkjobs.audit.listeners import NOT_ASKED, SKIPPED, UNTOLD, Heard, told
 from sparkjobs.inputs import table
 from tests.spark.history import ORDERS, TICKS, ZONE, History, time_of
 

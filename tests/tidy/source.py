@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[2]
-PACKAGES = ("eventhub", "registrations", "delivery", "sparkjobs")
+PACKAGES = ("eventhub", "registrations", "delivery", "sparkjobs", "eventhub_client")
+CLIENT = Path("clients/python")
 
 
 @functools.cache
@@ -34,7 +35,7 @@ def modules() -> tuple[Path, ...]:
 
 def product() -> tuple[Path, ...]:
     """The modules of the product, without its tests."""
-    return tuple(file for file in modules() if file.parts[0] in PACKAGES)
+    return tuple(file for file in modules() if module_name(file).split(".")[0] in PACKAGES)
 
 
 def for_each(files: Sequence[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
@@ -71,5 +72,6 @@ def functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def module_name(file: Path) -> str:
     """`eventhub/event/__init__.py` is `eventhub.event`."""
+    file = file.relative_to(CLIENT) if file.is_relative_to(CLIENT) else file
     parts = file.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -7,15 +7,15 @@ from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
 
-from delivery.sessions.table import LISTEN_DOORS
-from eventhub import limits, metrics
-from eventhub.config import SETTINGS, Env
-from eventhub.doors.table import DOORS, EMIT_REFUSES
-from eventhub.env import FILE
+from delivery.listening.operations import LISTEN_DOORS
+from eventhub.base import limits, metrics
+from eventhub.base.config import SETTINGS, Env
+from eventhub.base.env import FILE
+from eventhub.base.setting import written
+from eventhub.http.routes import DOORS, EMIT_REFUSES
 from eventhub.openapi import all_errors, document
-from eventhub.setting import written
-from registrations.bulk.table import BULK_DOORS
-from registrations.understand.table import UNDERSTAND_DOORS
+from registrations.bulk.operations import BULK_DOORS
+from registrations.explain.operations import UNDERSTAND_DOORS
 from tests.tidy.source import HOME, PACKAGES, for_each, module_name, product, tracked
 
 # Bounds whose reason is not written beside them. The set may only shrink.
@@ -87,7 +87,7 @@ def test_every_documented_setting_is_read_somewhere() -> None:
 def test_only_env_reads_the_hubs_own_variables() -> None:
     own = re.compile(r"environ[^\n]*EVENTHUB_|getenv\(")
     found = [file for file in product() if own.search(page(str(file)))]
-    assert [str(file) for file in found if str(file) != "eventhub/env.py"] == []
+    assert [str(file) for file in found if str(file) != "eventhub/base/env.py"] == []
 
 
 def test_every_metric_is_documented_and_the_other_way_round() -> None:
@@ -113,7 +113,7 @@ def test_every_error_of_the_emit_door_is_documented() -> None:
 
 
 def test_every_bound_says_why() -> None:
-    lines = page("eventhub/limits.py").splitlines()
+    lines = page("eventhub/base/limits.py").splitlines()
     silent = set()
     for number, line in enumerate(lines):
         name = re.match(r"([A-Z][A-Z0-9_]+) = ", line)

@@ -8,15 +8,15 @@ import subprocess
 import sys
 from importlib.metadata import packages_distributions
 
-from eventhub.up.hub import HOME
+from eventhub.supervisor.hub import HOME
 
 IMPORTED = """
 import django, json, sys
 django.setup()
 import eventhub.asgi, eventhub.celery, eventhub.console, eventhub.demo, eventhub.openapi
-import eventhub.schedule, eventhub.server, eventhub.urls, eventhub.up.hub
+import eventhub.schedule, eventhub.server, eventhub.urls, eventhub.supervisor.hub
 import celery.apps.worker, celery.beat, kombu.transport.redis
-import delivery.forward.process, eventhub.client.remote, eventhub.eventlog.archive.run
+import delivery.forward.process, eventhub_client.remote, eventhub.eventlog.archive.run
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 OPTIONAL = {"greenlet", "pygments", "rich"}  # tried by libraries, and done without

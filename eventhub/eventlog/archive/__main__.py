@@ -1,17 +1,17 @@
 """The archiver's process: `python -m eventhub.eventlog.archive` archives what is due and says so in
-lines of JSON on its standard output (job.py).
+lines of JSON on its standard output (job.py). Plain module.
 """
 
 import os
 import signal
 import sys
 
-from eventhub import logs
-from eventhub.clock import SystemClock
-from eventhub.env import read_env
-from eventhub.errors import EventHubError
+from eventhub.base import logs
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import read_env
+from eventhub.base.errors import EventHubError
+from eventhub.eventlog.archive.catalog import Choice
 from eventhub.eventlog.archive.job import Report
-from eventhub.eventlog.archive.ledger import Choice
 from eventhub.eventlog.archive.run import LeaseLost, Stopped, open_archiver
 
 _NICENESS = 10  # those who wait for an answer come first

@@ -1,4 +1,4 @@
-"""Events as columns: what readers of Parquet filter by, beside the stored bytes. Plain.
+"""Events as columns: what readers of Parquet filter by, beside the stored bytes. Plain module.
 
 Attributes are typed by what each value is, in one struct per type, so that files with different
 names, or one name with different types, never conflict in a common schema.
@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.event import event_pb2
 from eventhub.eventlog.archive.errors import SegmentUnreadable
 

@@ -1,6 +1,8 @@
-"""Errors of the archive beside eventhub/eventlog/errors.py, which has ArchiveDamaged."""
+"""Errors of the archive beside eventhub/eventlog/errors.py, which has ArchiveDamaged.
+Plain module.
+"""
 
-from eventhub.errors import EventHubError
+from eventhub.base.errors import EventHubError
 
 
 class ArchiveUnavailable(EventHubError):

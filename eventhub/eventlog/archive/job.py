@@ -1,17 +1,17 @@
 """Archiving as a job of a worker: a process of its own does it, so that it takes neither memory nor
-turns from what else the worker does. Sql module.
+turns from what else the worker does. SQL module.
 """
 
 import json
 from typing import Any, NamedTuple
 
-from eventhub import metrics
-from eventhub.child import Child
-from eventhub.errors import DatabaseUnavailable
-from eventhub.eventlog.archive import ledger
-from eventhub.eventlog.archive.ledger import Choice, Status
-from eventhub.eventlog.database import blocking
-from eventhub.logs import Seldom, get_logger
+from eventhub.base import metrics
+from eventhub.base.child import Child
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.eventlog.archive import catalog
+from eventhub.eventlog.archive.catalog import Choice, Status
+from eventhub.postgresql.connections import blocking
 
 log = get_logger(__name__)
 seldom = Seldom(log)
@@ -49,7 +49,7 @@ class ArchiveJob:
             try:
                 with blocking(database_url, name="archiver") as connection:
                     busy = _measure(connection, archive_url).busy
-                    if archive_url and not busy and ledger.due(connection, Choice()):
+                    if archive_url and not busy and catalog.due(connection, Choice()):
                         self._archive()
                         _measure(connection, archive_url)
             except DatabaseUnavailable as error:
@@ -79,8 +79,8 @@ def _count(report: Report) -> None:
         metrics.ARCHIVED_BYTES.inc(report.bytes)
 
 
-def _measure(connection: ledger.Connection, archive_url: str) -> Status:
-    found = ledger.status(connection)
+def _measure(connection: catalog.Connection, archive_url: str) -> Status:
+    found = catalog.status(connection)
     metrics.ARCHIVE_CONFIGURED.set(bool(archive_url))
     metrics.ARCHIVE_LAG_S.set(found.lag_s)
     metrics.ARCHIVE_WAITING_EVENTS.set(found.waiting.events)

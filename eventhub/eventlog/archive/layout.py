@@ -1,4 +1,5 @@
-"""Where the archive's files are: names that any filesystem takes and that sort by sequence. Plain.
+"""Where the archive's files are: names that any filesystem takes and that sort by sequence.
+Plain module.
 
 zone=7/stream=orders/00000000000000000001-<segment UUID>.json             the manifest
 zone=7/stream=orders/00000000000000000001-<segment UUID>-<16 hex>.parquet the file it names

@@ -1,5 +1,5 @@
 """What is said of an archived segment beside its file: a JSON object with a checksum of its own.
-Plain.
+Plain module.
 
 A segment is archived when its manifest is there.
 """
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from eventhub.base.compatibility import known
 from eventhub.eventlog.errors import ArchiveDamaged
-from eventhub.known import known
 
 # of the columns and of the manifest: readers refuse another one, and skip fields they do not know
 SCHEMA_VERSION = 1

@@ -1,5 +1,5 @@
 """The only reader of the archive for the log: events after a sequence, one event, a whole file.
-Plain; `read` and `find` block, so call them in a thread.
+Plain module.
 """
 
 import asyncio
@@ -13,15 +13,15 @@ from typing import IO, NamedTuple
 
 import pyarrow as pa
 
-from eventhub import limits
-from eventhub.errors import UnknownEvent
+from eventhub.base import limits
+from eventhub.base.errors import UnknownEvent
+from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.manifest import Manifest
-from eventhub.eventlog.archive.opened import OpenFile, file_of, load_manifest
-from eventhub.eventlog.archive.place import Place
+from eventhub.eventlog.archive.open_file import OpenFile, file_of, load_manifest
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment, Stored
-from eventhub.logs import get_logger
 
 log = get_logger(__name__)
 

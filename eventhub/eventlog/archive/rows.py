@@ -1,4 +1,4 @@
-"""The rows of a sealed segment as Arrow pages, over ADBC. Sql module.
+"""The rows of a sealed segment as Arrow pages, over ADBC. SQL module.
 
 Every page is a short transaction of its own with one snapshot: which partition holds the segment,
 and the rows. So a segment may be moved between two pages, and no long snapshot keeps the database
@@ -6,19 +6,18 @@ from cleaning up.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 from psycopg import sql
 
-from eventhub import limits
-from eventhub.eventlog import queries
+from eventhub.base import limits
+from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.errors import SegmentUnreadable
-from eventhub.eventlog.archive.ledger import DueSegment
-from eventhub.eventlog.arrow import Snapshot
+from eventhub.postgresql import queries
+from eventhub.postgresql.arrow import Snapshot
 
-SQL = queries.load("archive.sql", Path(__file__).parent)
+SQL = queries.load("eventhub/eventlog/archive/archive.sql")
 _PAGE = pa.schema(
     [
         ("sequence", pa.int64()),

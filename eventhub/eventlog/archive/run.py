@@ -1,4 +1,4 @@
-"""The archiver: takes the lease, archives what is due, and says what it did. Sql module.
+"""The archiver: takes the lease, archives what is due, and says what it did. SQL module.
 
 What fails is written down with its reason and tried again later; the others go on.
 """
@@ -11,18 +11,18 @@ from uuid import UUID, uuid4
 import psycopg
 import pyarrow as pa
 
-from eventhub import limits
-from eventhub.clock import Clock
-from eventhub.errors import DatabaseUnavailable, EventHubError
-from eventhub.eventlog.archive import layout, ledger, verify
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+from eventhub.base.errors import DatabaseUnavailable, EventHubError
+from eventhub.base.logs import get_logger
+from eventhub.eventlog.archive import catalog, layout, verify
+from eventhub.eventlog.archive.catalog import Choice, Connection, DueSegment
 from eventhub.eventlog.archive.errors import ArchiveConflict, ArchiveUnavailable
-from eventhub.eventlog.archive.ledger import Choice, Connection, DueSegment
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.manifest import Manifest
-from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.rows import Rows
 from eventhub.eventlog.archive.write import remove_leftovers, stem_of, write_segment
-from eventhub.eventlog.database import blocking
-from eventhub.logs import get_logger
+from eventhub.postgresql.connections import blocking
 
 log = get_logger(__name__)
 _ENDS = (ArchiveUnavailable.code, DatabaseUnavailable.code)
@@ -71,13 +71,13 @@ class Archiver:
         and DatabaseUnavailable.
         """
         with self._leading():
-            ledger.forget_tries(self._connection)
+            catalog.forget_tries(self._connection)
             if anyway:
-                ledger.retry_now(self._connection)
-            while found := ledger.due(self._connection, choice):
+                catalog.retry_now(self._connection)
+            while found := catalog.due(self._connection, choice):
                 for segment in found:
                     self._go_on()
-                    tries = ledger.begin_try(self._connection, segment)
+                    tries = catalog.begin_try(self._connection, segment)
                     if tries is None:
                         continue
                     done = self._archived(segment, tries)
@@ -91,12 +91,12 @@ class Archiver:
         try:
             yield
         finally:
-            ledger.let_go(self._connection, self._owner)
+            catalog.let_go(self._connection, self._owner)
 
     def _renew(self, at_once: bool = False) -> None:
         now_s = self._clock.monotonic_s()
         if at_once or now_s - self._renewed_s >= limits.ARCHIVE_RENEW_INTERVAL_S:
-            if not ledger.take(self._connection, self._owner):
+            if not catalog.take(self._connection, self._owner):
                 raise LeaseLost
             self._renewed_s = now_s
 
@@ -129,7 +129,7 @@ class Archiver:
             return self._failed(segment, tries, EventHubError(f"{type(error).__name__}: {error}"))
         path = layout.manifest_path(stem_of(segment))
         self._renew(at_once=True)
-        if not ledger.complete(self._connection, segment, path, self._owner):
+        if not catalog.complete(self._connection, segment, path, self._owner):
             raise LeaseLost
         log.info("segment_archived", segment=segment.uuid, bytes=made.file_bytes)
         return Done(segment, made.events, made.file_bytes)
@@ -157,7 +157,7 @@ class Archiver:
 
     def _failed(self, segment: DueSegment, tries: int, error: EventHubError) -> Done:
         reason = (error.code, error.message)
-        ledger.fail_try(self._connection, segment, tries, reason)
+        catalog.fail_try(self._connection, segment, tries, reason)
         log.warning("segment_not_archived", segment=segment.uuid, reason=error.code)
         return Done(segment, 0, 0, *reason)
 

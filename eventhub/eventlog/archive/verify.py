@@ -1,5 +1,5 @@
 """Checks archived segments against their manifests and the database, and names each problem. Sql
-module; reads every byte, in constant memory.
+module; reads every byte, in constant memory. Plain module.
 """
 
 import hashlib
@@ -9,11 +9,11 @@ from typing import IO, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.eventlog.archive import manifest
-from eventhub.eventlog.archive.ledger import ArchivedRow
+from eventhub.eventlog.archive.catalog import ArchivedRow
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.manifest import Manifest
-from eventhub.eventlog.archive.place import Place
 from eventhub.eventlog.archive.write import PayloadSum
 from eventhub.eventlog.errors import ArchiveDamaged
 

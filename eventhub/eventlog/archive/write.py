@@ -1,5 +1,5 @@
 """Writes one segment: the Parquet file under a temporary name, then its name, then the manifest.
-Plain.
+Plain module.
 
 Killed at any moment, what is visible is whole, and a segment without a manifest is not archived.
 """
@@ -11,13 +11,13 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.eventlog.archive import columns, layout, manifest
+from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.columns import NameCount, Names
 from eventhub.eventlog.archive.errors import ArchiveUnavailable, SegmentUnreadable
-from eventhub.eventlog.archive.ledger import DueSegment
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.manifest import Manifest, Mark
-from eventhub.eventlog.archive.place import Place
 
 Pages = Callable[[], Iterable[pa.Table]]  # a segment's rows, from the first on; read twice
 _TAIL_BYTES = 8  # the footer's length and Parquet's mark

@@ -7,7 +7,7 @@ import django.contrib.postgres.functions
 import django.db.models.deletion
 from django.db import migrations, models
 
-import eventhub.tables
+import eventhub.postgresql.tables
 
 SQL = Path(__file__).parent.parent / "sql"
 _DROP_APPEND = """
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Incarnation",
             fields=[
                 (
@@ -225,9 +225,9 @@ class Migration(migrations.Migration):
                     models.BooleanField(db_default=True, primary_key=True, serialize=False),
                 ),
                 ("life", models.UUIDField()),
-                ("database", eventhub.tables.OidField()),
+                ("database", eventhub.postgresql.tables.OidField()),
                 ("started", models.DateTimeField(db_comment="the start of the server")),
-                ("written_by", eventhub.tables.XidField()),
+                ("written_by", eventhub.postgresql.tables.XidField()),
                 (
                     "since",
                     models.DateTimeField(
@@ -372,7 +372,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Head",
             fields=[
                 (
@@ -402,7 +402,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 40}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="IdempotencyDigest",
             fields=[
                 (
@@ -437,7 +437,7 @@ class Migration(migrations.Migration):
             },
             storage={"partition_by": "LIST (slot)"},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="KeyedState",
             fields=[
                 (
@@ -487,7 +487,7 @@ class Migration(migrations.Migration):
                 "parameters": {"autovacuum_vacuum_scale_factor": 0.05, "fillfactor": 50},
             },
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Producer",
             fields=[
                 (
@@ -535,7 +535,7 @@ class Migration(migrations.Migration):
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="ProducerNumber",
             fields=[
                 (
@@ -681,7 +681,7 @@ class Migration(migrations.Migration):
                 "db_table_comment": "segments whose archiving has begun and not ended",
             },
         ),
-        eventhub.tables.CreateTable(
+        eventhub.postgresql.tables.CreateTable(
             name="Event",
             fields=[
                 (

@@ -1,5 +1,5 @@
 """`manage.py archive run|status|verify`: the archive by hand, of sealed segments and of partitions
-of deliveries, attempts and listens that left the database.
+of deliveries, attempts and listens that left the database. Django module.
 """
 
 from argparse import ArgumentParser
@@ -7,19 +7,24 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from delivery.forward import retired
-from delivery.forward.shelf import shelved_rows
-from eventhub.clock import SystemClock
-from eventhub.env import Env, read_env
-from eventhub.errors import EventHubError
-from eventhub.eventlog.archive import ledger
-from eventhub.eventlog.archive.ledger import Choice, Status, Tally
-from eventhub.eventlog.archive.place import Place
+from delivery.partitions import retired
+from delivery.partitions.archive import shelved_rows
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import Env, read_env
+from eventhub.base.errors import EventHubError
+from eventhub.eventlog.archive import catalog
+from eventhub.eventlog.archive.catalog import Choice, Status, Tally
+from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.archive.run import Done, LeaseLost, open_archiver
 from eventhub.eventlog.archive.verify import verify
-from eventhub.eventlog.database import blocking
 from eventhub.eventlog.errors import ArchiveDamaged
-from eventhub.up.beside import NoArchiveUrl, NoDatabaseUrl, require_archive, require_database
+from eventhub.postgresql.connections import blocking
+from eventhub.supervisor.command_env import (
+    NoArchiveUrl,
+    NoDatabaseUrl,
+    require_archive,
+    require_database,
+)
 
 _HELP = {
     "run": "archive now what is sealed, of streams with the policy `archive`; workers do so every"
@@ -66,7 +71,7 @@ class Command(BaseCommand):
 
     def _run(self, env: Env, choice: Choice) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
-            waiting = ledger.status(connection, choice.stream).waiting
+            waiting = catalog.status(connection, choice.stream).waiting
         self._say(f"{_tally(waiting)} wait" + (" in all" if choice.segment else ""))
         archived = failed = 0
         with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
@@ -80,7 +85,7 @@ class Command(BaseCommand):
 
     def _status(self, env: Env, choice: Choice) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
-            found = ledger.status(connection, choice.stream)
+            found = catalog.status(connection, choice.stream)
             lines = _lines(env, found)
             if choice.stream is None:
                 lines += _partition_lines(connection)
@@ -90,7 +95,7 @@ class Command(BaseCommand):
     def _verify(self, env: Env, choice: Choice) -> None:
         place = Place(env.archive_url)
         with blocking(env.database_direct_url, name="archiver") as connection:
-            rows = ledger.archived_segments(connection, choice)
+            rows = catalog.archived_segments(connection, choice)
             manifests = retired.manifests(connection) if choice == Choice() else []
         size = problems = 0
         for number, verdict in enumerate(verify(place, rows), 1):

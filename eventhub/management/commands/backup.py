@@ -1,4 +1,4 @@
-"""`manage.py backup FILE`: dump the hub's database while the hub runs."""
+"""`manage.py backup FILE`: dump the hub's database while the hub runs. Django module."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from eventhub.env import read_env
-from eventhub.up import dump
-from eventhub.up.beside import NoDatabaseUrl, require_database
+from eventhub.base.env import read_env
+from eventhub.supervisor import dump
+from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 
 
 class Command(BaseCommand):

@@ -1,4 +1,4 @@
-"""`manage.py boot`: tell the start of the hub; before the first web process."""
+"""`manage.py boot`: tell the start of the hub; before the first web process. Django module."""
 
 import asyncio
 import os
@@ -8,14 +8,19 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from eventhub.access.system import raw_connection
-from eventhub.env import read_env
-from eventhub.errors import EventHubError
+from eventhub.api.announcements import raw_connection
+from eventhub.base.env import read_env
+from eventhub.base.errors import EventHubError
 from eventhub.eventlog import boot
 from eventhub.eventlog.continuity import prove_store
+from eventhub.postgresql.schema import OtherSchema
 from eventhub.preflight import require_schema
-from eventhub.schema import OtherSchema
-from eventhub.up.beside import NoAnswer, NoDatabaseUrl, require_answer, require_database
+from eventhub.supervisor.command_env import (
+    NoAnswer,
+    NoDatabaseUrl,
+    require_answer,
+    require_database,
+)
 
 
 class Command(BaseCommand):

@@ -1,4 +1,6 @@
-"""`manage.py createkey CLIENT --grant emit:orders.*`: make an API key and print it, this once."""
+"""`manage.py createkey CLIENT --grant emit:orders.*`: make an API key and print it, this once.
+Django module.
+"""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,13 +8,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
-from eventhub import limits
-from eventhub.access import key_services, selectors, services
+from eventhub.access import selectors
 from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant, parse_grants
 from eventhub.access.names import valid_name
-from eventhub.errors import EventHubError
-from eventhub.up.beside import NoDatabaseUrl, require_database
+from eventhub.accounts import keys, services
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError
+from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 
 
 class Command(BaseCommand):
@@ -55,7 +58,7 @@ def _create(options: dict[str, Any]) -> tuple[str, bool]:
     zone = selectors.find_zone(name=valid_name(options["zone"], field="zone"))
     found = selectors.live_clients(zone_id=zone.pk).filter(name=name).first()
     client = found or services.create_client(zone_id=zone.pk, name=name)
-    issued = key_services.issue_key(
+    issued = keys.issue_key(
         actor=Actor(zone.pk, zone.name, None),
         client=client,
         grants=grants,

@@ -1,4 +1,4 @@
-"""`manage.py demo`: set the demo up once, then feed its streams until stopped."""
+"""`manage.py demo`: set the demo up once, then feed its streams until stopped. Django module."""
 
 import asyncio
 import socket
@@ -8,11 +8,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from eventhub.access.services import ensure_demo
+from eventhub.accounts.services import ensure_demo
+from eventhub.base.env import read_env
 from eventhub.demo.feeder import Place, feed
-from eventhub.env import read_env
-from eventhub.up.beside import NoDatabaseUrl, require_database
-from eventhub.up.listener import listen
+from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
+from eventhub.supervisor.port import listen
 
 
 class Command(BaseCommand):

@@ -1,4 +1,6 @@
-"""`manage.py forward`: one forwarder, which matches events for callbacks and writes deliveries."""
+"""`manage.py forward`: one forwarder, which matches events for callbacks and writes deliveries.
+Django module.
+"""
 
 import asyncio
 import signal
@@ -9,7 +11,7 @@ import uvloop
 from django.core.management.base import BaseCommand
 
 from delivery.forward.process import Where, forward
-from eventhub.env import Env
+from eventhub.base.env import Env
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.preflight import require_flight
 

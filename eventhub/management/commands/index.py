@@ -1,4 +1,4 @@
-"""`manage.py index build|verify|show`: the match indexes of streams, by hand."""
+"""`manage.py index build|verify|show`: the match indexes of streams, by hand. Django module."""
 
 import json
 import os
@@ -10,28 +10,23 @@ from typing import Any, NamedTuple
 
 from django.core.management.base import CommandError
 
-from eventhub import limits
-from eventhub.clock import SystemClock
-from eventhub.env import Env, read_env
-from eventhub.errors import EventHubError
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import Env, read_env
+from eventhub.base.errors import EventHubError
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
-from eventhub.eventlog.database import blocking
 from eventhub.management.examples import ExamplesCommand
-from eventhub.up.beside import NoDatabaseUrl, require_database
-from registrations.building import rows
-from registrations.building.api import MatchIndexSerializer
-from registrations.building.progress import Watch
-from registrations.building.run import Order, build
-from registrations.building.standing import (
-    Standing,
-    concerned,
-    standings,
-    wanted,
-)
-from registrations.building.turn import step_back, turn
-from registrations.index.place import indexed
-from registrations.index.verify import verify_stream
+from eventhub.postgresql.connections import blocking
+from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
+from registrations.match_index.builds import rows
+from registrations.match_index.builds.api import MatchIndexSerializer
+from registrations.match_index.builds.progress import Watch
+from registrations.match_index.builds.run import Order, build
+from registrations.match_index.builds.status import Standing, concerned, standings, wanted
+from registrations.match_index.builds.turn import step_back, turn
+from registrations.match_index.epochs.folder import indexed
+from registrations.match_index.epochs.verify import verify_stream
 
 _HELP = {
     "build": "build now: the stream that is named, or with --all every one that has an index or is"

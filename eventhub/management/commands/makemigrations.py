@@ -1,5 +1,5 @@
 """`manage.py makemigrations`: Django's, but columns stand in the order of their models, tables are
-stored as those say, and each migration names its release.
+stored as those say, and each migration names its release. Django module.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,8 @@ from django.db.migrations import AddConstraint, AddField, AddIndex, CreateModel
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.writer import MigrationWriter
 
-from eventhub.tables import with_storage
-from eventhub.version import VERSION
+from eventhub.base.version import VERSION
+from eventhub.postgresql.tables import with_storage
 
 
 class Command(makemigrations.Command):

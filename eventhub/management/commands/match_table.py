@@ -1,5 +1,5 @@
 """`manage.py match_table`: the same events and filters under every strategy of matching, timed on
-this machine. Needs no database.
+this machine. Needs no database. Django module.
 """
 
 from argparse import ArgumentParser
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registrations.match.timing import MIXES, Differs, table, time_all
+from registrations.matching.timing import MIXES, Differs, table, time_all
 
 
 class Command(BaseCommand):

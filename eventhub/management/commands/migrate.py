@@ -1,6 +1,6 @@
 """`manage.py migrate`: Django's, but a database that this version cannot use is refused before
 anything is changed, nobody waits for long behind a change of a table, and what two releases need
-that run side by side is applied, and taken back, in halves.
+that run side by side is applied, and taken back, in halves. Django module.
 """
 
 import os
@@ -18,10 +18,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
-from eventhub import limits, schema
-from eventhub.schema import Form, Migration
-from eventhub.up.beside import NoAnswer, NoDatabaseUrl, require_answer, require_database
-from eventhub.version import VERSION
+from eventhub.base import limits
+from eventhub.base.version import VERSION
+from eventhub.postgresql import schema
+from eventhub.postgresql.schema import Form, Migration
+from eventhub.supervisor.command_env import (
+    NoAnswer,
+    NoDatabaseUrl,
+    require_answer,
+    require_database,
+)
 
 _HOLDERS = """
 SELECT DISTINCT a.application_name, a.pid
@@ -51,7 +57,7 @@ class WholeExecutor(MigrationExecutor):
         return transaction.atomic(self.connection.alias) if migration.atomic else nullcontext()
 
 
-migrate.MigrationExecutor = WholeExecutor  # type: ignore[misc]  # which Django's command makes
+migrate.MigrationExecutor = WholeExecutor  # which Django's command makes
 
 
 class Command(migrate.Command):

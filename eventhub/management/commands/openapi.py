@@ -1,5 +1,5 @@
 """Prints the OpenAPI document, always the same text for the same API: the console's types are made
-from it.
+from it. Django module.
 """
 
 from typing import Any

@@ -1,4 +1,6 @@
-"""`manage.py restore FILE`: replace the hub's database by a dump, while the hub is stopped."""
+"""`manage.py restore FILE`: replace the hub's database by a dump, while the hub is stopped.
+Django module.
+"""
 
 import os
 import subprocess
@@ -9,12 +11,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from eventhub.env import move_file_into_environment, read_env
-from eventhub.up import dump
-from eventhub.up.datafolder import FolderUnusable
-from eventhub.up.embedded import embedded
-from eventhub.up.identity import NoIdentity
-from eventhub.up.supervisor import HubFailed
+from eventhub.base.env import move_file_into_environment, read_env
+from eventhub.supervisor import dump
+from eventhub.supervisor.datafolder import FolderUnusable
+from eventhub.supervisor.embedded import embedded
+from eventhub.supervisor.supervisor import HubFailed
+from eventhub.supervisor.users import NoIdentity
 
 
 class Command(BaseCommand):

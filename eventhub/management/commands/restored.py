@@ -1,4 +1,4 @@
-"""`manage.py restored`: after a restore, before the hub runs again."""
+"""`manage.py restored`: after a restore, before the hub runs again. Django module."""
 
 import asyncio
 import os
@@ -7,15 +7,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from eventhub.access.system import append_here, raw_connection
-from eventhub.env import read_env
-from eventhub.errors import EventHubError
+from eventhub.api.announcements import append_here, raw_connection
+from eventhub.base.env import read_env
+from eventhub.base.errors import EventHubError
 from eventhub.eventlog import streams
 from eventhub.eventlog.continuity import ROLLED_ALL, prove_store, roll_all
 from eventhub.eventlog.system import Announcement, drafts_of
+from eventhub.postgresql.schema import OtherSchema
 from eventhub.preflight import require_schema
-from eventhub.schema import OtherSchema
-from eventhub.up.beside import NoDatabaseUrl, require_database
+from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 
 
 class Command(BaseCommand):

@@ -1,4 +1,4 @@
-"""`manage.py retention plan|show|apply`: what may leave the database, by hand."""
+"""`manage.py retention plan|show|apply`: what may leave the database, by hand. Django module."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from eventhub.access.view import number_of
-from eventhub.env import read_env
-from eventhub.errors import EventHubError
-from eventhub.jobs import services
-from eventhub.jobs.errors import UnknownRun
-from eventhub.jobs.kinds import RETENTION
-from eventhub.jobs.retention.acting import Outcome
-from eventhub.jobs.retention.plan import Act
-from eventhub.jobs.rows import COMMAND, Run
-from eventhub.jobs.selectors import find_run
-from eventhub.jobs.services import Course
+from eventhub.api.view import number_of
+from eventhub.base.env import read_env
+from eventhub.base.errors import EventHubError
 from eventhub.management.examples import ExamplesCommand
-from eventhub.up.beside import NoDatabaseUrl, require_database
+from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
+from sparkjobs.runs import services
+from sparkjobs.runs.errors import UnknownRun
+from sparkjobs.runs.jobs import RETENTION
+from sparkjobs.runs.retention.apply import Outcome
+from sparkjobs.runs.retention.plan import Act
+from sparkjobs.runs.rows import COMMAND, Run
+from sparkjobs.runs.selectors import find_run
+from sparkjobs.runs.services import Course
 
 _EXAMPLES = """examples:
   manage.py retention plan                                     the whole hub, by its policies

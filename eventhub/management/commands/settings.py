@@ -1,12 +1,14 @@
-"""`manage.py settings`: what this hub is set to, and where each setting comes from."""
+"""`manage.py settings`: what this hub is set to, and where each setting comes from.
+Django module.
+"""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from eventhub.config import SETTINGS
-from eventhub.env import FILE, load
+from eventhub.base.config import SETTINGS
+from eventhub.base.env import FILE, load
 from eventhub.preflight import require_fit
 
 _COLUMNS = ("variable", "in the file", "from", "value")

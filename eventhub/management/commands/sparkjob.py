@@ -1,4 +1,6 @@
-"""`manage.py sparkjob NAME`: a run of a job, here and now; and what runs there were."""
+"""`manage.py sparkjob NAME`: a run of a job, here and now; and what runs there were.
+Django module.
+"""
 
 import os
 import signal
@@ -9,26 +11,26 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import OperationalError
 
-from eventhub import limits
-from eventhub.clock import SystemClock
-from eventhub.env import Env, read_env
-from eventhub.errors import DatabaseUnavailable, EventHubError
-from eventhub.eventlog.database import blocking
-from eventhub.jobs import rows
-from eventhub.jobs.errors import RunUnderWay
-from eventhub.jobs.folders import folder_of
-from eventhub.jobs.kinds import KINDS
-from eventhub.jobs.params import checked, json_of, typed
-from eventhub.jobs.rows import COMMAND, Asked, Heard, Run
-from eventhub.jobs.run import Hub, perform
-from eventhub.jobs.run import Watch as Watching
-from eventhub.jobs.selectors import list_runs
-from eventhub.jobs.stopping import CANCELLED, Stop
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import Env, read_env
+from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.management.examples import ExamplesCommand
-from eventhub.up.beside import NoDatabaseUrl, require_database
-from registrations.building.progress import Watch
-from registrations.building.turn import step_back
-from registrations.match.base.builder import Progress
+from eventhub.postgresql.connections import blocking
+from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
+from registrations.match_index.builds.progress import Watch
+from registrations.match_index.builds.turn import step_back
+from registrations.match_index.format.builder import Progress
+from sparkjobs.runs import rows
+from sparkjobs.runs.cancellation import CANCELLED, Stop
+from sparkjobs.runs.errors import RunUnderWay
+from sparkjobs.runs.folders import folder_of
+from sparkjobs.runs.jobs import KINDS
+from sparkjobs.runs.params import checked, json_of, typed
+from sparkjobs.runs.rows import COMMAND, Asked, Heard, Run
+from sparkjobs.runs.run import Hub, perform
+from sparkjobs.runs.run import Watch as Watching
+from sparkjobs.runs.selectors import list_runs
 
 PROBLEMS = 3  # the status when an audit found some
 _EXAMPLES = """examples:

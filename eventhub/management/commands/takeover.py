@@ -1,4 +1,6 @@
-"""`manage.py takeover`: make the database of a hub of before 0.1 one of this version."""
+"""`manage.py takeover`: make the database of a hub of before 0.1 one of this version.
+Django module.
+"""
 
 import os
 import subprocess
@@ -13,12 +15,13 @@ from django.core.management.commands import migrate
 from django.db import DatabaseError, connection, transaction
 from psycopg import errors
 
-from eventhub import schema, takeover
-from eventhub.env import move_file_into_environment, read_env
-from eventhub.up.datafolder import Folder, FolderUnusable, usable
-from eventhub.up.embedded import embedded
-from eventhub.up.identity import NoIdentity
-from eventhub.up.supervisor import HubFailed
+from eventhub import takeover
+from eventhub.base.env import move_file_into_environment, read_env
+from eventhub.postgresql import schema
+from eventhub.supervisor.datafolder import Folder, FolderUnusable, usable
+from eventhub.supervisor.embedded import embedded
+from eventhub.supervisor.supervisor import HubFailed
+from eventhub.supervisor.users import NoIdentity
 
 _PATIENT = (
     "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;"

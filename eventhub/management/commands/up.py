@@ -1,4 +1,4 @@
-"""`manage.py up`: run the whole hub on this machine, see docs/operations.md."""
+"""`manage.py up`: run the whole hub on this machine, see docs/operations.md. Django module."""
 
 import sys
 from argparse import ArgumentParser
@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from eventhub.env import read_env
-from eventhub.up.arguments import PORT_MAX, whole
-from eventhub.up.hub import Options, run
+from eventhub.base.env import read_env
+from eventhub.supervisor.arguments import PORT_MAX, whole
+from eventhub.supervisor.hub import Options, run
 
 
 class Command(BaseCommand):

@@ -1,4 +1,6 @@
-"""`manage.py web`: one web process, on a port or on a socket inherited from the supervisor."""
+"""`manage.py web`: one web process, on a port or on a socket inherited from the supervisor.
+Django module.
+"""
 
 import logging
 import resource
@@ -8,7 +10,7 @@ from typing import Any
 import uvicorn
 from django.core.management.base import BaseCommand, CommandParser
 
-from eventhub import limits
+from eventhub.base import limits
 from eventhub.preflight import require_flight
 from eventhub.server import HubHttpProtocol, HubServer
 from eventhub.websocket import HubWebSocketProtocol

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import psycopg
 from celery import Celery
 
-from eventhub.broker import broker_url
+from eventhub.base.broker import broker_url
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 

@@ -4,8 +4,8 @@ Nothing can be removed, values are compared as Python does, and there are no gat
 """
 
 from eventhub.event.envelope import Event
-from registrations.match.matcher import Counters
-from registrations.match.spec import Spec
+from registrations.matching.matcher import Counters
+from registrations.matching.spec import Spec
 
 
 class CountingDict:

@@ -4,7 +4,7 @@ memory.
 
 from psycopg.conninfo import conninfo_to_dict
 
-from eventhub.env import read_env
+from eventhub.base.env import read_env
 
 _database = conninfo_to_dict(read_env().database_url)
 

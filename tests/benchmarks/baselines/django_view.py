@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from eventhub.env import read_env
+from eventhub.base.env import read_env
 from eventhub.event import event_pb2
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from eventhub.event.envelope import Event
-from registrations.lang.ast import And, Compare, Const, Exists, Node, Not, Or, Path, Text
-from registrations.lang.predicate import parse_predicate
+from registrations.filters.ast import And, Compare, Const, Exists, Node, Not, Or, Path, Text
+from registrations.filters.predicate import parse_predicate
 
 Test = Callable[[dict[str, Any]], bool]
 

@@ -7,7 +7,7 @@ import sys
 
 import uvicorn
 
-from eventhub import limits
+from eventhub.base import limits
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from eventhub.up.hub import HOME
+from eventhub.supervisor.hub import HOME
 from tests.benchmarks.load.jobs import Job
 
 JOB_TIMEOUT_S = 900.0

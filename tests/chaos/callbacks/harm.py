@@ -13,7 +13,7 @@ from typing import Any, LiteralString, NamedTuple
 import psycopg
 import redis.asyncio as redis
 
-from eventhub.up.redisserver import Redis
+from eventhub.supervisor.redis import Redis
 from tests.chaos.hub import WEB_PARTS, HubUnderTest, send_signal
 
 FORWARDERS = ("forward-1", "forward-2")

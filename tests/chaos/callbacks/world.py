@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from eventhub_client.remote import HubClient
 
-from eventhub.client.remote import HubClient
 from tests.chaos.callbacks.arrivals import Arrivals
 from tests.chaos.callbacks.changes import Place, Registrar
 from tests.chaos.callbacks.judge import CallbackJudge

@@ -15,8 +15,8 @@ from typing import Any, LiteralString, NamedTuple
 
 import aiohttp
 
-from eventhub.jobs.folders import folder_of
 from sparkjobs.result import read_result
+from sparkjobs.runs.folders import folder_of
 from tests.chaos import report
 from tests.chaos.callbacks.receivers import ask
 from tests.chaos.circle.flow import Flow

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eventhub.jobs.folders import ROOT
-from registrations.index.place import index_root
-from registrations.match.base.base import open_base
-from registrations.match.base.errors import IndexAbsent, IndexDamaged
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
+from registrations.match_index.format.index import open_base
 from sparkjobs.result import Stored, read_result
+from sparkjobs.runs.folders import ROOT
 
 LOOK_S = 0.1
 # what is another one at every moment: an index's number, and how large the database's files are

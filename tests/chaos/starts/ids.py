@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from eventhub.up.leftovers import POSTMASTER
-from eventhub.up.postgres import SOCKET
+from eventhub.supervisor.leftovers import POSTMASTER
+from eventhub.supervisor.postgres import SOCKET
 
 BURN = """
 import os, sys

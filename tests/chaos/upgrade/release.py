@@ -6,7 +6,7 @@ the time, another append function, and in the second half what the release befor
 import shutil
 from pathlib import Path
 
-from eventhub.version import VERSION
+from eventhub.base.version import VERSION
 from tests.integration.up_process import HOME
 
 PARTS = ("manage.py", "eventhub", "registrations", "delivery", "sparkjobs")
@@ -102,7 +102,7 @@ def upgrade(folder: Path) -> None:
         f"                          (SQL / 'functions' / '{newest.name}').read_text()),\n    ]\n"
     )
     file.write_text(file.read_text().removesuffix("    ]\n") + both)
-    (folder / "eventhub/version.py").write_text(f'VERSION = "{NEXT}.0"\n')
+    (folder / "eventhub/base/version.py").write_text(f'VERSION = "{NEXT}.0"\n')
 
 
 def replace(folder: Path, release: Path) -> None:

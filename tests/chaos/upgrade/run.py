@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import aiohttp
+from eventhub_client.remote import HubClient
 
-from eventhub.client.remote import HubClient
 from tests.chaos import report
 from tests.chaos.callbacks.rounds import rest
 from tests.chaos.callbacks.world import CallbackWorld

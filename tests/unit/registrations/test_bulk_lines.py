@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventhub import limits
-from eventhub.doors.http import Disconnected, Message
-from eventhub.errors import EventHubError, RequestTimeout
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, RequestTimeout
+from eventhub.http.messages import Disconnected, Message
+from registrations.bulk.chunks import Pieces
 from registrations.bulk.lines import Change, Create, Cutter, End, read_line
-from registrations.bulk.pieces import Pieces
 from registrations.endpoints.addresses import CallbackAddresses
 
 ANY = CallbackAddresses()

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from eventhub import limits
+from eventhub.base import limits
+from eventhub.base.time_slices import in_turns
 from registrations.catalog import Written, compiled
 from registrations.compiled import Compiled
-from registrations.match.spec import Spec
-from registrations.match.versions import Version
-from registrations.turns import in_turns
+from registrations.matching.spec import Spec
+from registrations.matching.versions import Version
 
 
 def written(id: int, filter: object, language: str = "pairs") -> Written:

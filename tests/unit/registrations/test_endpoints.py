@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from eventhub.errors import EventHubError
+from eventhub.base.errors import EventHubError
 from registrations.endpoints import secrets
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.callback_url import valid_url

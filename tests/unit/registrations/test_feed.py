@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from delivery.sessions.interest import Interest
-from eventhub import limits
-from eventhub.errors import DatabaseUnavailable
+from delivery.listening.interest import Interest
+from eventhub.base import limits
+from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.log import Log
 from registrations.feed import Change, Feed
 from tests.acceptance.wire import until

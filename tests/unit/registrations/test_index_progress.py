@@ -4,12 +4,12 @@ an index.
 
 import pytest
 
-from eventhub.clock import ManualClock
-from registrations.building.progress import Watch
-from registrations.building.rows import Build, Stream
-from registrations.building.standing import Standing
-from registrations.index.state import IndexState
-from registrations.match.base.builder import Progress
+from eventhub.base.clock import ManualClock
+from registrations.match_index.builds.progress import Watch
+from registrations.match_index.builds.rows import Build, Stream
+from registrations.match_index.builds.status import Standing
+from registrations.match_index.epochs.state import IndexState
+from registrations.match_index.format.builder import Progress
 
 STEPS = [("read", 0), ("read", 500), ("read", 4_000), ("read", 9_000), ("written", 10_000)]
 

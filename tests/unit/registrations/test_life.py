@@ -9,11 +9,11 @@ import pytest
 from delivery.forward.interest import Interest
 from eventhub.event.envelope import Event
 from eventhub.eventlog.streams import Matching as Name
-from registrations.filters import Filter
-from registrations.match.matching import AUTO, Matching
-from registrations.match.spec import Spec
-from registrations.match.strategies import STRATEGIES
-from registrations.match.versions import Suspension, Version
+from registrations.filter_source import Filter
+from registrations.matching.spec import Spec
+from registrations.matching.strategies import STRATEGIES
+from registrations.matching.stream_matcher import AUTO, Matching
+from registrations.matching.versions import Suspension, Version
 
 EVENT = Event("d", "a", {"n": 1})
 

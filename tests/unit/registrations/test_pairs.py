@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from eventhub import errors, limits
+from eventhub.base import errors, limits
 from eventhub.event.envelope import Event
-from registrations.lang.pairs import parse_pairs
+from registrations.filters.pairs import parse_pairs
 
 SUN = Event(
     "cluster",

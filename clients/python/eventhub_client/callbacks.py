@@ -1,0 +1,59 @@
+"""For whoever is called back: is this request really the hub's? And how to sign one, to try a
+receiver. Standard Webhooks v1. Plain module.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import time
+from collections.abc import Mapping
+
+TOLERANCE_S = 300  # how far the sender's clock may be from ours
+_PREFIX = "whsec_"
+
+
+class UnverifiedCallback(Exception):
+    """The request does not carry a valid signature of this secret; answer 401 and drop it."""
+
+
+def verify(
+    secret: str, headers: Mapping[str, str], body: bytes, *, now_s: float | None = None
+) -> str:
+    """The id of the delivery (`webhook-id`: the same for every try, so keep it to tell repeats).
+
+    `secret` is the endpoint's `whsec_…`, `headers` have any case, `body` the bytes as they came.
+    Raises UnverifiedCallback for a wrong or missing signature, or a timestamp more than five
+    minutes off.
+    """
+    found = {name.lower(): value for name, value in headers.items()}
+    message_id = found.get("webhook-id", "")
+    timestamp = found.get("webhook-timestamp", "")
+    if not message_id or not timestamp.isascii() or not timestamp.isdigit():
+        raise UnverifiedCallback("The webhook-id or webhook-timestamp header is missing.")
+    if abs((time.time() if now_s is None else now_s) - int(timestamp)) > TOLERANCE_S:
+        raise UnverifiedCallback("The timestamp is too far from now: a replay, or a wrong clock.")
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    wanted = hmac.digest(_key(secret), signed, hashlib.sha256)
+    for signature in found.get("webhook-signature", "").split():
+        version, _, text = signature.partition(",")
+        if version == "v1" and hmac.compare_digest(_decoded(text), wanted):
+            return message_id
+    raise UnverifiedCallback("No signature of this secret is among the request's.")
+
+
+def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
+    """The value of `webhook-signature`."""
+    signed = f"{message_id}.{timestamp_s}.".encode() + body
+    return "v1," + base64.b64encode(hmac.digest(_key(secret), signed, hashlib.sha256)).decode()
+
+
+def _key(secret: str) -> bytes:
+    return base64.b64decode(secret.removeprefix(_PREFIX))
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""

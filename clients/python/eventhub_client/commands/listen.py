@@ -1,0 +1,276 @@
+"""`eventhub listen` and `eventhub replay`: events to one or several consumers. Plain module."""
+
+import secrets
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from eventhub.base import limits
+from eventhub_client.commands.consumers import (
+    Consumer,
+    ConsumerFailed,
+    FileAppender,
+    Forwarder,
+    Printer,
+    ProgramRunner,
+    SqliteWriter,
+    Trying,
+)
+from eventhub_client.commands.cursor_file import CursorFile
+from eventhub_client.commands.exits import CONSUMER, USAGE, Failed, run
+from eventhub_client.commands.filters import F, StartType, filters, wanted
+from eventhub_client.commands.output import Progress, Told, say
+from eventhub_client.commands.settings import Settings
+from eventhub_client.errors import NotAllowed
+from eventhub_client.listening import Lost, OnGap
+from eventhub_client.position import from_text
+from eventhub_client.remote import HubClient
+from eventhub_client.types import Cursor, Delivered, Start
+
+_CONSUMERS = (
+    click.option("--format", "form", type=click.Choice(("json", "text")), default="json",
+                 help="How events are printed: a line of JSON, or for people."),
+    click.option("--quiet", is_flag=True, help="Print no events."),
+    click.option("--file", type=click.Path(dir_okay=False, path_type=Path),
+                 help="Append each event as a line of JSON."),
+    click.option("--sqlite", type=click.Path(dir_okay=False, path_type=Path),
+                 help="Write each event into the table `events` of a SQLite database."),
+    click.option("--exec", "program", metavar="COMMAND",
+                 help="Run a program for each event, with the event on its standard input."),
+    click.option("--forward", metavar="URL",
+                 help="POST each event to a URL, signed like the hub's callbacks."),
+    click.option("--forward-secret-file", type=click.Path(exists=True, path_type=Path),
+                 help="The `whsec_…` to sign with; without it EVENTHUB_FORWARD_SECRET, or a new one"
+                 " that is shown."),
+    click.option("--forward-endpoint", metavar="ID", type=click.IntRange(min=1),
+                 help="The endpoint that the receiver knows these events from: they come with the"
+                 " `webhook-id` of its callbacks. Without it the client's endpoint of that URL, if"
+                 " there is one."),
+    click.option("--forward-secret", envvar="EVENTHUB_FORWARD_SECRET", hidden=True, default=""),
+    click.option("--timeout", type=float, help="Seconds for a program or receiver."),
+    click.option("--on-failure", type=click.Choice(("stop", "skip")), default="stop",
+                 help="When a program or receiver has failed three times: end, or leave the event"
+                 " out."),
+    click.option("--count", type=click.IntRange(min=1), help="End after so many events."),
+    click.option("--cursor-file", type=click.Path(dir_okay=False, path_type=Path),
+                 help="Go on from where the last run with this file ended."),
+)  # fmt: skip
+
+
+def consumers(command: F) -> F:
+    """Add the options that say who gets the events."""
+    for option in reversed(_CONSUMERS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("stream")
+@click.option(
+    "--from",
+    "start",
+    type=StartType(),
+    default="now",
+    show_default=True,
+    help="Where to begin: now, oldest, boot, <segment>:<sequence> or a time.",
+)
+@click.option(
+    "--via",
+    type=click.Choice(("websocket", "sse", "poll")),
+    default="websocket",
+    show_default=True,
+    help="The door to use.",
+)
+@click.option(
+    "--on-gap",
+    type=click.Choice(("stop", "continue")),
+    default="stop",
+    show_default=True,
+    help="When events that come next are no longer held.",
+)
+@filters
+@consumers
+@click.pass_obj  # fmt: skip
+def listen(settings: Settings, /, stream: str, **options: Any) -> None:
+    """Hear the events of STREAM as they come, and give each to all consumers named.
+
+    Reconnects and resumes by itself. An event counts as dealt with when every consumer has it; then
+    the cursor file moves on, so that what was not dealt with comes again.
+
+    \b
+    eventhub listen orders
+    eventhub listen orders --from oldest --type order.paid --attribute country=NO --format text
+    eventhub listen orders --file orders.log --sqlite orders.db --cursor-file orders.cursor
+    eventhub listen orders --exec 'python ship.py' --on-failure skip
+    eventhub listen orders --forward http://localhost:3000/events --quiet
+    """
+    run(_listen(settings, stream, options))
+
+
+async def _listen(settings: Settings, stream: str, options: dict[str, Any]) -> None:
+    place = _place(stream, options)
+    start = (place.load() if place else None) or options["start"]
+    on_gap: OnGap = "raise" if options["on_gap"] == "stop" else _told_of_gap
+    async with settings.hub() as hub:
+        await hub.call("GET", "/healthz")  # nobody there: say so now rather than wait
+        await _find_endpoint(hub, options)
+        events = hub.listen(
+            stream, start=start, via=options["via"], on_gap=on_gap, **wanted(options)
+        )
+        await _consume(_Flow(stream, events, place, Progress(shown=False)), options)
+
+
+def _told_of_gap(error: Lost) -> Start:
+    say(f"{error} Going on at {from_text(error.resume)}.")
+    return error.resume
+
+
+@click.command()
+@click.argument("stream")
+@click.option(
+    "--from",
+    "start",
+    type=StartType(),
+    default="oldest",
+    show_default=True,
+    help="Where to begin: oldest, boot, <segment>:<sequence> or a time.",
+)
+@click.option(
+    "--until",
+    metavar="SEQUENCE",
+    type=click.IntRange(min=0),
+    help="The last event; without it the last one at the start of the command.",
+)
+@filters
+@consumers
+@click.pass_obj  # fmt: skip
+def replay(settings: Settings, /, stream: str, **options: Any) -> None:
+    """Give what STREAM holds, from a place to a place, to all consumers named; then end.
+
+    On a terminal a line shows how far it is.
+
+    \b
+    eventhub replay orders > orders.ndjson
+    eventhub replay orders --from 2026-11-21T08:00:00+01:00 --until 4711 --type order.paid
+    """
+    run(_replay(settings, stream, options))
+
+
+async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> None:
+    place = _place(stream, options)
+    start = (place.load() if place else None) or options["start"]
+    progress = Progress()
+    async with settings.hub() as hub:
+        await _find_endpoint(hub, options)
+        walk = hub.walk(stream, start=start, **wanted(options))
+
+        async def within() -> AsyncIterator[Delivered]:
+            async with aclosing(walk.events()) as events:  # type: ignore[type-var]
+                async for delivered in events:
+                    if options["until"] is not None and delivered.sequence > options["until"]:
+                        return
+                    progress.step(delivered.sequence, options["until"] or walk.head)
+                    yield delivered
+
+        await _consume(_Flow(stream, within(), place, progress), options)
+
+
+async def _find_endpoint(hub: HubClient, options: dict[str, Any]) -> None:
+    """Set the option `forward_endpoint` to the client's endpoint of the URL, if it has one: whoever
+    keeps the `webhook-id` of what it has handled then handles no event twice.
+    """
+    url, after = options["forward"], ""
+    while url and options["forward_endpoint"] is None:
+        try:
+            page = await hub.call("GET", f"/v1/endpoints?limit={limits.PAGE_ITEMS_MAX}{after}")
+        except NotAllowed:  # a key that may not see endpoints
+            return
+        same = [item["id"] for item in page["items"] if item["url"] == url]
+        options["forward_endpoint"] = same[0] if same else None
+        if not page["next"]:
+            return
+        after = f"&after={page['next']}"
+
+
+class _Flow(NamedTuple):
+    """Events on their way to consumers."""
+
+    stream: str
+    events: AsyncIterator[Delivered]
+    place: CursorFile | None
+    progress: Progress
+
+
+async def _consume(flow: _Flow, options: dict[str, Any]) -> None:
+    async with AsyncExitStack() as stack:
+        events = await stack.enter_async_context(aclosing(flow.events))  # type: ignore[type-var]
+        told: list[Consumer] = []
+        for consumer in _consumers(options):
+            stack.push_async_callback(consumer.close)
+            told.append(consumer)
+        if flow.place:
+            stack.callback(flow.place.save)
+        stack.callback(flow.progress.done)
+        count = 0
+        async for delivered in events:
+            await _publish(Told.of(flow.stream, delivered), told)
+            if flow.place:
+                flow.place.moved(delivered.cursor)
+            count += 1
+            if count == options["count"]:
+                return
+
+
+async def _publish(told: Told, consumers: list[Consumer]) -> None:
+    try:
+        for consumer in consumers:
+            await consumer.publish(told)
+    except ConsumerFailed as error:
+        cursor: Cursor = told.delivered.cursor
+        raise Failed(f"{error}. The event is {cursor.text}.", CONSUMER) from error
+
+
+def _place(stream: str, options: dict[str, Any]) -> CursorFile | None:
+    path = options["cursor_file"]
+    return CursorFile(path, stream) if path else None
+
+
+def _consumers(options: dict[str, Any]) -> list[Consumer]:
+    """Those that the options name; each is open when it is returned. Raises Failed."""
+    skip = options["on_failure"] == "skip"
+    found: list[Consumer] = []
+    try:
+        if options["file"]:
+            found.append(FileAppender(options["file"]))
+        if options["sqlite"]:
+            found.append(SqliteWriter(options["sqlite"]))
+    except Exception as error:
+        raise Failed(str(error), CONSUMER) from error
+    if options["program"]:
+        seconds = options["timeout"] or limits.PROGRAM_TIMEOUT_S
+        trying = Trying(seconds, limits.CONSUMER_TRIES, skip)
+        found.append(ProgramRunner(options["program"], trying))
+    if options["forward"]:
+        seconds = options["timeout"] or limits.FORWARD_LOCAL_TIMEOUT_S
+        trying = Trying(seconds, limits.CONSUMER_TRIES, skip)
+        found.append(
+            Forwarder((options["forward"], options["forward_endpoint"]), _secret(options), trying)
+        )
+    if not options["quiet"]:
+        found.append(Printer(human=options["form"] == "text"))
+    return found
+
+
+def _secret(options: dict[str, Any]) -> str:
+    path = options["forward_secret_file"]
+    secret: str = path.read_text().strip() if path else options["forward_secret"]
+    if not secret:
+        secret = "whsec_" + b64encode(secrets.token_bytes(32)).decode()
+        say(f"The receiver verifies with {secret}")
+    if not secret.startswith("whsec_"):
+        raise Failed("A secret to sign with begins with `whsec_`.", USAGE)
+    return secret

@@ -1,0 +1,225 @@
+"""`eventhub relay`: a stream's events into another stream, transformed on the way. Plain module."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import click
+import orjson
+
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError
+from eventhub.event.errors import ImmutableProperty
+from eventhub_client.batches import batches
+from eventhub_client.commands.cursor_file import CursorFile
+from eventhub_client.commands.exits import USAGE, Failed, run
+from eventhub_client.commands.filters import StartType, filters, wanted
+from eventhub_client.commands.output import say
+from eventhub_client.commands.settings import Given, Settings, settings
+from eventhub_client.errors import NotThere
+from eventhub_client.remote import HubClient
+from eventhub_client.transform import Switch
+from eventhub_client.typecache import TypeCache
+from eventhub_client.types import Cursor, Delivered, HubProblem
+from eventhub_client.verdict import judge
+
+_INT63 = (1 << 63) - 1
+_NEW = ("source", "id")  # set by the hub that takes it, or made here
+
+
+class Passing(NamedTuple):
+    """What a relay needs of both sides."""
+
+    stream: str
+    to: str
+    here: HubClient
+    there: HubClient
+    switch: Switch
+    types: TypeCache
+
+
+class Made(NamedTuple):
+    """An event to emit there, and the cursor here of the one that it was made of."""
+
+    cursor: Cursor
+    event: dict[str, Any]
+
+
+@click.command()
+@click.argument("stream")
+@click.argument("to")
+@click.option("--to-url", default="", help="Another hub; without it the same.")
+@click.option("--to-key-file", default="", help="The key for the other side (chmod 600).")
+@click.option(
+    "--switch",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A JSON file: transformers by the application that issued the event.",
+)
+@click.option(
+    "--from",
+    "start",
+    type=StartType(),
+    default="oldest",
+    show_default=True,
+    help="Where to begin: now, oldest, boot, <segment>:<sequence> or a time.",
+)
+@click.option(
+    "--cursor-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Go on from where the last run with this file ended.",
+)
+@click.option(
+    "--on-immutable",
+    type=click.Choice(("stop", "skip")),
+    default="stop",
+    show_default=True,
+    help="When a transformer changes what its type declares immutable.",
+)
+@click.option("--count", type=click.IntRange(min=1), help="End after so many events.")
+@filters
+@click.pass_obj  # fmt: skip
+def relay(given: Settings, /, stream: str, to: str, **options: Any) -> None:
+    """Emit the events of STREAM into the stream TO, also of another hub, for as long as it runs.
+
+    Each event is stored there once, however often the command is ended and started. Domain, type,
+    body, key, channels and application stay; `cause` names the event it was made of. A switch
+    chooses a transformer by application:
+
+    \b
+    {"billing": [{"rename": {"total": "amount"}}, {"set": {"currency": "CHF"}}],
+     "*": [{"remove": ["internal"]}]}
+
+    \b
+    eventhub relay orders archive.orders --cursor-file relay.cursor
+    eventhub relay orders partner --switch switch.json --to-url https://hub.example --to-key-file k
+    """
+    run(_relay(given, (stream, to), options))
+
+
+async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any]) -> None:
+    stream, to = names
+    place = CursorFile(options["cursor_file"], stream) if options["cursor_file"] else None
+    start = (place.load() if place else None) or options["start"]
+    target = settings(Given(options["to_url"] or given.url, "", options["to_key_file"], ""))
+    there = target if options["to_key_file"] else given._replace(url=target.url)
+    async with given.hub() as here, there.hub() as other:
+        await here.call("GET", "/healthz")
+        passing = Passing(stream, to, here, other, _switch(options["switch"]), TypeCache(here))
+        events = here.listen(stream, start=start, **wanted(options))
+        try:
+            async with aclosing(batches(events, limits.RELAY_BATCH_EVENTS)) as found:  # type: ignore[type-var]
+                await _pass(passing, found, place, options)
+        finally:
+            if place:
+                place.save()
+
+
+async def _pass(
+    passing: Passing,
+    batches: AsyncIterator[list[Delivered]],
+    place: CursorFile | None,
+    options: dict[str, Any],
+) -> None:
+    left = options["count"]
+    async for batch in batches:
+        batch = batch[:left]
+        made, failed = await _made(passing, batch, stop=options["on_immutable"] == "stop")
+        async for cursor in stored(passing, made):
+            if place:
+                place.moved(cursor)
+        if failed is not None:
+            raise failed
+        if place:
+            place.moved(batch[-1].cursor)
+        if left is not None:
+            left -= len(batch)
+            if not left:
+                return
+
+
+async def _made(
+    passing: Passing, batch: list[Delivered], *, stop: bool
+) -> tuple[list[Made], Failed | None]:
+    """What to emit of a batch, up to the event that a transformer may not change so."""
+    made: list[Made] = []
+    for delivered in batch:
+        try:
+            made.append(Made(delivered.cursor, await transformed(passing, delivered)))
+        except ImmutableProperty as error:
+            message = f"Event {delivered.cursor.text}: {error.field} is immutable"
+            if stop:
+                return made, Failed(f"{message}. --on-immutable skip leaves it out.")
+            say(f"{message}; left out.")
+    return made, None
+
+
+async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
+    """Emit events in as few requests as the hub takes; yield the cursor here of the last event that
+    is stored there. Raises Failed for the first that is refused, with all before it stored, and
+    HubProblem.
+    """
+    waiting, most = list(made), len(made)
+    while waiting:
+        part = _within(waiting[:most])
+        try:
+            events = [one.event for one in part]
+            await passing.there.emit(passing.to, events, retry_for_s=limits.RELAY_RETRY_S)
+        except HubProblem as problem:
+            verdict = judge(problem, len(part))
+            if verdict.kind == "renumber":  # later ones are there, so this one was, too
+                del waiting[verdict.at]
+            elif verdict.kind == "halve":
+                most = len(part) // 2
+            elif verdict.kind == "bury" and verdict.at:  # those before it first
+                most = verdict.at
+            elif verdict.kind == "bury":
+                raise Failed(f"Event {part[0].cursor.text} is refused: {problem}") from problem
+            else:
+                raise
+            continue
+        del waiting[: len(part)]
+        yield part[-1].cursor
+
+
+def _within(made: list[Made]) -> list[Made]:
+    """The first of them that fit into one request, at least one."""
+    size = 0
+    for at, one in enumerate(made):
+        size += len(orjson.dumps(one.event))
+        if at and size > limits.OUTBOX_BATCH_BYTES:
+            return made[:at]
+    return made
+
+
+async def transformed(passing: Passing, delivered: Delivered) -> dict[str, Any]:
+    """The event to emit there. Its id follows from its place here, so that a repeat is found.
+
+    Raises ImmutableProperty.
+    """
+    try:
+        definition = (await passing.types.parse(delivered)).definition
+    except NotThere:
+        definition = None  # a version that nobody declared
+    immutable = definition.immutable if definition else ()
+    made = passing.switch.apply(delivered.event, immutable)
+    return {
+        **{name: value for name, value in made.items() if name not in _NEW},
+        "id": {
+            "incarnation": UUID(delivered.segment).int & _INT63,
+            "sequence": delivered.sequence,
+        },
+        "cause": f"{passing.stream}:{delivered.cursor.text}",
+    }
+
+
+def _switch(path: Path | None) -> Switch:
+    if path is None:
+        return Switch({})
+    try:
+        return Switch.of(orjson.loads(path.read_bytes()))
+    except orjson.JSONDecodeError as error:
+        raise Failed(f"{path} is not JSON: {error}", USAGE) from error
+    except EventHubError as error:
+        raise Failed(f"{path}: {error.message} ({error.field})", USAGE) from error

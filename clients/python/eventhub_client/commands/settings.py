@@ -1,0 +1,109 @@
+"""Which hub and by which key: options, environment, or a file that only its owner may read.
+Plain module.
+"""
+
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import click
+
+from eventhub_client.commands.exits import USAGE, Failed
+from eventhub_client.remote import HubClient
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+
+class Settings(NamedTuple):
+    """What every command needs."""
+
+    url: str
+    key: str
+
+    def hub(self) -> HubClient:
+        """Raises Failed when there is no key."""
+        return HubClient(self.url, self.require_key())
+
+    def require_key(self) -> str:
+        if not self.key:
+            raise Failed(
+                "There is no key. Set EVENTHUB_KEY, or --key-file, or `key` in the configuration"
+                f" file {default_path()} (chmod 600).",
+                USAGE,
+            )
+        return self.key
+
+
+class Given(NamedTuple):
+    """Options, empty where not given."""
+
+    url: str
+    key: str
+    key_file: str
+    config: str
+
+
+def default_path() -> Path:
+    return Path(click.get_app_dir("eventhub")) / "config.toml"
+
+
+def settings(given: Given) -> Settings:
+    """Options win over the environment (click has merged both), and these over the file."""
+    path = Path(given.config) if given.config else default_path()
+    found = _read(path) if given.config or path.exists() else {}
+    key = given.key or (_key_of(Path(given.key_file)) if given.key_file else "")
+    if not key and "key_file" in found:
+        key = _key_of(path.parent / Path(found["key_file"]).expanduser())
+    url = given.url or found.get("url", DEFAULT_URL)
+    return Settings(_without_login(url), _sendable(key or found.get("key", "")))
+
+
+def _without_login(url: str) -> str:
+    try:
+        login = "@" in urlsplit(url).netloc
+    except ValueError as error:
+        raise Failed(f"The hub's URL is none: {error}.", USAGE) from error
+    if login:
+        raise Failed("The hub's URL holds a name or a password; a hub takes a key instead.", USAGE)
+    return url
+
+
+def _sendable(key: str) -> str:
+    """A key goes into a header."""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise Failed("This is no API key: it holds spaces or control characters.", USAGE)
+    return key
+
+
+def _read(path: Path) -> dict[str, str]:
+    text = _private(path)
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Failed(f"{path}: {error}", USAGE) from error
+    unknown = found.keys() - {"url", "key", "key_file"}
+    if unknown or not all(isinstance(value, str) for value in found.values()):
+        raise Failed(f"{path} may hold `url`, `key` and `key_file`, as texts.", USAGE)
+    return found
+
+
+def _key_of(path: Path) -> str:
+    key = _private(path).strip()
+    if not key:
+        raise Failed(f"{path} is empty; it should hold an API key.", USAGE)
+    return key
+
+
+def _private(path: Path) -> str:
+    """The text of a file that others may not read."""
+    try:
+        with path.open() as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode & 0o077 and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Failed(f"{path} can be read by others: chmod 600 {path}", USAGE)
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failed(f"{path} cannot be read: {error}", USAGE) from error

@@ -1,0 +1,104 @@
+"""One HTTP request to the hub: JSON in and out, refusals as exceptions. Plain module."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import aiohttp
+import orjson
+
+from eventhub_client.errors import refusal
+from eventhub_client.types import NOTHING, Caused, Cursor, Reply
+
+JSON = "application/json"
+
+
+class Request(NamedTuple):
+    """What is asked; `path` begins with /v1 and is quoted."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    query: Mapping[str, str] = NOTHING
+    headers: Mapping[str, str] = NOTHING
+
+
+class Answer(NamedTuple):
+    """A good answer as it came."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.body) if self.body else None
+
+    def reply(self) -> Reply:
+        """With what the management API says in headers: the numbers of events and changes."""
+        segment = self.headers.get("EventHub-Segment", "")
+        sequence = self.headers.get("EventHub-Sequence", "")
+        return Reply(
+            self.json,
+            self.headers.get("ETag", "").strip('"'),
+            Cursor(segment, int(sequence)) if segment and sequence else None,
+            _caused(segment, self.headers.get("EventHub-Caused", "")),
+            self.headers.get("EventHub-Action", ""),
+        )
+
+
+class Http:
+    """The hub at a URL; `session` carries the credential."""
+
+    def __init__(self, session: aiohttp.ClientSession, base_url: str) -> None:
+        self.session = session
+        self.base_url = base_url
+
+    async def ask(self, request: Request, *, timeout_s: float | None = None) -> Answer:
+        """Raises HubProblem for a refusal, and what aiohttp raises when nobody answers."""
+        headers = dict(request.headers)
+        if request.body is not None:
+            headers.setdefault("Content-Type", JSON)
+        more: dict[str, Any] = {}
+        if timeout_s is not None:
+            more["timeout"] = aiohttp.ClientTimeout(total=timeout_s)
+        async with self.session.request(
+            request.method,
+            self.base_url + request.path,
+            params=request.query or None,
+            data=request.body,
+            headers=headers,
+            **more,
+        ) as response:
+            await refuse(response)
+            return Answer(await response.read(), response.headers)
+
+
+async def refuse(response: aiohttp.ClientResponse) -> None:
+    """Raise HubProblem if the response is none of success."""
+    if response.status >= 400:
+        problem = {"status": response.status, **_problem(await response.read())}
+        raise refusal(problem, retry_after_s=_retry_after_s(response))
+
+
+def stream_path(stream: str, *rest: str) -> str:
+    """The path of a stream's resource: `stream_path("a", "events")`."""
+    return "/".join(("/v1/streams", *(quote(part, safe="") for part in (stream, *rest))))
+
+
+def _problem(body: bytes) -> dict[str, Any]:
+    """What the hub says; nothing if somebody else answered, such as a proxy in front of it."""
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else None
+
+
+def _caused(segment: str, text: str) -> Caused | None:
+    first, _, last = text.partition("-")
+    return Caused(segment, int(first), int(last or first)) if first else None

@@ -1,0 +1,245 @@
+"""A client of a hub over HTTP and websocket: `emit`, and `listen` that resumes by itself; history,
+replay, state, streams, segments and types. Plain module.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, cast
+
+import aiohttp
+import orjson
+
+from eventhub.base import limits
+from eventhub_client.errors import RETRY
+from eventhub_client.history import Walk, Wanted, backwards, one_page
+from eventhub_client.http import Answer, Http, Request, stream_path
+from eventhub_client.listening import UNREACHABLE, OnGap, listening, pause_s
+from eventhub_client.position import Asked, Place
+from eventhub_client.sources import Via
+from eventhub_client.state import State
+from eventhub_client.suppress import Suppresses, emit_wanted
+from eventhub_client.types import (
+    Cursor,
+    Delivered,
+    HubProblem,
+    Page,
+    Receipt,
+    Reply,
+    Start,
+    StateItem,
+)
+
+Event = dict[str, Any]
+
+
+class HubClient:
+    """`async with HubClient("http://127.0.0.1:8000", key) as hub: ...`"""
+
+    def __init__(self, base_url: str, credential: str) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {credential}"}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> "HubClient":
+        self._session = aiohttp.ClientSession(headers=self._headers)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    # --- emit and listen ---
+
+    async def emit(
+        self,
+        stream: str,
+        events: Event | Sequence[Event],
+        *,
+        retry_for_s: float = 0.0,
+        suppress: Suppresses | None = None,
+    ) -> Receipt:
+        """Store one event or several, all or none; returns when they are durable.
+
+        With `retry_for_s`, a hub that is away is tried again for so long; give each event an `id`
+        with `incarnation` and `sequence` then, and nothing is stored twice (`Outbox` does so by
+        itself). With `suppress` (`eventhub_client.quench.Quench`), events that nobody wants
+        are not sent, and the receipt says which. Raises HubProblem, or what aiohttp raises when the
+        hub cannot be reached.
+        """
+        if suppress is not None:
+            return await emit_wanted(self, suppress, stream, events, retry_for_s)
+        request = Request("POST", stream_path(stream, "events"), orjson.dumps(events))
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + retry_for_s
+        attempt = 0
+        while True:
+            try:
+                return Receipt.of((await self.http.ask(request)).json)
+            except (HubProblem, *UNREACHABLE) as error:
+                after_s = error.retry_after_s if isinstance(error, HubProblem) else None
+                wait_s = pause_s(attempt, after_s)
+                final = isinstance(error, HubProblem) and error.status not in RETRY
+                if final or loop.time() + wait_s > deadline_s:
+                    raise
+            await asyncio.sleep(wait_s)
+            attempt += 1
+
+    async def listen(
+        self,
+        stream: str,
+        *,
+        start: Start = "now",
+        mask: int | list[str] | None = None,
+        via: Via = "websocket",
+        on_gap: OnGap = "raise",
+        **wanted: Any,
+    ) -> AsyncIterator[Delivered]:
+        """Every event of a stream from a start on, in order, once; reconnects and resumes by
+        itself.
+
+        `mask`: 64 channel bits, or channels by name; `wanted`: domain, type, attributes,
+        application, or instead of them a language and a filter in it, or registrations (their
+        ids). Raises GapError and SegmentMismatchError unless `on_gap` says otherwise, LossDetected,
+        and other HubProblem (`unknown_stream`, ...) as they are.
+        """
+        place = Place(Asked(stream, start, mask, wanted, "never"))
+        items = listening(self.http, place, via=via, on_gap=on_gap)
+        async with aclosing(items):  # type: ignore[type-var]
+            async for item in items:
+                if isinstance(item, Delivered):
+                    yield item
+
+    # --- what is stored ---
+
+    async def page(
+        self,
+        stream: str,
+        wanted: Wanted | None = None,
+        *,
+        order: str = "forward",
+        limit: int = limits.CLIENT_PAGE_EVENTS,
+    ) -> Page:
+        """One page of a stream's history."""
+        return await one_page(self.http, stream, wanted or Wanted(), order, limit)
+
+    async def history(
+        self, stream: str, *, order: str = "forward", start: Start | None = None, **wanted: Any
+    ) -> AsyncIterator[Delivered]:
+        """What is stored, event by event: forward from `oldest` (or a start) to the last one when
+        asked, or backward from `now`. `wanted` as in `listen`, with `mask`.
+        """
+        if order == "forward":
+            walk = self.walk(stream, start=start or "oldest", **wanted)
+            async with aclosing(walk.events()) as events:  # type: ignore[type-var]
+                async for delivered in events:
+                    yield delivered
+            return
+        pages = backwards(self.http, stream, Wanted.of(start or "now", wanted))
+        async with aclosing(pages):  # type: ignore[type-var]
+            async for page in pages:
+                for delivered in page.events:
+                    yield delivered
+
+    def walk(self, stream: str, *, start: Start = "oldest", **wanted: Any) -> Walk:
+        """The forward history with its progress: `cursor`, and `head` where it ends."""
+        return Walk(self.http, stream, Wanted.of(start, wanted))
+
+    async def replay(
+        self,
+        stream: str,
+        *,
+        start: Start = "oldest",
+        until: Cursor | None = None,
+        **wanted: Any,
+    ) -> AsyncIterator[Delivered]:
+        """A range of a stream once more, marked `playback`: from a start to a cursor, or to what
+        was the last event when it began (FOX-02).
+        """
+        events = self.history(stream, start=start, **wanted)
+        async with aclosing(events):  # type: ignore[type-var]
+            async for delivered in events:
+                if until is not None and delivered.sequence > until.sequence:
+                    return
+                yield delivered
+
+    async def event(self, stream: str, sequence: int) -> dict[str, Any]:
+        """One event by its number, as the hub shows it."""
+        path = stream_path(stream, "events", str(sequence))
+        return cast("dict[str, Any]", await self.call("GET", path))
+
+    # --- keyed state ---
+
+    def state(self, stream: str) -> State:
+        """The state of a keyed stream that keeps itself right: `async with hub.state("prices") as
+        state:`.
+        """
+        asked = Asked(stream, state="always")
+        return State(lambda: listening(self.http, Place(asked)))
+
+    async def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
+        """The latest event of each key, and the cursor from which a listen brings what follows."""
+        items: dict[str, StateItem] = {}
+        query: dict[str, str] = {}
+        while True:
+            request = Request("GET", stream_path(stream, "state"), query=query)
+            found = (await self.http.ask(request)).json
+            items.update((item["key"], StateItem.of(item)) for item in found["items"])
+            if not found.get("next"):
+                return items, Cursor(found["cursor"]["segment"], found["cursor"]["sequence"])
+            query = {"after": found["next"]}
+
+    # --- management ---
+
+    async def call(self, method: str, path: str, body: Any = None) -> Any:
+        """One request to the management API, `await hub.call("POST", "/v1/registrations", {...})`:
+        the answer's JSON, None if it has none. Raises HubProblem for a refusal.
+        """
+        return (await self.reply(method, path, body)).json
+
+    async def reply(
+        self, method: str, path: str, body: Any = None, *, if_match: str = "", action: str = ""
+    ) -> Reply:
+        """The same with what its headers say: the numbers that the change caused (for `relation`),
+        the resource's tag. `if_match` refuses a change of what has changed since (`Changed`).
+        """
+        headers = {"If-Match": if_match, "EventHub-Action": action}
+        given = {name: value for name, value in headers.items() if value}
+        data = None if body is None else orjson.dumps(body)
+        answer: Answer = await self.http.ask(Request(method, path, data, headers=given))
+        return answer.reply()
+
+    async def streams(self) -> list[dict[str, Any]]:
+        """All streams that the key may see."""
+        return await self._all("/v1/streams")
+
+    async def segments(self, stream: str) -> list[dict[str, Any]]:
+        """The segments of a stream, the oldest first."""
+        return await self._all(stream_path(stream, "segments"))
+
+    async def types(self) -> list[dict[str, Any]]:
+        """The declared types of events."""
+        return await self._all("/v1/types")
+
+    async def _all(self, path: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        query: dict[str, str] = {}
+        while True:
+            found = (await self.http.ask(Request("GET", path, query=query))).json
+            items += found["items"]
+            if not found.get("next"):
+                return items
+            query = {"after": str(found["next"])}
+
+    @property
+    def http(self) -> Http:
+        """The hub as the other parts of this library reach it."""
+        if self._session is None:
+            raise RuntimeError("Use the client in `async with`.")
+        return Http(self._session, self.base_url)

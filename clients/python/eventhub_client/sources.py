@@ -1,0 +1,95 @@
+"""The three doors a listen may use: websocket, server-sent events, long poll. Plain module.
+
+Each gives the hub's messages as the websocket's JSON until the connection ends; who asks again,
+and from where, is `listening.py`'s.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import aiohttp
+import orjson
+
+from eventhub.base import limits
+from eventhub_client.errors import refusal
+from eventhub_client.http import Http, Request, refuse, stream_path
+from eventhub_client.position import Place
+from eventhub_client.sse import EventStream
+
+Message = dict[str, Any]
+Source = Callable[[Http, Place], AsyncIterator[Message]]
+Via = Literal["websocket", "sse", "poll"]
+
+_SUBPROTOCOL = "eventhub.v1.json"
+_FINAL_CLOSES = (4401,)  # the credential is refused: trying again is of no use
+_WAIT = str(limits.CLIENT_POLL_S)
+
+
+async def by_socket(http: Http, place: Place) -> AsyncIterator[Message]:
+    """One websocket with one listen. Raises HubProblem for a refused handshake or credential."""
+    async with open_socket(http) as socket:
+        await socket.send_str(place.request())
+        async for message in socket:
+            if message.type is not aiohttp.WSMsgType.TEXT:
+                break
+            yield orjson.loads(message.data)
+        require_open(socket)
+
+
+@asynccontextmanager
+async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """A websocket with JSON frames. Raises HubProblem for a refused handshake."""
+    try:
+        socket = await http.session.ws_connect(
+            f"{http.base_url}/v1/ws",
+            protocols=(_SUBPROTOCOL,),
+            max_msg_size=0,
+            heartbeat=limits.CLIENT_SILENCE_S / 2,
+        )
+    except aiohttp.WSServerHandshakeError as error:
+        raise refusal(_handshake(error)) from error
+    async with socket:
+        yield socket
+
+
+def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
+    """HubProblem if the hub closed the socket for good."""
+    if socket.close_code in _FINAL_CLOSES:
+        raise refusal({"code": "invalid_credentials", "status": 401})
+
+
+async def by_events(http: Http, place: Place) -> AsyncIterator[Message]:
+    """One response of server-sent events, until it ends or says nothing for too long."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=limits.CLIENT_SILENCE_S)
+    async with http.session.get(
+        http.base_url + stream_path(place.stream, "events"),
+        params=place.query(),
+        headers={"Accept": "text/event-stream"},
+        timeout=timeout,
+    ) as response:
+        await refuse(response)
+        stream = EventStream()
+        async for chunk in response.content.iter_any():
+            for event in stream.feed(chunk):
+                yield orjson.loads(event.data)
+
+
+async def by_poll(http: Http, place: Place) -> AsyncIterator[Message]:
+    """One long poll after the other."""
+    path = stream_path(place.stream, "events")
+    while True:
+        request = Request("GET", path, query={**place.query(), "timeout": _WAIT})
+        found = (await http.ask(request, timeout_s=limits.CLIENT_POLL_S * 2)).json
+        for item in found["events"]:
+            yield {"op": "event", **item}
+        yield {"op": "position", **found["cursor"]}
+
+
+SOURCES: dict[Via, Source] = {"websocket": by_socket, "sse": by_events, "poll": by_poll}
+
+
+def _handshake(error: aiohttp.WSServerHandshakeError) -> dict[str, Any]:
+    """The body of a refused handshake is not read, so its status has to do."""
+    code = "invalid_credentials" if error.status == 401 else "refused"
+    return {"code": code, "status": error.status, "detail": error.message}

@@ -1,0 +1,219 @@
+"""The same client for programs without an event loop: same calls, same answers, same exceptions.
+Plain module.
+
+`with SyncHubClient(url, key) as hub: for event in hub.listen("orders"): ...`. One thread runs all
+that is awaited; the calls may be used from several threads.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from eventhub.base import limits
+from eventhub.event.identity import EventId
+from eventhub_client.background import Background
+from eventhub_client.history import Wanted
+from eventhub_client.outbox import Dead, Outbox, Status, Terms
+from eventhub_client.profile import Profile
+from eventhub_client.remote import Event, HubClient
+from eventhub_client.state import State
+from eventhub_client.suppress import Suppresses
+from eventhub_client.types import Cursor, Delivered, Page, Receipt, Reply, Start, StateItem
+
+T = TypeVar("T")
+
+
+class SyncHubClient:
+    """See `HubClient` for what each call means."""
+
+    def __init__(self, base_url: str, credential: str) -> None:
+        self._hub = HubClient(base_url, credential)
+        self._loop: Background | None = None
+
+    def __enter__(self) -> "SyncHubClient":
+        self._loop = Background()
+        self._loop.run(self._hub.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._run.run(self._hub.__aexit__(kind, error, trace))
+        self._run.close()
+        self._loop = None
+
+    def emit(
+        self,
+        stream: str,
+        events: Event | Sequence[Event],
+        *,
+        retry_for_s: float = 0.0,
+        suppress: Suppresses | None = None,
+    ) -> Receipt:
+        emitting = self._hub.emit(stream, events, retry_for_s=retry_for_s, suppress=suppress)
+        return self._run.run(emitting)
+
+    @contextmanager
+    def using(self, make: Callable[[HubClient], AbstractAsyncContextManager[T]]) -> Iterator[T]:
+        """What works with the other client, made and kept going in its thread: `with
+        hub.using(lambda hub: Quench(hub, "debug")) as quench:`.
+        """
+        made = make(self._hub)
+        found = self._run.run(made.__aenter__())
+        try:
+            yield found
+        finally:
+            self._run.run(made.__aexit__(None, None, None))
+
+    def listen(self, stream: str, **wanted: Any) -> Iterator[Delivered]:
+        """`start`, `mask`, `via`, `on_gap`, domain, type, ... as in `HubClient.listen`. A hook for
+        gaps runs in the other thread.
+        """
+        return self._run.iterate(self._hub.listen(stream, **wanted))
+
+    def page(
+        self,
+        stream: str,
+        wanted: Wanted | None = None,
+        *,
+        order: str = "forward",
+        limit: int = limits.CLIENT_PAGE_EVENTS,
+    ) -> Page:
+        return self._run.run(self._hub.page(stream, wanted, order=order, limit=limit))
+
+    def history(self, stream: str, **wanted: Any) -> Iterator[Delivered]:
+        """`order`, `start`, and the filter."""
+        return self._run.iterate(self._hub.history(stream, **wanted))
+
+    def replay(
+        self, stream: str, *, start: Start = "oldest", until: Cursor | None = None, **wanted: Any
+    ) -> Iterator[Delivered]:
+        return self._run.iterate(self._hub.replay(stream, start=start, until=until, **wanted))
+
+    def event(self, stream: str, sequence: int) -> dict[str, Any]:
+        return self._run.run(self._hub.event(stream, sequence))
+
+    @contextmanager
+    def state(self, stream: str) -> Iterator["SyncState"]:
+        """`with hub.state("prices") as state:` a mapping that keeps itself right."""
+        state = self._hub.state(stream)
+        self._run.run(state.__aenter__())
+        try:
+            yield SyncState(state, self._run)
+        finally:
+            self._run.run(state.__aexit__(None, None, None))
+
+    def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
+        return self._run.run(self._hub.snapshot(stream))
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        return self._run.run(self._hub.call(method, path, body))
+
+    def reply(
+        self, method: str, path: str, body: Any = None, *, if_match: str = "", action: str = ""
+    ) -> Reply:
+        reply = self._hub.reply(method, path, body, if_match=if_match, action=action)
+        return self._run.run(reply)
+
+    def streams(self) -> list[dict[str, Any]]:
+        return self._run.run(self._hub.streams())
+
+    def segments(self, stream: str) -> list[dict[str, Any]]:
+        return self._run.run(self._hub.segments(stream))
+
+    def types(self) -> list[dict[str, Any]]:
+        return self._run.run(self._hub.types())
+
+    @property
+    def _run(self) -> Background:
+        if self._loop is None:
+            raise RuntimeError("Use the client in `with`.")
+        return self._loop
+
+
+class SyncState(Mapping[str, StateItem]):
+    """See `State`."""
+
+    def __init__(self, state: State, loop: Background) -> None:
+        self._state = state
+        self._loop = loop
+
+    @property
+    def cursor(self) -> Cursor:
+        return self._state.cursor
+
+    def __getitem__(self, key: str) -> StateItem:
+        return self._state[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._state)
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    def reached(self, sequence: int) -> None:
+        self._loop.run(self._state.reached(sequence))
+
+    def changed(self) -> None:
+        self._loop.run(self._state.changed())
+
+
+class SyncOutbox:
+    """See `Outbox`. What waits is released while the block lasts, whatever the caller does."""
+
+    def __init__(self, path: Path | str, url: str, key: str, terms: Terms | None = None) -> None:
+        self._made = (path, url, key, terms)
+        self._loop: Background
+        self._outbox: Outbox
+
+    def __enter__(self) -> "SyncOutbox":
+        self._loop = Background()
+        try:
+            self._outbox = self._loop.run(self._open())
+        except BaseException:
+            self._loop.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.run(self._outbox.__aexit__(kind, error, trace))
+        self._loop.close()
+
+    def emit(self, stream: str, events: Event | Sequence[Event]) -> list[EventId]:
+        return self._loop.run(self._outbox.emit(stream, events))
+
+    def flush(self, timeout_s: float | None = None) -> Status:
+        return self._loop.run(self._outbox.flush(timeout_s))
+
+    def status(self) -> Status:
+        return self._loop.run(self._outbox.status())
+
+    def dead(self) -> list[Dead]:
+        return self._loop.run(self._outbox.dead())
+
+    def drop(self, number: int) -> Dead | None:
+        return self._loop.run(self._outbox.drop(number))
+
+    def requeue(self, number: int, event: Event | None = None) -> list[EventId]:
+        return self._loop.run(self._outbox.requeue(number, event))
+
+    def keep(self, **changes: Any) -> Profile:
+        return self._loop.run(self._outbox.keep(**changes))
+
+    @property
+    def profile(self) -> Profile:
+        return self._outbox.profile
+
+    async def _open(self) -> Outbox:
+        """Made inside its loop, to which it belongs."""
+        return await Outbox(*self._made).__aenter__()

@@ -1,0 +1,233 @@
+"""What the client hands out, in-process and remote alike: cursors, receipts, delivered events,
+pages, problems. Plain module.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Cursor(NamedTuple):
+    """The last event seen: its segment's UUID and its sequence."""
+
+    segment: str
+    sequence: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """From `<segment>:<sequence>`. Raises ValueError."""
+        segment, _, sequence = text.rpartition(":")
+        try:
+            return cls(str(UUID(segment)), int(sequence))
+        except ValueError:
+            raise ValueError(f"A cursor is <segment>:<sequence>, not {text!r}.") from None
+
+    @property
+    def text(self) -> str:
+        """As it stands in query strings and in Last-Event-ID."""
+        return f"{self.segment}:{self.sequence}"
+
+
+class At(NamedTuple):
+    """A moment: a hint, which the hub resolves to a cursor (times never order; EMC-41)."""
+
+    time_us: int  # since 1970 UTC
+
+    @classmethod
+    def of(cls, moment: datetime | str) -> "At":
+        """From a time with its offset, or RFC 3339 text. Raises ValueError."""
+        if isinstance(moment, str):
+            moment = datetime.fromisoformat(moment)
+        if moment.tzinfo is None:
+            raise ValueError(f"{moment} needs its offset from UTC, such as Z.")
+        return cls((moment - _EPOCH) // _MICROSECOND)
+
+    @property
+    def text(self) -> str:
+        """RFC 3339 in UTC, with microseconds."""
+        moment = _EPOCH + timedelta(microseconds=self.time_us)
+        return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+Start = Literal["now", "oldest", "boot"] | Cursor | At
+"""Where a listen begins: after the last event, with the first that is still held, after the last
+start of the hub, after a cursor, or at a time.
+"""
+
+
+class Range(NamedTuple):
+    """A run of new numbers in one segment."""
+
+    segment: str
+    first: int
+    last: int
+
+
+class Duplicate(NamedTuple):
+    """An event that was there before: its index in the request, and where it is."""
+
+    at: int
+    segment: str
+    sequence: int
+
+
+class Receipt(NamedTuple):
+    """The answer to an emit: durable from here on."""
+
+    stream: str
+    ranges: tuple[Range, ...]
+    duplicates: tuple[Duplicate, ...]
+    suppressed: tuple[int, ...] = ()  # indexes of events that nobody wants, and were not sent
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> "Receipt":
+        """From the JSON of the emit door."""
+        return cls(
+            answer["stream"],
+            tuple(Range(i["segment"], i["first"], i["last"]) for i in answer["ranges"]),
+            tuple(
+                Duplicate(item["index"], item["segment"], item["sequence"])
+                for item in answer["duplicates"]
+            ),
+        )
+
+    @property
+    def cursor(self) -> Cursor:
+        """The last of the new events, or else the last of the duplicates. Raises ValueError if
+        nothing was sent.
+        """
+        if not self.ranges and not self.duplicates:
+            raise ValueError("Nothing was sent: nobody wants these events.")
+        if self.ranges:
+            return Cursor(self.ranges[-1].segment, self.ranges[-1].last)
+        return Cursor(self.duplicates[-1].segment, self.duplicates[-1].sequence)
+
+
+class Delivered(NamedTuple):
+    """One event of a listen. Numbers between `prev` and `sequence` were filtered, not lost."""
+
+    segment: str
+    sequence: int
+    prev: int
+    liveness: str  # live; recovery: missed since a cursor; playback: replayed on demand
+    event: dict[str, Any]  # the event's own fields, as in the hub's native JSON
+    registrations: tuple[int, ...] = ()  # of those that the listen names, the ones that matched
+    appended_at: str = ""  # RFC 3339, the hub's clock; empty in-process
+    latest_version: str = ""  # of the event's type, where it is newer than the event's (FOX-20)
+
+    @classmethod
+    def of(cls, message: dict[str, Any]) -> "Delivered":
+        """From an event as the doors show it; `prev` stands below the sequence where none is
+        given.
+        """
+        sequence = message["sequence"]
+        return cls(
+            message["segment"],
+            sequence,
+            message.get("prev", sequence - 1),
+            message.get("liveness", "playback"),
+            message["event"],
+            tuple(message.get("registrations", ())),
+            message.get("appended_at", ""),
+            message.get("latest_version", ""),
+        )
+
+    @property
+    def cursor(self) -> Cursor:
+        return Cursor(self.segment, self.sequence)
+
+
+class StateItem(NamedTuple):
+    """The latest event of a key, as a snapshot of a keyed stream has it."""
+
+    key: str
+    segment: str
+    sequence: int
+    event: dict[str, Any]
+    appended_at: str = ""
+
+    @classmethod
+    def of(cls, message: dict[str, Any]) -> "StateItem":
+        return cls(
+            message["key"],
+            message["segment"],
+            message["sequence"],
+            message["event"],
+            message.get("appended_at", ""),
+        )
+
+
+class Snapshot(NamedTuple):
+    """The state of a keyed stream at a cursor: the latest event of each key. Events follow."""
+
+    items: tuple[StateItem, ...]
+    cursor: Cursor
+
+
+class Page(NamedTuple):
+    """Some of a stream's history, and where the next page begins."""
+
+    events: tuple[Delivered, ...]
+    cursor: Cursor | None  # None: nothing lies before the page
+    head: int  # the stream's last number when the page was made
+    first: int  # the first that is held
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> "Page":
+        cursor = answer.get("cursor")
+        return cls(
+            tuple(Delivered.of(item) for item in answer["events"]),
+            Cursor(cursor["segment"], cursor["sequence"]) if cursor else None,
+            answer["head"],
+            answer["first"],
+        )
+
+
+class Caused(NamedTuple):
+    """The events that a change of ours caused: a run of numbers of one stream (EMC-10)."""
+
+    segment: str
+    first: int
+    last: int
+
+
+class Reply(NamedTuple):
+    """An answer of the management API with what its headers say."""
+
+    json: Any  # None if it has none
+    etag: str = ""  # of a single resource, for `If-Match`
+    cursor: Cursor | None = None  # the last event of the affected stream
+    caused: Caused | None = None
+    action: str = ""  # the name under which the change's events carry it as `correlation`
+
+
+class HubProblem(Exception):
+    """The hub refused: its problem document. `code` is stable; docs/errors lists all."""
+
+    def __init__(self, problem: dict[str, Any], *, retry_after_s: float | None = None) -> None:
+        self.problem = problem
+        self.code = str(problem.get("code", "internal"))
+        self.status = int(problem.get("status", 500))
+        self.position: dict[str, Any] = problem.get("position", {})
+        self.retry_after_s = retry_after_s
+        super().__init__(f"{self.code}: {problem.get('detail', '')}")
+
+
+class LossDetected(Exception):
+    """A frame is missing on its way here:
+
+    `prev` is not the last number this listen knew (EMC-05).
+    """
+
+    def __init__(self, *, known: int, prev: int) -> None:
+        self.known = known
+        self.prev = prev
+        super().__init__(
+            f"Known up to {known}, but the next frame follows {prev}: a frame was lost."
+        )

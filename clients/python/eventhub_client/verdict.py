@@ -1,0 +1,33 @@
+"""What an outbox does after the hub refused a batch, as a table without I/O. Plain module."""
+
+from typing import Literal, NamedTuple
+
+from eventhub.base import limits
+from eventhub_client.errors import NotAllowed, NotThere, ProducerWindow, Unavailable
+from eventhub_client.types import HubProblem
+
+
+class Verdict(NamedTuple):
+    """`bury`: the event `at` that index will never be taken. `renumber`: the event `at` needs a
+    new id. `halve`: send fewer at once. `wait`: send the same again. `hold`: the same, when
+    somebody has mended it.
+    """
+
+    kind: Literal["bury", "renumber", "halve", "wait", "hold"]
+    at: int = 0
+    after_s: float = 0.0
+
+
+def judge(problem: HubProblem, count: int) -> Verdict:
+    """After a refusal of `count` events in one request, none of which were stored by it.
+
+    `outcome_unknown` is an `Unavailable`: ids make repeating safe.
+    """
+    if isinstance(problem, Unavailable):
+        return Verdict("wait", after_s=problem.retry_after_s or 0.0)
+    if isinstance(problem, NotAllowed | NotThere):
+        return Verdict("hold", after_s=limits.OUTBOX_HELD_S)
+    index = problem.position.get("index", 0 if count == 1 else None)
+    if not isinstance(index, int) or not 0 <= index < count:
+        return Verdict("halve") if count > 1 else Verdict("bury")
+    return Verdict("renumber" if isinstance(problem, ProducerWindow) else "bury", index)

@@ -1,0 +1,106 @@
+"""Renews the leases of a forwarder from a thread while its event loop is held: one event may match
+so many filters that the loop does not come to renew in time. SQL module.
+
+Without this another forwarder would take the stream, be held by the same event for as long, and
+lose it again: the event would never be passed. A loop that is held for longer than any event takes
+hangs, and its leases run out.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+
+import psycopg
+
+from delivery.forward.leases import Lease, Leases
+from eventhub.base import limits, metrics
+from eventhub.base.clock import Clock
+from eventhub.base.errors import EventHubError
+from eventhub.base.logs import Seldom, get_logger
+from eventhub.postgresql.arrays import adapt
+from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
+
+seldom = Seldom(get_logger(__name__))
+_PAUSE_S = limits.FORWARD_RENEW_INTERVAL_S / 2
+
+Lose = Callable[[Iterable[Lease]], None]  # called in the event loop
+
+
+@asynccontextmanager
+async def renewed_beside(
+    leases: Leases, url: str, clock: Clock, lose: Lose
+) -> AsyncIterator["Beside"]:
+    """Until the block is left."""
+    beside = Beside(leases, url, clock, lose)
+    thread = threading.Thread(target=beside.run, name="leases beside", daemon=True)
+    thread.start()
+    try:
+        yield beside
+    finally:
+        beside.end()
+
+
+class Beside:
+    """What the thread and the event loop share: the loop's last word, and the leases."""
+
+    def __init__(self, leases: Leases, url: str, clock: Clock, lose: Lose) -> None:
+        self._ended = False
+        self._leases = leases
+        self._url = url
+        self._clock = clock
+        self._lose = lose
+        self._loop = asyncio.get_running_loop()
+        self._heard_s = clock.monotonic_s()
+        self._connection: Connection | None = None
+
+    def hear(self) -> None:
+        """The event loop is about to renew, or sees that it need not yet."""
+        self._heard_s = self._clock.monotonic_s()
+
+    def end(self) -> None:
+        self._ended = True
+        self._leases.some.set()
+
+    def run(self) -> None:
+        """The thread. It wakes when a lease has come to its half, and at rest while there is
+        none.
+        """
+        with asyncio.Runner() as runner:
+            while True:
+                left_s = self._leases.left_s()
+                if self._ended:
+                    break
+                if left_s is None:
+                    self._leases.some.wait()
+                    continue
+                if 0 < left_s <= limits.FORWARD_LEASE_S / 2 and self._is_trusted():
+                    runner.run(self._renew())
+                time.sleep(max(left_s - limits.FORWARD_LEASE_S / 2, _PAUSE_S))
+            if self._connection is not None:
+                runner.run(self._connection.close())
+
+    def _is_trusted(self) -> bool:
+        """False if the loop is held for longer than any event takes: it hangs."""
+        return self._clock.monotonic_s() - self._heard_s < limits.FORWARD_HELD_S_MAX
+
+    async def _renew(self) -> None:
+        held_s = self._clock.monotonic_s() - self._heard_s
+        seldom.warning("forwarder_held", held_s=round(held_s, 2))
+        try:
+            if self._connection is None:
+                self._connection = await connect(self._url, name="eventhub leases beside")
+                adapt(self._connection)
+            with answered_within(self._connection, limits.FORWARD_LEASE_S):
+                lost = await self._leases.renew(self._connection)
+        except (psycopg.Error, EventHubError, *AWAY) as error:
+            seldom.warning("leases_not_renewed", error=type(error).__name__)
+            if self._connection is not None:
+                await self._connection.close()
+            self._connection = None
+            return
+        metrics.LEASES_BESIDE.inc()
+        if lost:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._lose, lost)

@@ -1,0 +1,182 @@
+"""The registrations that one listen names: which of them an event matches, exact to the sequence. A
+few registrations of one client: every change of one of them reads all of them again; what the
+matcher has of them stays there. Plain module.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from eventhub.access.principal import Principal
+from eventhub.base.time_slices import in_turns
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Stored
+from eventhub.postgresql.connections import reading
+from registrations.catalog import (
+    compiled,
+    live_registrations,
+    strategy_of,
+    suspensions_of,
+    versions_of_registrations,
+)
+from registrations.errors import UnknownRegistration
+from registrations.feed import Change, Feed
+from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.report import Report, stored_report, together
+from registrations.matching.metrics import Work
+from registrations.matching.stream_matcher import AUTO, Matching
+from registrations.matching.versions import Suspension, Version
+
+_LISTENS = "listens"  # all of them: one stream of the metrics
+
+
+class Interest:
+    """Call `catch_up` after reading a batch, and then `matching` for each of its events."""
+
+    def __init__(
+        self, hub_log: Log, feed: Feed, ids: Sequence[int], stream_id: int, kin: Kin = only_itself
+    ) -> None:
+        self._log = hub_log
+        self._feed = feed
+        self._ids = frozenset(ids)
+        self._stream_id = stream_id
+        self._kin = kin
+        self._versions: dict[int, Version] = {}
+        self._reporting: dict[int, list[Version]] = {}  # those with a report, by registration
+        self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
+        self._matcher = Matching(AUTO, self._kin).new()
+        self._matched: set[int] = set()  # versions that are in it
+        self._work = Work(AUTO)
+        self._stale = True
+        self._loading = False
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, hub_log: Log, feed: Feed, ids: Sequence[int], stream_id: int, kin: Kin = only_itself
+    ) -> AsyncIterator["Interest"]:
+        """Kept current until the block is left. `kin` knows the types of what `matching` gets."""
+        interest = cls(hub_log, feed, ids, stream_id, kin)
+        feed.policies.add(interest._heard_policy)
+        try:
+            with feed.told_of(ids, interest._heard):
+                yield interest
+        finally:
+            feed.policies.discard(interest._heard_policy)
+            interest._tell_work()
+
+    async def catch_up(self, after: int) -> None:
+        """Know every change up to now, for events after a sequence.
+
+        Raises DatabaseUnavailable, and UnknownRegistration when all of them have ended before.
+        """
+        await self._feed.confirm()
+        if self._stale:
+            await self._load(after)
+        ends = [version.until for version in self._versions.values()]
+        if all(end is not None and end <= after for end in ends):
+            raise UnknownRegistration("The registrations of this listen have ended.")
+
+    def matching(self, stored: Stored) -> list[int]:
+        """The registrations that the event matches, ascending. Whether the client may see it is the
+        listen's to say, before.
+        """
+        found = (self._versions[id] for id in self._matcher.match(stored.event))
+        held = (version for version in found if self._holds(version, stored.sequence))
+        return sorted({version.registration for version in held})
+
+    def shaped(self, stored: Stored, registrations: Sequence[int]) -> Stored:
+        """What is told of an event that matches those: it, or what their reports derive from it
+        (OIF-06).
+        """
+        if not self._reporting:
+            return stored
+        report = together(self._report(id, stored.sequence) for id in registrations)
+        return stored if report is None else stored.derived(report.derive(stored.event))
+
+    def _report(self, registration: int, sequence: int) -> Report | None:
+        for version in self._reporting.get(registration, ()):
+            if version.report is not None and version.holds(sequence):
+                return stored_report(version.report)
+        return None
+
+    def _holds(self, version: Version, sequence: int) -> bool:
+        if version.group is None or not version.holds(sequence):
+            return version.holds(sequence)
+        return not any(each.covers(sequence) for each in self._suspensions[version.group])
+
+    def _heard(self, change: Change | None) -> None:
+        if change is not None and change.group is not None:
+            self._stale |= self._loading or change.group in self._suspensions
+        else:
+            self._stale = True
+
+    def _heard_policy(self) -> None:
+        self._stale = True
+
+    def _start_again(self, strategy: str) -> None:
+        """With an empty matcher of another strategy."""
+        self._tell_work()
+        self._matcher, self._work = Matching(strategy, self._kin).new(), Work(strategy)
+        self._matched = set()
+
+    def _follow(self, wanted: Mapping[int, Version]) -> Iterator[None]:
+        """Have in the matcher what is wanted, one version at a step. A version never changes but by
+        its end, so what is there stays; where this is broken off, the next one goes on.
+        """
+        living = {id for id, version in wanted.items() if not version.suspended}
+        for id in self._matched - living:
+            self._matcher.remove(id)
+            self._matched.discard(id)
+            yield
+        for id in living - self._matched:
+            self._matcher.add(id, wanted[id].specs)
+            self._matched.add(id)
+            yield
+
+    def _tell_work(self) -> None:
+        self._work.tell(_LISTENS, self._matcher.counters)
+
+    async def _load(self, after: int) -> None:
+        """Build aside, then swap: a change that is heard meanwhile makes it stale again."""
+        self._stale = False
+        self._loading = True
+        try:
+            await self._build(after)
+        except BaseException:
+            self._stale = True
+            raise
+        finally:
+            self._loading = False
+
+    async def _build(self, after: int) -> None:
+        async with reading(self._log.pool) as connection:
+            written = await versions_of_registrations(
+                connection, list(self._ids), self._stream_id, after
+            )
+            groups = (one.group for one in written)
+            suspensions = await suspensions_of(connection, groups, self._stream_id, after)
+            strategy = await strategy_of(connection, self._stream_id)
+        versions = await compiled(written, self._versions)
+        if strategy != self._work.strategy:
+            self._start_again(strategy)
+        wanted = {version.id: version for version in versions}
+        await in_turns(self._follow(wanted))
+        self._suspensions, self._versions = suspensions, wanted
+        self._reporting = {}
+        for version in versions:
+            if version.report is not None:
+                self._reporting.setdefault(version.registration, []).append(version)
+
+
+async def require_own(
+    hub_log: Log, principal: Principal, ids: Sequence[int], stream_id: int
+) -> None:
+    """UnknownRegistration unless all are live registrations of the caller's client that name the
+    stream.
+    """
+    async with reading(hub_log.pool) as connection:
+        live = await live_registrations(connection, principal.client_id, ids)
+    named = {found.id for found in live if stream_id in found.streams}
+    for id in ids:
+        if id not in named:
+            raise UnknownRegistration(field="registrations", registration=id)

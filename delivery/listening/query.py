@@ -1,0 +1,262 @@
+"""What a request asks of the listen door over HTTP: its URL and headers as a wish. Plain module."""
+
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from delivery.listening.errors import NotAcceptable
+from delivery.listening.request import Chosen, StateWish, Wish, chosen
+from eventhub.access.keys import is_key
+from eventhub.base import errors, limits
+from eventhub.event.inbound import parse_mask, refuse_json
+from eventhub.eventlog.start_positions import parse_start
+from eventhub.http.messages import Headers, read_head, require_one_credential
+from registrations.filter_source import FILTER_FIELDS
+from registrations.filters.languages import LANGUAGES
+
+JSON = b"application/json"
+LINES = b"application/x-ndjson"
+PROTOBUF = b"application/x-protobuf"
+SSE = b"text/event-stream"
+CLOUDEVENTS = b"application/cloudevents-batch+json"
+KINDS = (JSON, LINES, PROTOBUF, SSE, CLOUDEVENTS)
+_RECORDED_AS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lines", SSE: "sse"}
+_ANY = (b"*/*", b"application/*", b"")
+_NAMES = frozenset(
+    (
+        "from",
+        "mask",
+        "channels",
+        "domain",
+        "type",
+        "attributes",
+        "application",
+        "language",
+        "filter",
+        "registrations",
+        "state",
+        "timeout",
+        "limit",
+        "order",
+        "access_token",
+    )
+)
+_STATES: tuple[StateWish, ...] = ("gap", "always", "never")
+
+
+class Asked(NamedTuple):
+    """One request. `limit` None: everything up to the head, where a door allows it."""
+
+    wish: Wish
+    kind: bytes  # one of KINDS
+    timeout_s: float = 0.0
+    limit: int | None = None
+    backward: bool = False
+
+
+def read_query(query_string: bytes) -> dict[str, str]:
+    """The parameters by name. Raises UnknownField, InvalidField, InvalidUtf8."""
+    try:
+        pairs = parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=limits.QUERY_FIELDS_MAX,
+        )
+    except UnicodeError:
+        raise errors.InvalidUtf8("The query is not valid UTF-8.", field="query") from None
+    except ValueError:
+        raise errors.InvalidField("The query has too many parameters.", field="query") from None
+    query: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in _NAMES:
+            raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
+        if name in query:
+            raise errors.InvalidField(f"`{name}` is there twice.", field=name)
+        if "\0" in value:
+            raise errors.InvalidField("A parameter holds no NUL.", field=name)
+        query[name] = value
+    return query
+
+
+def credential_of(query_string: bytes, headers: Headers) -> str:
+    """By header, or for an EventSource by `?access_token=`, which takes connection tokens only:
+    keys stay out of URLs. Raises Unauthenticated, InvalidCredentials.
+    """
+    found = token_of(query_string, headers, "access_token")
+    return read_head(headers).credential if found is None else found
+
+
+def token_of(query_string: bytes, headers: Headers, parameter: str) -> str | None:
+    """The connection token in the URL; None if there is none. Raises InvalidCredentials for an API
+    key, Unauthenticated for one that is too long, InvalidField if it is not the only credential.
+    """
+    if parameter.encode() not in query_string:
+        return None
+    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    found = [value for name, value in pairs if name == parameter]
+    if not found:
+        return None
+    require_one_credential(headers, others=len(found))
+    if is_key(found[0]):
+        raise errors.InvalidCredentials(
+            "An API key does not belong in a URL; mint a connection token."
+        )
+    if len(found[0]) > limits.TOKEN_BYTES_MAX:
+        raise errors.Unauthenticated("The token is too long to be one of this hub.")
+    return found[0]
+
+
+def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
+    """The whole request but its credential. Raises BadRequest's kin with the parameter as field,
+    NotAcceptable.
+    """
+    kind = accepted(headers, KINDS)
+    timeout_s = _timeout(query)
+    last_id = next((v for n, v in headers if n == b"last-event-id" and v and kind == SSE), None)
+    start = query.get("from", "now").replace(" ", "+")  # of an offset, written as it is
+    if last_id is not None:
+        start = last_id.decode("latin-1")
+    pairs, filter = _chosen(query)
+    wish = Wish(
+        stream=stream,
+        start=parse_start(start),
+        mask=_mask(query),
+        pairs=pairs,
+        filter=filter,
+        registrations=_registrations(query),
+        state=_state(query, kind),
+        passes_gaps=kind == SSE,
+        history=kind != SSE and timeout_s == 0,
+        door=_RECORDED_AS[kind],
+    )
+    backward = _backward(query, kind)
+    limit = _limit(query, kind)
+    if kind == SSE and ("timeout" in query or "limit" in query):
+        raise errors.InvalidField("Server-sent events have no end.", field="timeout")
+    if backward and (timeout_s or wish.registrations):
+        field = "timeout" if timeout_s else "registrations"
+        raise errors.InvalidField(
+            "Pages backward wait for nothing and name no registrations.", field=field
+        )
+    return Asked(wish, kind, timeout_s, limit, backward)
+
+
+def accepted(headers: Headers, kinds: tuple[bytes, ...]) -> bytes:
+    """The first media type of `Accept` that is known, the most wanted first; the first of `kinds`
+    by default. Raises NotAcceptable.
+    """
+    wanted: list[tuple[float, bytes]] = []
+    for name, value in headers:
+        if name == b"accept":
+            wanted += [_range(item) for item in value.split(b",")]
+    for weight, media in sorted(wanted, key=lambda item: -item[0]):
+        if weight > 0 and (media in kinds or media in _ANY):
+            return kinds[0] if media in _ANY else media
+    if wanted:
+        raise NotAcceptable(field="accept", known=[kind.decode() for kind in kinds])
+    return kinds[0]
+
+
+def _range(item: bytes) -> tuple[float, bytes]:
+    media, *parameters = (part.strip().lower() for part in item.split(b";"))
+    for parameter in parameters:
+        if parameter.startswith(b"q="):
+            try:
+                return float(parameter[2:]), media
+            except ValueError:
+                return 0.0, media
+    return 1.0, media
+
+
+def _mask(query: dict[str, str]) -> int | list[str] | None:
+    if "channels" in query:
+        if "mask" in query:
+            raise errors.InvalidMask("Give `channels` or `mask`, not both.", field="mask")
+        names = query["channels"].split(",")
+        if len(names) > limits.QUERY_NAMES_MAX or not all(names):
+            raise errors.InvalidMask(field="channels")
+        return names
+    return parse_mask(query["mask"]) if "mask" in query else None
+
+
+def _chosen(query: dict[str, str]) -> Chosen:
+    fields: dict[str, Any] = {name: query[name] for name in FILTER_FIELDS if name in query}
+    language = LANGUAGES.get(fields.get("language", ""))
+    of_json = ["attributes", "filter"] if language and language.kind == "json" else ["attributes"]
+    for name in of_json:
+        if name in query:
+            fields[name] = _json(query[name], name)
+    return chosen(fields, registrations="registrations" in query)
+
+
+def _json(text: str, field: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        try:
+            refuse_json(error)
+        except errors.EventHubError as refused:
+            refused.field = field
+            raise
+
+
+def _registrations(query: dict[str, str]) -> tuple[int, ...]:
+    if "registrations" not in query:
+        return ()
+    texts = query["registrations"].split(",")
+    if len(texts) > limits.LISTEN_REGISTRATIONS_MAX:
+        most = limits.LISTEN_REGISTRATIONS_MAX
+        message = f"A listen names at most {most} registrations; begin several listens."
+        raise errors.FieldTooLong(message, field="registrations", max=most)
+    return tuple(_number(text, "registrations") for text in texts)
+
+
+def _state(query: dict[str, str], kind: bytes) -> StateWish:
+    """A snapshot comes as frames of its own, so only where there are frames."""
+    if "state" not in query:
+        return "gap" if kind == SSE else "never"
+    for known in _STATES:
+        if query["state"] == known and (kind == SSE or known == "never"):
+            return known
+    raise errors.InvalidField(
+        "`state` is gap, always or never; a page has none: GET /v1/streams/{stream}/state.",
+        field="state",
+    )
+
+
+def _timeout(query: dict[str, str]) -> float:
+    try:
+        seconds = float(query.get("timeout", "0"))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= limits.POLL_TIMEOUT_S_MAX:
+        message = f"`timeout` is a number of seconds from 0 to {limits.POLL_TIMEOUT_S_MAX}."
+        raise errors.InvalidField(message, field="timeout")
+    return seconds
+
+
+def _limit(query: dict[str, str], kind: bytes) -> int | None:
+    """At most so many events: of a page in one piece a default and a bound."""
+    whole = kind in (JSON, CLOUDEVENTS) or query.get("order") == "backward"
+    if "limit" not in query:
+        return limits.HISTORY_EVENTS_DEFAULT if whole else None
+    limit = _number(query["limit"], "limit")
+    if whole and limit > limits.HISTORY_EVENTS_MAX:
+        message = f"A page has at most {limits.HISTORY_EVENTS_MAX} events."
+        raise errors.InvalidField(message, field="limit")
+    return limit
+
+
+def _backward(query: dict[str, str], kind: bytes) -> bool:
+    order = query.get("order", "forward")
+    if order not in ("forward", "backward") or (order == "backward" and kind == SSE):
+        raise errors.InvalidField("`order` is forward or, in pages, backward.", field="order")
+    return order == "backward"
+
+
+def _number(text: str, field: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) > 0):
+        raise errors.InvalidField(f"`{field}` takes numbers from 1 on.", field=field)
+    return int(text)

@@ -1,0 +1,140 @@
+"""Where the rows of partitions go that leave the database: into the archive, a Parquet file and a
+manifest for each. SQL module.
+
+_deliveries/deliveries_p7-<16 hex>.parquet  all columns; the digits are of the content
+_deliveries/deliveries_p7-<16 hex>.json     the manifest, written last
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eventhub.base import limits
+from eventhub.base.compatibility import known
+from eventhub.eventlog.archive import manifest
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.layout import UNFINISHED
+from eventhub.eventlog.archive.write import HashingFile
+from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.postgresql.arrow import Snapshot
+
+_UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile
+# what columns were called before 0.1: what was archived then is read as what is archived now
+_OLD_NAMES = {
+    "group_id": "partition_id",
+    "shape": "version_ids",
+    "spared": "uncounted_attempts",
+    "asked_s": "retry_after_s",
+    "gap_why": "gap_reason",
+}
+_OLD_NAMES_OF = {
+    "attempts": {"at": "attempted_at"},
+    "listens": {"at": "started_at", "seen_at": "last_seen_at", "why": "end_reason"},
+}
+
+
+class Shelved(NamedTuple):
+    """What the manifest of a partition says."""
+
+    table: str  # deliveries, attempts, listens
+    partition: str
+    rows: int
+    file: str  # name beside the manifest
+    file_bytes: int
+    file_sha256: str
+    schema_version: int = manifest.SCHEMA_VERSION
+
+
+class Kept(NamedTuple):
+    """What was archived of a partition, and the path of its manifest."""
+
+    manifest: str
+    rows: int
+
+
+class Shelf:
+    """The archive of partitions. May be used by several threads."""
+
+    def __init__(self, archive_url: str, database_url: str) -> None:
+        """Touches nothing yet. Raises ArchiveUnavailable for a URL that names no filesystem."""
+        self.place = Place(archive_url, _UNFINISHED)
+        self._database_url = database_url
+
+    def takes(self) -> bool:
+        """True if something can be written now."""
+        with suppress(ArchiveUnavailable):
+            with self.place.create("probe") as (path, _):
+                pass
+            self.place.remove(path)
+            return True
+        return False
+
+    def keep(self, table: str, partition: str, query: str) -> Kept:
+        """Write the rows of a partition that nobody writes to any more, as a query gives them. Done
+        again, it writes the same.
+
+        Raises ArchiveUnavailable, DatabaseUnavailable.
+        """
+        self.place.remove_unfinished()
+        with Snapshot(
+            self._database_url,
+            name=f"keep {partition}",
+            statement_s_max=limits.SHELF_S_MAX,
+        ) as rows:
+            batches = rows.batches(query)
+            with self.place.create(f"{partition}.parquet") as (temporary, file):
+                sink = HashingFile(file)
+                count = _write(sink, batches)
+        stem = f"_{table}/{partition}-{sink.sha256[:16]}"
+        self.place.publish(temporary, f"{stem}.parquet")
+        name = f"{stem}.parquet".rpartition("/")[2]
+        made = Shelved(table, partition, count, name, sink.size, sink.sha256)
+        self.place.write(f"{stem}.json", manifest.sealed(made._asdict()))
+        return Kept(f"{stem}.json", count)
+
+
+def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition by the path of its manifest, after all its bytes were checked, with
+    the columns' names of today.
+
+    Raises ArchiveDamaged, ArchiveUnavailable.
+    """
+    try:
+        made = known(Shelved, manifest.unsealed(place.read(path), path))
+        with place.open(f"{path.rpartition('/')[0]}/{made.file}") as file:
+            if _digest(file) != made.file_sha256:
+                raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)
+            file.seek(0)
+            names = _OLD_NAMES | _OLD_NAMES_OF.get(made.table, {})
+            for batch in pq.ParquetFile(file).iter_batches():
+                yield batch.rename_columns([names.get(name, name) for name in batch.schema.names])
+    except (FileNotFoundError, TypeError) as error:
+        if not place.there():
+            raise ArchiveUnavailable(f"The archive is not there: {place.shown}") from error
+        raise ArchiveDamaged(f"What {path} stands for is missing: {error}", path=path) from error
+
+
+def _write(sink: HashingFile, batches: Iterator[pa.RecordBatch]) -> int:
+    """How many rows there were; there is one at least, or nobody asks."""
+    first = next(batches)
+    with pq.ParquetWriter(
+        sink, first.schema, compression="zstd", compression_level=1, write_page_checksum=True
+    ) as writer:
+        writer.write_batch(first)
+        count = int(first.num_rows)
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _digest(file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(limits.ARCHIVE_CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,49 @@
+"""What is known of partitions that left the database: what was archived, and what was not. Sql
+module, for commands. SQL module.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import psycopg
+
+from delivery.partitions.retire import SQL
+from eventhub.base import limits
+from eventhub.postgresql.rows import cursor_of, scalars
+
+Connection = psycopg.Connection[Any]
+
+
+class Tally(NamedTuple):
+    """Of one table: partitions that held something, and their rows."""
+
+    table: str
+    archived: int
+    archived_rows: int
+    lost: int  # went without being archived
+    lost_rows: int
+    waiting: int  # out of use, and not archived yet
+
+
+class Lost(NamedTuple):
+    """A partition whose rows are nowhere. `why`: `no_archive`, or an error's code."""
+
+    name: str
+    rows: int
+    at: datetime
+    why: str
+
+
+def tallies(connection: Connection) -> list[Tally]:
+    return cursor_of(connection, Tally).execute(SQL["tallies"]).fetchall()
+
+
+def last_lost(connection: Connection) -> list[Lost]:
+    """The newest first."""
+    values = (limits.ARCHIVE_FAILURES_SHOWN_MAX,)
+    return cursor_of(connection, Lost).execute(SQL["last_lost"], values).fetchall()
+
+
+def manifests(connection: Connection) -> list[str]:
+    """The paths of all partitions' manifests in the archive, the oldest first."""
+    return scalars(connection).execute(SQL["manifests"]).fetchall()

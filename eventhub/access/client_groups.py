@@ -1,0 +1,91 @@
+"""The groups of a zone's clients, for processes that tell clients what nobody asks for with a key:
+cached, and dropped when `system` says so. SQL module.
+
+Only events with an audience need them. Concurrency contract: one event loop; `run` is one task.
+What `of_zone` gives is never changed.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import orjson
+
+from eventhub.base import limits
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.system_follower import Following
+from eventhub.postgresql.connections import reading
+from eventhub.postgresql.rows import cursor_of
+
+Members = Mapping[str, frozenset[str]]  # by name of a client, its groups; without those in none
+
+# The zone's name, and its live clients that are in a group; one row of nulls if there are none.
+_OF_ZONE = """
+    SELECT z.name AS zone, c.name AS client, c.groups::text AS groups
+      FROM zones z
+      LEFT JOIN clients c ON c.zone_id = z.id AND c.deleted_at IS NULL AND c.groups <> '[]'
+     WHERE z.id = %s
+"""
+
+
+class _Row(NamedTuple):
+    """A client of a zone and its groups, as JSON; of a zone that has none, one of nulls."""
+
+    zone: str
+    client: str | None
+    groups: str
+
+
+class _Known(NamedTuple):
+    zone: str
+    members: Members
+
+
+class Groups:
+    """The groups that this process was asked about."""
+
+    def __init__(self, hub_log: Log) -> None:
+        self._log = hub_log
+        self._system = Following(hub_log, "groups", self._tell)
+        self._zones: dict[int, _Known] = {}
+        self._changes = 0
+
+    async def run(self) -> None:
+        """Follow `system` until cancelled."""
+        await self._system.run()
+
+    async def of_zone(self, zone_id: int, *, through: int = 0) -> Members:
+        """The groups of a zone's clients: every change is in that is a second old, or that `system`
+        told up to the sequence `through`. Raises DatabaseUnavailable.
+        """
+        found = self._zones.get(zone_id)
+        if found is not None and self._system.fresh() and self._system.told(through):
+            return found.members
+        return await self._load(zone_id)
+
+    async def _load(self, zone_id: int) -> Members:
+        changes = self._changes
+        async with reading(self._log.lookups) as connection:
+            query = cursor_of(connection, _Row)
+            rows = await (await query.execute(_OF_ZONE, (zone_id,))).fetchall()
+        sets: dict[str, frozenset[str]] = {}  # most clients of a zone are in the same few groups
+        members = {
+            row.client: sets.setdefault(row.groups, frozenset(orjson.loads(row.groups)))
+            for row in rows
+            if row.client is not None
+        }
+        if rows and changes == self._changes:  # nothing was changed while they were read
+            if len(self._zones) >= limits.GROUP_ZONES_CACHED_MAX:
+                self._zones.clear()
+            self._zones[zone_id] = _Known(rows[0].zone, members)
+        return members
+
+    async def _tell(self, stored: Stored | None) -> None:
+        if stored is None:
+            self._changes += 1
+            self._zones.clear()
+        elif stored.event.type.startswith("client."):
+            self._changes += 1
+            zone = stored.event.attributes.get("zone")
+            for zone_id in [id for id, known in self._zones.items() if known.zone == zone]:
+                del self._zones[zone_id]

@@ -1,0 +1,204 @@
+"""Zones, clients, channels, API keys, connection tokens and operators' logins. Django module."""
+
+from functools import partial
+from typing import Any
+
+from django.contrib.auth import logout
+from django.db.models import QuerySet
+from django.middleware.csrf import get_token
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from eventhub.access import selectors
+from eventhub.access.keys import is_public_id
+from eventhub.access.models import ApiKey, Channel, Client, Zone
+from eventhub.access.operators_sql import OPERATOR_GRANTS
+from eventhub.access.tokens import Claims, TokenClaims
+from eventhub.accounts import keys, login, serializers, services
+from eventhub.api.pagination import WholeList
+from eventhub.api.parsers import LoginJSONParser
+from eventhub.api.permissions import IsAnybody, IsOperator, IsZoneManager
+from eventhub.api.resource import ResourceView, operation
+from eventhub.base import errors
+
+
+class Zones(ResourceView):
+    """Zones are the operators' matter."""
+
+    noun = "a zone", "zones"
+    permission_classes = (IsOperator,)
+    queryset = Zone.objects.all()
+    serializer_class = serializers.ZoneSerializer
+    ordering = ("name",)
+
+    @operation("Create a zone", errors.Conflict, body=serializers.NewZoneSerializer)
+    def perform_create(self, body: dict[str, Any]) -> Zone:
+        return services.create_zone(**body)
+
+
+class Clients(ResourceView):
+    """The clients of a zone."""
+
+    noun = "a client", "clients"
+    kind = "client"
+    unknown = partial(errors.NotFound, selectors.NO_CLIENT)
+    lookup_field = "name"
+    lookup_url_kwarg = "client"
+    permission_classes = (IsZoneManager,)
+    queryset = Client.objects.all()
+    serializer_class = serializers.ClientSerializer
+    ordering = ("name",)
+
+    def get_queryset(self) -> QuerySet[Client]:
+        return selectors.live_clients(zone_id=self.actor.zone_id)
+
+    @operation(
+        "Create a client",
+        errors.Conflict,
+        errors.LimitReached,
+        body=serializers.NewClientSerializer,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Client:
+        return services.create_client(zone_id=self.actor.zone_id, **body)
+
+    @operation("Change the groups of a client", body=serializers.ClientChangeSerializer)
+    def perform_partial_update(self, body: dict[str, Any]) -> Client:
+        zone_id, name, since = self.actor.zone_id, self.key, self.if_match
+        return services.change_client(zone_id=zone_id, name=name, if_match=since, **body)
+
+    @operation("Delete a client; its keys, registrations and endpoints end with it")
+    def perform_destroy(self) -> None:
+        services.delete_client(zone_id=self.actor.zone_id, name=self.key, if_match=self.if_match)
+
+
+class Channels(ResourceView):
+    """The channel names of a zone; whoever has a key may read them."""
+
+    noun = "a channel", "channels"
+    kind = "channel"
+    lookup_field = "name"
+    lookup_url_kwarg = "channel"
+    queryset = Channel.objects.all()
+    serializer_class = serializers.ChannelSerializer
+    pagination_class = WholeList
+
+    def get_queryset(self) -> list[Channel]:
+        return selectors.list_channels(zone_id=self.actor.zone_id)
+
+    @operation(
+        "Define a channel",
+        errors.ChannelConflict,
+        body=serializers.ChannelMaskSerializer,
+        permissions=(IsZoneManager,),
+    )
+    def perform_update(self, body: dict[str, Any]) -> tuple[Channel, bool]:
+        return services.define_channel(
+            zone_id=self.actor.zone_id, name=self.key, bit=body["mask"], if_match=self.if_match
+        )
+
+
+class Keys(ResourceView):
+    """The keys of a client; one by its public id."""
+
+    noun = "a key", "a client's keys"
+    kind = "key"
+    unknown = partial(errors.NotFound, "This zone has no such key.")
+    lookup_field = lookup_url_kwarg = "public_id"
+    permission_classes = (IsZoneManager,)
+    queryset = ApiKey.objects.all()
+    serializer_class = serializers.KeySerializer
+    ordering = ("public_id",)
+
+    def get_queryset(self) -> QuerySet[ApiKey]:
+        """Also revoked ones."""
+        live = ApiKey.objects.select_related("client")
+        if "client" not in self.kwargs:
+            return live.filter(client__zone_id=self.actor.zone_id)
+        client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
+        return live.filter(client=client)
+
+    @property
+    def key(self) -> str:
+        text: str = self.kwargs["public_id"]
+        if not is_public_id(text):
+            raise self.not_found()
+        return text
+
+    @operation(
+        "Issue a key; it is shown this once",
+        errors.LimitReached,
+        body=serializers.NewKeySerializer,
+        answer=serializers.IssuedKeySerializer,
+    )
+    def perform_create(self, body: dict[str, Any]) -> ApiKey:
+        client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
+        return keys.issue_key(actor=self.actor, client=client, **body)
+
+    @operation("Change a key's grants or label", body=serializers.KeyChangeSerializer)
+    def perform_partial_update(self, body: dict[str, Any]) -> ApiKey:
+        return keys.change_key(actor=self.actor, public_id=self.key, if_match=self.if_match, **body)
+
+    @operation("Revoke a key")
+    def perform_destroy(self) -> None:
+        keys.revoke_key(actor=self.actor, public_id=self.key, if_match=self.if_match)
+
+
+class ConnectionTokens(ResourceView):
+    """Short-lived tokens for pages that cannot send headers: a key's, or an operator's login's to
+    listen in one zone.
+    """
+
+    serializer_class = serializers.TokenSerializer
+
+    @operation("Mint a connection token", body=serializers.TokenRequestSerializer)
+    def perform_create(self, body: dict[str, Any]) -> dict[str, Any]:
+        key, grants = self.actor.principal, body["grants"]
+        claims: Claims
+        if key is None:
+            claims = login.claims_of(self.request._request, self.actor.zone_id, grants)
+        else:
+            claims = TokenClaims(key.public_id, grants)
+        own = OPERATOR_GRANTS if key is None else key.grants
+        return keys.mint(own=own, claims=claims, lifetime_s=body["lifetime_s"])
+
+
+class Login(ResourceView):
+    """An operator's login for browsers."""
+
+    permission_classes = (IsAnybody,)
+    parser_classes = (LoginJSONParser,)
+    serializer_class = serializers.LoginStateSerializer
+
+    @property
+    def operator(self) -> bool:
+        return self.request.user is not None and self.request.auth is None
+
+    def state(self, user: Any) -> dict[str, str]:
+        token = get_token(self.request._request)
+        return {"username": user.get_username(), "csrf_token": token}
+
+    @operation("Show who is logged in", errors.Unauthenticated)
+    def get_object(self) -> dict[str, str]:
+        if not self.operator:
+            raise errors.Unauthenticated("Nobody is logged in; use POST /v1/session.")
+        return self.state(self.request.user)
+
+    def create(self, request: Request, **kwargs: Any) -> Response:
+        """Attempts are counted whatever is in them."""
+        login.count_attempt(request=request._request)
+        return super().create(request, **kwargs)
+
+    @operation(
+        "Log an operator in",
+        errors.InvalidLogin,
+        errors.TooManyRequests,
+        body=serializers.LoginSerializer,
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> dict[str, str]:
+        return self.state(login.log_in(request=self.request._request, **body))
+
+    @operation("Log out", errors.CsrfFailed)
+    def perform_destroy(self) -> None:
+        if self.operator:
+            logout(self.request._request)

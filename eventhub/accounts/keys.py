@@ -1,0 +1,156 @@
+"""Makes, changes and revokes API keys, and mints connection tokens of keys and operators' logins.
+Django module.
+
+Nobody gives more than they have.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import models, transaction
+from django.utils import timezone
+
+from eventhub.access.actor import Actor
+from eventhub.access.grants import Grant, covers
+from eventhub.access.keys import new_key
+from eventhub.access.models import ApiKey, Client
+from eventhub.access.selectors import lock_client
+from eventhub.access.tokens import Claims, mint_token
+from eventhub.api.announcements import announce_all, change_of
+from eventhub.api.conditions import require_unchanged
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.errors import InvalidField, LimitReached, NotFound, WiderGrant
+from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.system import Announcement
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def issue_key(
+    *,
+    actor: Actor,
+    client: Client,
+    grants: tuple[Grant, ...],
+    label: str = "",
+    expires_at: datetime | None = None,
+) -> ApiKey:
+    """A new key of the client, with its `text`, which nothing can show again.
+
+    A key's own end is the end of the keys it makes, unless they end before (None: never).
+    """
+    if expires_at is not None and expires_at <= timezone.now():
+        raise InvalidField("The end must lie in the future.", field="expires_at")
+    if actor.principal is not None:
+        _require_covered(actor.principal.grants, grants)
+        if (own := actor.principal.expires_at_us) is not None:
+            latest = _EPOCH + timedelta(microseconds=own)
+            if expires_at is not None and expires_at > latest:
+                raise WiderGrant(field="expires_at")
+            expires_at = expires_at or latest
+    public_id, text, digest = new_key()
+    with transaction.atomic():
+        client = lock_client(zone_id=client.zone_id, name=client.name)
+        if live_keys(client_id=client.pk).count() >= limits.KEYS_PER_CLIENT_MAX:
+            raise LimitReached(limit=limits.KEYS_PER_CLIENT_MAX)
+        row = ApiKey.objects.create(
+            client=client,
+            public_id=public_id,
+            digest=digest,
+            label=label,
+            grants=[grant.json() for grant in grants],
+            expires_at=expires_at,
+        )
+        announce_all(zone=actor.zone, announcements=[_change("key.created", row)])
+    row.text = text
+    return row
+
+
+def live_keys(*, client_id: int) -> "models.QuerySet[ApiKey]":
+    """The client's keys that are neither revoked nor expired."""
+    ends = models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=timezone.now())
+    return ApiKey.objects.filter(ends, client_id=client_id, revoked_at__isnull=True)
+
+
+def change_key(
+    *,
+    actor: Actor,
+    public_id: str,
+    grants: tuple[Grant, ...] | None = None,
+    label: str | None = None,
+    if_match: int | None = None,
+) -> ApiKey:
+    """Another label or other grants; None leaves them. NotFound for a revoked key: it stays as it
+    ended.
+    """
+    if grants is not None and actor.principal is not None:
+        _require_covered(actor.principal.grants, grants)
+    with transaction.atomic():
+        row = _lock_key(actor, public_id)
+        if row.revoked_at is not None:
+            raise NotFound("The key is revoked.", field="public_id")
+        require_unchanged(Resource("key", actor.zone_id, public_id), if_match)
+        before = (row.grants, row.label)
+        row.grants = row.grants if grants is None else [grant.json() for grant in grants]
+        row.label = row.label if label is None else label
+        if (row.grants, row.label) != before:
+            row.save(update_fields=["grants", "label"])
+            announce_all(zone=actor.zone, announcements=[_change("key.changed", row)])
+    return row
+
+
+def revoke_key(*, actor: Actor, public_id: str, if_match: int | None = None) -> ApiKey:
+    """End the key and its connection tokens, everywhere within a second. Again: nothing changes."""
+    with transaction.atomic():
+        row = _lock_key(actor, public_id)
+        require_unchanged(Resource("key", actor.zone_id, public_id), if_match)
+        if row.revoked_at is None:
+            row.revoked_at = timezone.now()
+            row.save(update_fields=["revoked_at"])
+            announce_all(zone=actor.zone, announcements=[_change("key.revoked", row)])
+    return row
+
+
+def revoke_keys_of(*, client: Client) -> list[Announcement]:
+    """End all keys of a client whose row is locked; the caller announces it."""
+    keys = ApiKey.objects.filter(client=client, revoked_at__isnull=True).order_by("pk")
+    ended = [*keys.select_related("client").select_for_update(of=("self",), no_key=True)]
+    ApiKey.objects.filter(pk__in=[key.pk for key in ended]).update(revoked_at=timezone.now())
+    return [_change("key.revoked", key) for key in ended]
+
+
+def mint(*, own: tuple[Grant, ...], claims: Claims, lifetime_s: int) -> dict[str, Any]:
+    """A connection token for a key, or for an operator's login to listen in one zone: with all the
+    grants it has, or fewer.
+    """
+    if claims.grants is not None:
+        if len(claims.grants) > limits.CONNECTION_TOKEN_GRANTS_MAX:
+            message = f"A token narrows to at most {limits.CONNECTION_TOKEN_GRANTS_MAX} grants."
+            raise InvalidField(message, field="grants")
+        _require_covered(own, claims.grants)
+    clock = SystemClock()
+    token = mint_token(settings.ENV.secret_key, claims, lifetime_s, clock)
+    end_s = clock.now_us() // 1_000_000 + lifetime_s
+    return {"token": token, "expires_at": end_s * 1_000_000}
+
+
+def _lock_key(actor: Actor, public_id: str) -> ApiKey:
+    keys = ApiKey.objects.select_related("client").select_for_update(of=("self",), no_key=True)
+    row = keys.filter(client__zone_id=actor.zone_id, public_id=public_id).first()
+    if row is None:
+        raise NotFound("This zone has no such key.", field="public_id")
+    return row
+
+
+def _require_covered(own: tuple[Grant, ...], wanted: tuple[Grant, ...]) -> None:
+    """WiderGrant, with its place, unless each lies within one of the own."""
+    for index, grant in enumerate(wanted):
+        if not covers(own, grant):
+            raise WiderGrant(field=f"grants.{index}", grant=grant.json())
+
+
+def _change(type: str, row: ApiKey) -> Announcement:
+    client = row.client
+    more = {"client": client.name, "grants": row.grants}
+    return change_of(type, client.zone_id, row.public_id, **more)

@@ -1,0 +1,129 @@
+"""The shapes of the bodies and answers about zones, clients, channels and credentials.
+Django module.
+"""
+
+from rest_framework import serializers
+
+from eventhub.access.models import ApiKey, Channel, Client, Zone
+from eventhub.api.fields import (
+    ChannelMaskField,
+    GrantSerializer,
+    GrantsField,
+    GroupsField,
+    MomentField,
+    NameField,
+    TextField,
+    WholeField,
+)
+from eventhub.api.serializers import (
+    AnswerSerializer,
+    ChangedSerializer,
+    ModelSerializer,
+    Serializer,
+)
+from eventhub.base import limits
+
+
+class ZoneSerializer(AnswerSerializer):
+    class Meta:
+        model = Zone
+        fields = ("name",)
+
+
+class NewZoneSerializer(Serializer):
+    name = NameField()
+
+
+class ClientSerializer(ChangedSerializer, AnswerSerializer):
+    groups = serializers.ListField(
+        child=serializers.CharField(), help_text="Whose events with an `audience` it may see."
+    )
+
+    class Meta:
+        model = Client
+        fields = ("name", "groups", "created_at", "changed")
+
+
+class NewClientSerializer(Serializer):
+    name = NameField()
+    groups = GroupsField(required=False)
+
+
+class ClientChangeSerializer(Serializer):
+    groups = GroupsField(required=False)
+
+
+class KeySerializer(ChangedSerializer, AnswerSerializer):
+    public_id = serializers.CharField(help_text="Names the key; not secret.")
+    client = serializers.CharField(source="client.name")
+    grants = GrantSerializer(many=True)
+
+    class Meta:
+        model = ApiKey
+        fields: tuple[str, ...] = (
+            *("public_id", "client", "label", "grants", "created_at", "expires_at"),
+            *("revoked_at", "changed"),
+        )
+
+
+class IssuedKeySerializer(KeySerializer):
+    shown_once = True
+    key = serializers.CharField(source="text", help_text="The key itself. It is shown this once.")
+
+    class Meta(KeySerializer.Meta):
+        fields = (*KeySerializer.Meta.fields, "key")
+
+
+class KeyChangeSerializer(ModelSerializer):
+    grants = GrantsField()
+
+    class Meta:
+        model = ApiKey
+        fields: tuple[str, ...] = ("grants", "label")
+
+
+class NewKeySerializer(KeyChangeSerializer):
+    class Meta(KeyChangeSerializer.Meta):
+        fields = ("grants", "label", "expires_at")
+
+
+class TokenRequestSerializer(Serializer):
+    grants = GrantsField(required=False, default=None)
+    lifetime_s = WholeField(
+        min_value=1,
+        max_value=limits.CONNECTION_TOKEN_S_MAX,
+        required=False,
+        default=limits.CONNECTION_TOKEN_S_DEFAULT,
+    )
+
+
+class TokenSerializer(Serializer):
+    shown_once = True
+    token = serializers.CharField()
+    expires_at = MomentField()
+
+
+class ChannelMaskSerializer(Serializer):
+    mask = ChannelMaskField()
+
+
+class ChannelSerializer(ChangedSerializer, AnswerSerializer):
+    mask = serializers.SerializerMethodField(help_text="A power of two as a decimal string.")
+
+    class Meta:
+        model = Channel
+        fields = ("name", "mask", "bit", "changed")
+
+    def get_mask(self, channel: Channel) -> str:
+        return str(1 << channel.bit)
+
+
+class LoginSerializer(Serializer):
+    username = TextField(max_length=150)
+    password = TextField(max_length=limits.TEXT_CHARS_MAX)
+
+
+class LoginStateSerializer(Serializer):
+    shown_once = True
+    username = serializers.CharField()
+    csrf_token = serializers.CharField(help_text="Send it as X-CSRFToken with every write.")

@@ -1,0 +1,194 @@
+"""Makes zones, clients and channels, and those of the demo; announces each change.
+Django module.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.dispatch import Signal
+from django.utils import timezone
+
+from eventhub.access import credentials
+from eventhub.access.actor import Actor
+from eventhub.access.credentials import DemoAccess
+from eventhub.access.grants import ACTIONS, Grant
+from eventhub.access.keys import digest_of
+from eventhub.access.models import Channel, Client, Zone
+from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
+from eventhub.accounts import keys
+from eventhub.api.announcements import announce_all, change_of, raw_connection
+from eventhub.api.conditions import require_unchanged
+from eventhub.base import limits
+from eventhub.base.errors import ChannelConflict, Conflict, LimitReached, NotFound
+from eventhub.eventlog import streams
+from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.streams import StreamPolicy
+from eventhub.eventlog.system import Announcement
+
+# Sent inside the transaction that deletes a client, whose row is locked. Rooms above end what is
+# theirs and return what is to be announced. They may hold heads, so nothing else is locked then.
+client_ending = Signal()
+
+DEMO_STREAMS = ("github", "host")
+DEMO_CHANNELS = ("disk", "cpu", "memory", "network", "github")  # bits 0, 1, 2, ...
+
+
+def create_zone(*, name: str) -> Zone:
+    """A new zone; Conflict if the name is taken."""
+    try:
+        with transaction.atomic():
+            zone = Zone.objects.create(name=name)
+            announce_all(zone=name, announcements=[Announcement("zone.created", {})])
+    except IntegrityError as error:
+        raise Conflict("There is a zone of that name.", field="name") from error
+    return zone
+
+
+def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Client:
+    """A new client; Conflict if the zone has that name, LimitReached if it has too many.
+
+    `groups`: names, ascending, each once.
+    """
+    with transaction.atomic():
+        zone = lock_zone(zone_id=zone_id)
+        clients = live_clients(zone_id=zone.pk)
+        if clients.filter(name=name).exists():
+            raise Conflict("This zone has a client of that name.", field="name")
+        if clients.count() >= limits.CLIENTS_PER_ZONE_MAX:
+            raise LimitReached(limit=limits.CLIENTS_PER_ZONE_MAX)
+        client = Client.objects.create(zone=zone, name=name, groups=list(groups))
+        created = change_of("client.created", zone_id, name, groups=client.groups)
+        announce_all(zone=zone.name, announcements=[created])
+    return client
+
+
+def change_client(
+    *, zone_id: int, name: str, groups: Sequence[str] | None = None, if_match: int | None = None
+) -> Client:
+    """Put the client into exactly these groups, ascending, each once; None leaves them. The same
+    again changes nothing. Effective within a second everywhere. NotFound if there is none.
+    """
+    with transaction.atomic():
+        client = lock_client(zone_id=zone_id, name=name)
+        require_unchanged(Resource("client", zone_id, name), if_match)
+        if groups is not None and client.groups != list(groups):
+            client.groups = list(groups)
+            client.save(update_fields=["groups"])
+            changed = change_of("client.changed", zone_id, name, groups=client.groups)
+            announce_all(zone=client.zone.name, announcements=[changed])
+    return client
+
+
+def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> None:
+    """End the client with its keys and whatever else it has, in one transaction; its name is free
+    then. NotFound if there is none.
+    """
+    with transaction.atomic():
+        client = lock_client(zone_id=zone_id, name=name)
+        require_unchanged(Resource("client", zone_id, name), if_match)
+        changes = keys.revoke_keys_of(client=client)
+        for _, ended in client_ending.send(sender=Client, client=client):
+            changes += ended
+        client.deleted_at = timezone.now()
+        client.save(update_fields=["deleted_at"])
+        changes.append(change_of("client.deleted", zone_id, name))
+        announce_all(zone=client.zone.name, announcements=changes)
+
+
+def define_channel(
+    *, zone_id: int, name: str, bit: int, if_match: int | None = None
+) -> tuple[Channel, bool]:
+    """Name a bit of the zone, and whether that is new.
+
+    The same again changes nothing; a channel never moves (EMC-19).
+    """
+    if name == DEFAULT_CHANNEL:
+        raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")
+    with transaction.atomic():
+        zone = lock_zone(zone_id=zone_id)
+        taken = Channel.objects.filter(zone=zone)
+        found = taken.filter(name=name).first()
+        resource = Resource("channel", zone_id, name)
+        require_unchanged(resource, if_match, there=found is not None)
+        if found is not None and found.bit == bit:
+            return found, False
+        if found is not None:
+            raise ChannelConflict(
+                f"The channel has the mask {1 << found.bit} for good.", field="mask"
+            )
+        other = taken.filter(bit=bit).first()
+        if other is not None:
+            raise ChannelConflict(f"The mask is that of `{other.name}`.", field="mask")
+        channel = Channel.objects.create(zone=zone, name=name, bit=bit)
+        defined = change_of("channel.defined", zone_id, name, mask=str(1 << bit))
+        announce_all(zone=zone.name, announcements=[defined])
+    return channel, True
+
+
+def lock_zone(*, zone_id: int) -> Zone:
+    """The zone, locked to the end of the transaction, so that what is counted in it stays so."""
+    zone = Zone.objects.select_for_update(no_key=True).filter(pk=zone_id).first()
+    if zone is None:
+        raise NotFound("There is no such zone.", field="zone")
+    return zone
+
+
+def ensure_demo(credentials_file: Path) -> DemoAccess:
+    """The demo's operator, client, key, streams and channels, in the zone `default`.
+
+    What is there stays as it is; the file is rewritten only if it is missing or its key is dead.
+    The operator comes first: to hash a password takes seconds on a busy machine, longer than a
+    transaction may wait. The file comes last: without it all is done again.
+    """
+    written = credentials.read_access(credentials_file)
+    access = written or credentials.new_access()
+    _ensure_operator(access, reset=written is None)
+    with transaction.atomic():
+        zone, _ = Zone.objects.get_or_create(name="default")
+        zone = lock_zone(zone_id=zone.pk)
+        access = access._replace(key=_ensure_demo_key(zone, access.key))
+        _ensure_channels(zone)
+        _ensure_streams(zone)
+    if access != written:
+        credentials.write_access(credentials_file, access)
+    return access
+
+
+def _ensure_operator(access: DemoAccess, *, reset: bool) -> None:
+    """`reset`: the file is gone, and with it the only copy of the password."""
+    rights = {"is_staff": True, "is_superuser": True}
+    user, new = User.objects.get_or_create(username=access.username, defaults=rights)
+    if new or reset:
+        user.set_password(access.password)
+        user.save(update_fields=["password"])
+
+
+def _ensure_demo_key(zone: Zone, text: str) -> str:
+    client = live_clients(zone_id=zone.pk).filter(name=credentials.CLIENT).first()
+    client = client or create_client(zone_id=zone.pk, name=credentials.CLIENT)
+    live = keys.live_keys(client_id=client.pk)
+    if text and live.filter(digest=digest_of(text)).exists():
+        return text
+    grants = tuple(Grant(action, "*") for action in ACTIONS)
+    actor = Actor(zone.pk, zone.name, None)
+    made = keys.issue_key(actor=actor, client=client, grants=grants, label="demo")
+    return str(made.text)
+
+
+def _ensure_channels(zone: Zone) -> None:
+    there = Channel.objects.filter(zone=zone).values_list("name", "bit")
+    taken = {value for channel in there for value in channel}
+    for bit, name in enumerate(DEMO_CHANNELS):
+        if taken.isdisjoint((name, bit)):
+            define_channel(zone_id=zone.pk, name=name, bit=bit)
+
+
+def _ensure_streams(zone: Zone) -> None:
+    connection, policy = raw_connection(), StreamPolicy()
+    for name in DEMO_STREAMS:
+        if streams.find_stream(connection, zone.pk, name) is None:
+            streams.create_stream(connection, zone.pk, name, policy)
+            created = change_of("stream.created", zone.pk, name, **policy._asdict())
+            announce_all(zone=zone.name, announcements=[created])

@@ -1,0 +1,18 @@
+"""Routes of the access room, below /v1/. Django module."""
+
+from django.urls import path
+
+from eventhub.accounts.api import Channels, Clients, ConnectionTokens, Keys, Login, Zones
+from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE
+
+urlpatterns = [
+    path("zones", Zones.as_view(LIST_AND_CREATE)),
+    path("clients", Clients.as_view(LIST_AND_CREATE)),
+    path("clients/<str:client>", Clients.as_view(CHANGE_AND_DELETE)),
+    path("clients/<str:client>/keys", Keys.as_view(LIST_AND_CREATE)),
+    path("keys/<str:public_id>", Keys.as_view(CHANGE_AND_DELETE)),
+    path("connection-tokens", ConnectionTokens.as_view({"post": "create"})),
+    path("channels", Channels.as_view(LIST)),
+    path("channels/<str:channel>", Channels.as_view({"put": "update"})),
+    path("session", Login.as_view({"get": "retrieve", "post": "create", "delete": "destroy"})),
+]

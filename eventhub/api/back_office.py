@@ -1,0 +1,147 @@
+"""The back office: Django's admin over the models, for superusers, to look at and nothing more.
+Django module.
+
+Whoever may enter logs in at the console, where attempts are counted. Pages are read in a
+transaction in which PostgreSQL lets nothing be written, and which it ends after some seconds.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db import OperationalError, connection, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, URLResolver
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_protect
+from django.views.decorators.http import require_http_methods
+from django.views.static import serve
+from psycopg.errors import QueryCanceled
+
+from eventhub.access.authentication import SESSION_KEY
+from eventhub.api.problems import problem_response
+from eventhub.base import errors, limits
+
+CONSOLE = "/console/"
+STATIC = Path(admin.__file__).parent / "static" / "admin"
+_ROUTES = frozenset({"index", "jsi18n", "app_list"})  # beside those of the models
+_BEGIN = f"""
+SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = '{limits.BACK_OFFICE_S_MAX}s'
+"""
+_SLOW = f"This took longer than {limits.BACK_OFFICE_S_MAX} s. Narrow it by a filter.\n"
+_POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
+View = Callable[..., HttpResponse]
+
+
+class BackOffice(admin.AdminSite):
+    """The site at /admin/."""
+
+    site_title = site_header = "EventHub back office"
+    index_title = "What is stored"
+    site_url = CONSOLE
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return _is_logged_in(request) and request.user.is_active and request.user.is_superuser
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """The console is the one door to log in by; who came through it, and is no superuser, is
+        told so.
+        """
+        reading = _only_reading(view)
+
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if self.has_permission(request):
+                return reading(request, *args, **kwargs)
+            if _is_logged_in(request) and request.user.is_authenticated:
+                return problem_response(errors.Forbidden("The back office is for superusers."))
+            return HttpResponseRedirect(CONSOLE)
+
+        found: View = require_http_methods(["GET", "HEAD", "POST"])(
+            csrf_protect(never_cache(guarded))
+        )
+        return found
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        found = super().get_urls()
+        return [
+            route
+            for route in found
+            if isinstance(route, URLResolver) or route.name in _ROUTES or not route.name
+        ]
+
+
+def _is_logged_in(request: HttpRequest) -> bool:
+    """A cookie may hold NUL, which no database takes."""
+    cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+    return SESSION_KEY.fullmatch(cookie) is not None
+
+
+def _only_reading(view: View) -> View:
+    """A page is made whole within its transaction."""
+
+    @wraps(view)
+    def reading(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(_BEGIN)
+                response = view(request, *args, **kwargs)
+                if hasattr(response, "render"):
+                    response = response.render()
+        except OperationalError as error:
+            if not isinstance(error.__cause__, QueryCanceled):
+                raise
+            response = HttpResponse(_SLOW, status=503, content_type="text/plain")
+        response["Content-Security-Policy"] = _POLICY
+        return response
+
+    return reading
+
+
+def static_file(request: HttpRequest, path: str) -> HttpResponse:
+    """A style, script or picture of Django's admin."""
+    found: HttpResponse = serve(request, path, document_root=STATIC)
+    return found
+
+
+class BoundedPaginator(Paginator):
+    """Counts no further than anybody turns pages."""
+
+    @cached_property
+    def count(self) -> int:
+        return int(self.object_list.order_by()[: limits.BACK_OFFICE_ROWS_MAX].count())
+
+
+class ReadOnly(admin.ModelAdmin):
+    """A model's rows, to look at. `hidden` fields are shown nowhere."""
+
+    hidden: frozenset[str] = frozenset()
+    actions = None
+    list_per_page = 50
+    ordering: Sequence[str] = ("-pk",)
+    paginator = BoundedPaginator
+    show_full_result_count = False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [each.name for each in self.model._meta.fields if each.name not in self.hidden]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return self.get_fields(request, obj)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Rows are chosen by the filters that are shown, so that no row tells what is hidden."""
+        filters = (one if isinstance(one, str) else one[0] for one in self.list_filter)
+        return any(lookup == name or lookup.startswith(f"{name}__") for name in filters)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,104 @@
+"""Conditions on changes (EMC-12): `If-Match` takes the sequence of any reply, and `changed` and the
+ETag of a resource say when it changed last. Django module.
+"""
+
+import re
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from eventhub.api.announcements import raw_connection
+from eventhub.api.replies import current
+from eventhub.base.errors import InvalidField
+from eventhub.eventlog import changes
+from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.errors import Changed
+
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="A sequence of `system`, as an ETag or any reply gave it: 412 `changed` if the"
+    " resource changed after it, or is not there.",
+)
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if it is not there."
+)
+CONDITIONS = {"PUT": (IF_MATCH, IF_NONE_MATCH), "PATCH": (IF_MATCH,), "DELETE": (IF_MATCH,)}
+
+_SEQUENCE = re.compile(r'([0-9]{1,18})|"([0-9]{1,18})"')
+
+
+def condition_of(request: Request) -> int | None:
+    """The sequence that the resource must not have changed after; 0: it must not be there; None: no
+    condition. What `require_unchanged` takes as `since`.
+    """
+    text, new = request.headers.get("If-Match"), request.headers.get("If-None-Match")
+    found = None if text is None else _SEQUENCE.fullmatch(text.strip())
+    if text is not None and found is None:
+        raise InvalidField("A condition is one sequence, bare or quoted.", field="If-Match")
+    if new is not None and (new.strip() != "*" or found):
+        raise InvalidField("Here it is `*`, and alone.", field="If-None-Match")
+    return int(found[1] or found[2]) if found else None if new is None else 0
+
+
+def refuse_conditions(request: Request, known: Container[tuple[str, str]]) -> None:
+    """InvalidField for a condition where none is kept, so that none passes for kept; `known`: where
+    parameters stand, with their names.
+    """
+    for one in (IF_MATCH, IF_NONE_MATCH):
+        given = one.name in request.headers and request.method not in ("GET", "HEAD")
+        if given and (one.location, one.name) not in known:
+            message = f"A {request.method} here keeps no such condition."
+            raise InvalidField(message, field=one.name)
+
+
+def tagged(body: Mapping[str, Any], resource: Resource, status: int = 200) -> Response:
+    """The reply about one resource, with its ETag. Read in a change, it is no later than the change
+    itself, or than the beginning of the call: what came since must not pass for seen.
+    """
+    reply = current()
+    changed = reply.changes.get(resource) if reply else None
+    if changed is None:
+        changed = last_change(resource)
+        if reply and reply.place:
+            changed = min(changed, reply.place.sequence)
+    return Response({**body, "changed": changed}, status, headers={"ETag": f'"{changed}"'})
+
+
+def with_changes(
+    items: Sequence[dict[str, Any]], kind: str, zone_id: int, names: Sequence[str]
+) -> Sequence[dict[str, Any]]:
+    """The items of a list, each with the sequence of its last change."""
+    found = changes.last_changes(raw_connection(), kind, zone_id, names)
+    for item, name in zip(items, names, strict=True):
+        item["changed"] = found[name]
+    return items
+
+
+def require_unchanged(
+    resource: Resource, since: int | None, *, there: bool = True, version: int | None = None
+) -> None:
+    """Changed if the resource, whose row is locked, changed after `since`, or is not there; 0: if
+    it is there; None: no condition. Where it has versions, the refusal says which is the current.
+    """
+    try:
+        if since and not there:
+            raise Changed(current=0)
+        if since == 0 and there:
+            raise Changed(current=last_change(resource))
+        if since:
+            changes.require_unchanged(raw_connection(), resource, since)
+    except Changed as error:
+        if version is not None:
+            error.details["version"] = version
+        raise
+
+
+def last_change(resource: Resource) -> int:
+    """The sequence in `system` of the resource's last change."""
+    kind, zone_id, name = resource
+    return changes.last_changes(raw_connection(), kind, zone_id, [name])[name]

@@ -1,0 +1,123 @@
+"""A view that reads its request strictly, and answers with its place in `system`. Django module."""
+
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.cache import patch_vary_headers
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from eventhub.api.announcements import raw_connection
+from eventhub.api.conditions import refuse_conditions
+from eventhub.api.replies import action_id, current, one_snapshot, replying
+from eventhub.base import limits
+from eventhub.base.errors import (
+    BadRequest,
+    EventHubError,
+    Unauthenticated,
+    UnknownField,
+    UnsupportedMediaType,
+)
+from eventhub.base.strict_json import shown
+from eventhub.eventlog.changes import position
+from eventhub.eventlog.stored import Cursor
+
+_WITH_BODY = ("PATCH", "POST", "PUT")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+class AlwaysJson(BaseContentNegotiation):
+    """Answers are JSON whatever Accept says, so that an error is never a 406 in disguise."""
+
+    def select_parser(self, request: Request, parsers: Sequence[Any]) -> Any:
+        media_type = (request.content_type or "").partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == media_type), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        return renderers[0], renderers[0].media_type
+
+
+class StrictView(GenericViewSet):
+    """A request is read strictly, and answered with its place in `system`."""
+
+    http_method_names = ("get", "post", "put", "patch", "delete", "head")  # CORS answers OPTIONS
+    content_negotiation_class = AlwaysJson
+    _closing: ExitStack
+
+    def parameters(self) -> Sequence[OpenApiParameter]:
+        """What a request may bring in its query, and the conditions that it may set."""
+        raise NotImplementedError
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        _measure_chunked(request)
+        with ExitStack() as self._closing:
+            return super().dispatch(request, *args, **kwargs)
+
+    def check_permissions(self, request: Request) -> None:
+        """Strangers are told nothing, not even a number; then what is sent, then who may."""
+        if request.user is not None:
+            self._begin(request)
+        elif any(each.schemes for each in self.get_permissions()):
+            raise Unauthenticated
+        known = {(one.location, one.name) for one in self.parameters()}
+        refuse_conditions(request, known)
+        encoding = request.headers.get("Content-Encoding", "").strip().lower()
+        if request.method in _WITH_BODY and encoding not in ("", "identity"):
+            raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
+        for name, texts in request.query_params.lists():
+            if (OpenApiParameter.QUERY, name) not in known:
+                raise UnknownField("This query parameter is not known here.", field=shown(name))
+            if len(texts) > 1:
+                raise BadRequest("Give this query parameter once.", field=name)
+        if self.action is not None:  # else the method is refused
+            super().check_permissions(request)
+
+    def _begin(self, request: Request) -> None:
+        """What is only read is read at one moment (EMC-09); what is done has an id (EMC-10)."""
+        reads = request.method in ("GET", "HEAD")
+        action = "" if reads else action_id(request.headers.get("EventHub-Action"))
+        reply = self._closing.enter_context(replying(action))
+        if reads:
+            self._closing.enter_context(one_snapshot())
+        reply.place = position(raw_connection())
+
+    def stands_at(self, place: Cursor | None) -> None:
+        """The reply is about a stream's events: what it can know of ends there, not in `system`."""
+        if reply := current():
+            reply.place = place
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Any:
+        found = super().finalize_response(request, response, *args, **kwargs)
+        patch_vary_headers(found, ("Authorization", "Cookie"))
+        if reply := current():
+            for name, value in reply.headers(done=found.status_code < 400).items():
+                found[name] = value
+        return found
+
+
+def _measure_chunked(request: HttpRequest) -> None:
+    """DRF takes a request without Content-Length for one without a body; a chunked one has its
+    length only here.
+    """
+    if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
+        return
+    body = request.read(limits.MANAGE_BODY_BYTES_MAX + 1)
+    request.META["CONTENT_LENGTH"] = str(len(body))
+    request._body = body
+
+
+def number_of(text: str, *, otherwise: EventHubError) -> int:
+    """The number in a path, or the error if it is none."""
+    if not _NUMBER.fullmatch(text):
+        raise otherwise
+    return int(text)

@@ -1,0 +1,398 @@
+"""Every error the hub answers with, in one tree: a code, an HTTP status, and a message that says
+what to do. Plain module.
+
+The class docstring is the message a caller gets when no better one is at hand. `problem()` is the
+only place where an error becomes JSON (RFC 9457, `application/problem+json`); doors, DRF and
+websockets all use it.
+"""
+
+from typing import Any
+
+
+class EventHubError(Exception):
+    """Something went wrong inside the hub; try again, and report it if it stays."""
+
+    code = "internal"
+    status = 500
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        index: int | None = None,
+        field: str | None = None,
+        retry_after_s: int | None = None,
+        **details: Any,
+    ) -> None:
+        self.message = message or " ".join((type(self).__doc__ or "").split())
+        self.index = index
+        self.field = field
+        self.retry_after_s = retry_after_s
+        self.details = details
+        super().__init__(self.message)
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """Where in the input:
+
+        `index` (0-based, in an array or NDJSON) and `field` (dotted path), as known.
+        """
+        known = {"index": self.index, "field": self.field}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def problem(self) -> dict[str, Any]:
+        """This error as a problem document: type, title, status, code, detail, position, and its
+        details.
+        """
+        return {
+            "type": f"/docs/errors#{self.code}",
+            "title": self.code.replace("_", " "),
+            "status": self.status,
+            "code": self.code,
+            "detail": self.message,
+            "position": self.position,
+            **self.details,
+        }
+
+
+# --- what a caller can mend ---
+
+
+class BadRequest(EventHubError):
+    """The request is not understood; see the position."""
+
+    code = "bad_request"
+    status = 400
+
+
+class MalformedJson(BadRequest):
+    """The body is not JSON in UTF-8; check for a missing bracket, a stray comma or a wrong
+    encoding.
+    """
+
+    code = "malformed_json"
+
+
+class InvalidUtf8(BadRequest):
+    """The text is not valid UTF-8; encode it as UTF-8."""
+
+    code = "invalid_utf8"
+
+
+class TooDeep(BadRequest):
+    """The JSON is nested too deeply; flatten it."""
+
+    code = "too_deep"
+
+
+class NumberOutOfRange(BadRequest):
+    """A number does not fit 64 bits or is not finite; send it as a string.
+
+    Numbers are never rounded.
+    """
+
+    code = "number_out_of_range"
+
+
+class InvalidField(BadRequest):
+    """A field has the wrong type or an impossible value; see `field`."""
+
+    code = "invalid_field"
+
+
+class UnknownField(BadRequest):
+    """A field is not known here; remove it or check its spelling.
+
+    Free data belongs in `attributes` or `body`.
+    """
+
+    code = "unknown_field"
+
+
+class MissingField(BadRequest):
+    """A required field is missing; see `field`."""
+
+    code = "missing_field"
+
+
+class FieldTooLong(BadRequest):
+    """A field is longer than the hub takes; shorten it. An event's large data goes into `body`."""
+
+    code = "field_too_long"
+
+    def __init__(self, message: str | None = None, **details: Any) -> None:
+        if "chars_max" in details:
+            message = message or f"This has at most {details['chars_max']:,} characters; shorten."
+        super().__init__(message, **details)
+
+
+class EmptyBatch(BadRequest):
+    """There is no event in the request; send at least one."""
+
+    code = "empty_batch"
+
+
+class UnknownChannel(BadRequest):
+    """A channel is not defined in this zone; define it with PUT /v1/channels/{channel}."""
+
+    code = "unknown_channel"
+
+
+class NotPowerOfTwo(BadRequest):
+    """A channel is one bit: its mask must be a power of two from 1 to 2^62 (bit 63 is the channel
+    `default`).
+    """
+
+    code = "not_power_of_two"
+
+
+class InvalidMask(BadRequest):
+    """A mask is a decimal string, an integer from 1 to 2^64-1, or a list of channel names."""
+
+    code = "invalid_mask"
+
+
+class InvalidCursor(BadRequest):
+    """A start is `now`, `oldest`, `boot`, a cursor (`<segment>:<sequence>`, or an object of both),
+    or a time with its offset.
+    """
+
+    code = "invalid_cursor"
+
+
+class BodyNotFilterable(BadRequest):
+    """The body is opaque and cannot be filtered on; put what you filter by into `attributes`."""
+
+    code = "body_not_filterable"
+
+
+class InvalidName(BadRequest):
+    """A name is 1 to 200 characters of letters, digits, `.`, `_`, `-`, and starts with a letter or
+    digit.
+    """
+
+    code = "invalid_name"
+
+
+class UnknownOperation(BadRequest):
+    """The message's `op` is not known; use listen, stop, ack, ping or pong."""
+
+    code = "unknown_operation"
+
+
+class ListenExists(BadRequest):
+    """This socket already has a listen of that name; stop it first, or choose another name."""
+
+    code = "listen_exists"
+
+
+class UnknownListen(BadRequest):
+    """This socket has no listen of that name."""
+
+    code = "unknown_listen"
+
+
+class Unauthenticated(EventHubError):
+    """Send `Authorization: Bearer KEY` with an API key or a connection token."""
+
+    code = "unauthenticated"
+    status = 401
+
+
+class InvalidCredentials(Unauthenticated):
+    """The API key or token is not valid (mistyped, revoked, of another hub); ask for a new one."""
+
+    code = "invalid_credentials"
+
+
+class TokenExpired(Unauthenticated):
+    """The connection token has expired; mint another with POST /v1/connection-tokens."""
+
+    code = "token_expired"
+
+
+class InvalidLogin(Unauthenticated):
+    """The username or the password is wrong; `manage.py changepassword USERNAME` sets another."""
+
+    code = "invalid_login"
+
+
+class Forbidden(EventHubError):
+    """The key has no grant for this; ask an operator for a grant on this stream."""
+
+    code = "forbidden"
+    status = 403
+
+
+class WiderGrant(Forbidden):
+    """A key cannot give more than it has: each grant must lie within one of its own, and end no
+    later than it does.
+    """
+
+    code = "wider_grant"
+
+
+class CsrfFailed(Forbidden):
+    """A browser's login needs the header X-CSRFToken with the `csrf_token` of GET /v1/session."""
+
+    code = "csrf_failed"
+
+
+class NotFound(EventHubError):
+    """There is nothing here; check the path."""
+
+    code = "not_found"
+    status = 404
+
+
+class UnknownStream(NotFound):
+    """This zone has no such stream; create it with PUT /v1/streams/{stream}."""
+
+    code = "unknown_stream"
+
+
+class UnknownEvent(NotFound):
+    """The stream has no event with that sequence (yet)."""
+
+    code = "unknown_event"
+
+
+class MethodNotAllowed(EventHubError):
+    """The path is known, the method is not; see the Allow header."""
+
+    code = "method_not_allowed"
+    status = 405
+
+
+class RequestTimeout(EventHubError):
+    """The request's body did not arrive in time; send it without pauses."""
+
+    code = "request_timeout"
+    status = 408
+
+
+class Conflict(EventHubError):
+    """The request conflicts with what is stored."""
+
+    code = "conflict"
+    status = 409
+
+
+class ProducerWindow(Conflict):
+    """The producer's number is older than its window, so nobody can tell whether it was stored; use
+    a new incarnation.
+    """
+
+    code = "producer_window"
+
+
+class ChannelConflict(Conflict):
+    """The channel's bit or name is taken by another channel of this zone."""
+
+    code = "channel_conflict"
+
+
+class LimitReached(Conflict):
+    """There are as many of these as the hub keeps; remove some first."""
+
+    code = "limit_reached"
+
+
+class Gone(EventHubError):
+    """What the cursor points at is no longer held; continue from `first_available`."""
+
+    code = "gap"
+    status = 410
+
+
+class SegmentMismatch(Conflict):
+    """The cursor's segment is not one of this stream, or does not hold that sequence; compare
+    `current`.
+    """
+
+    code = "segment_mismatch"
+
+
+class BodyTooLarge(EventHubError):
+    """The body is larger than the hub takes; send less in one request."""
+
+    code = "body_too_large"
+    status = 413
+
+
+class BatchTooLarge(EventHubError):
+    """There are more events in the request than the hub takes; split it."""
+
+    code = "batch_too_large"
+    status = 413
+
+
+class EventTooLarge(EventHubError):
+    """One event is larger than the hub stores; put large data elsewhere and send a reference."""
+
+    code = "event_too_large"
+    status = 413
+
+
+class HeadersTooLarge(EventHubError):
+    """The request's headers, or what follows its last chunk, are larger than the hub takes."""
+
+    code = "headers_too_large"
+    status = 431
+
+
+class UnsupportedMediaType(EventHubError):
+    """The Content-Type is not taken here; use application/json or application/x-ndjson."""
+
+    code = "unsupported_media_type"
+    status = 415
+
+
+class TooManyRequests(EventHubError):
+    """Too many at once; wait as long as Retry-After says."""
+
+    code = "too_many_requests"
+    status = 429
+
+
+# --- what the hub must mend ---
+
+
+class Unavailable(EventHubError):
+    """The hub cannot do this right now; nothing was stored. Try again after Retry-After seconds."""
+
+    code = "unavailable"
+    status = 503
+
+    def __init__(self, message: str | None = None, *, retry_after_s: int = 1, **more: Any) -> None:
+        super().__init__(message, retry_after_s=retry_after_s, **more)
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database is away; nothing was stored. Try again after Retry-After seconds."""
+
+    code = "database_unavailable"
+
+
+class OutcomeUnknown(Unavailable):
+    """The connection to the database broke during the commit: the events may be stored or not.
+
+    Repeating is safe with a producer id (`id` with `incarnation` and `sequence`); without one, read
+    the stream first.
+    """
+
+    code = "outcome_unknown"
+
+
+class Overloaded(Unavailable):
+    """Too many events are waiting to be stored; try again after Retry-After seconds."""
+
+    code = "overloaded"
+
+
+class LogHole(EventHubError):
+    """Stored events that the segment's row promises are missing; the hub stops here rather than
+    skip them.
+    """
+
+    code = "log_hole"

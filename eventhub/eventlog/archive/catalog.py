@@ -1,0 +1,184 @@
+"""What the database knows of archiving: which segments are due, who archives now, what failed. Sql
+module. SQL module.
+
+One archiver at a time holds the lease, for some seconds by the database's clock. One that was
+stopped and wakes late does no harm: files are named by their content, and `complete` is refused to
+it.
+"""
+
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from eventhub.base import limits
+from eventhub.eventlog.stored import ArchivedSegment
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of, scalars
+
+SQL = queries.load("eventhub/eventlog/archive/archive.sql")
+Connection = psycopg.Connection[Any]
+
+
+class Choice(NamedTuple):
+    """Which segments: all, those of streams of a name, or one by its UUID."""
+
+    stream: str | None = None
+    segment: str | None = None
+
+
+class DueSegment(NamedTuple):
+    """A sealed segment that is not archived. `last` is first - 1 when it is empty."""
+
+    id: int
+    uuid: str
+    first: int
+    last: int
+    bytes: int  # stored bytes
+    stream_id: int
+    zone_id: int | None  # None: the hub-wide stream
+    stream: str
+
+
+class ArchivedRow(NamedTuple):
+    """A segment that is in the archive, as the database knows it."""
+
+    id: int
+    stream_id: int
+    zone_id: int | None
+    stream: str
+    uuid: str
+    path: str  # of its manifest
+    first: int
+    last: int
+    bytes: int
+    before: int | None  # the last sequence of the stream's segment before; None: there is none
+
+
+class Tally(NamedTuple):
+    segments: int
+    events: int
+    bytes: int  # stored bytes
+
+
+_NOTHING = Tally(0, 0, 0)
+
+
+class _Waiting(NamedTuple):
+    """What waits, and how long the oldest does; None: nothing waits."""
+
+    tally: Tally
+    lag_s: float | None
+
+
+class Failure(NamedTuple):
+    """Why a segment is not archived, and when it is tried again."""
+
+    zone_id: int | None
+    stream: str
+    segment: str
+    tries: int
+    reason: str  # an error's code
+    detail: str
+    retry_at_us: int
+
+
+class Status(NamedTuple):
+    """`lag_s`: how long the oldest sealed segment waits; 0: none does."""
+
+    waiting: Tally
+    lag_s: float
+    archived: Tally
+    busy: bool  # an archiver is at work
+    failures: list[Failure]
+
+
+def due(connection: Connection, choice: Choice) -> list[DueSegment]:
+    """Some segments that wait and whose next try is not later, the oldest first."""
+    bounds = {
+        "segments_max": limits.ARCHIVE_SEGMENTS_PER_LOOK_MAX,
+        "retry_s_max": limits.ARCHIVE_RETRY_S_MAX,
+    }
+    values = {**choice._asdict(), **bounds}
+    return cursor_of(connection, DueSegment).execute(SQL["due"], values).fetchall()
+
+
+def forget_tries(connection: Connection) -> None:
+    """Of segments that need no archiver any more."""
+    connection.execute(SQL["forget_tries"])
+
+
+def retry_now(connection: Connection) -> None:
+    """What failed is due at once."""
+    connection.execute(SQL["retry_now"])
+
+
+async def hasten(
+    connection: psycopg.AsyncConnection[Any], segment_id: int, segment: str, *, act: bool
+) -> str:
+    """One segment is due at once (its UUID must be right, too), or why not: `archived` already,
+    `gone`, `open`, `archive_policy`: its stream is not archived. Without `act` this is only said.
+    """
+    values = {"segment_id": segment_id, "segment": segment, "act": act}
+    why = await (await scalars(connection).execute(SQL["hasten"], values)).fetchone()
+    return "gone" if why is None else str(why)
+
+
+async def copy_of(
+    connection: psycopg.AsyncConnection[Any], segment_id: int
+) -> ArchivedSegment | None:
+    """A segment as the archive has it; None if it is not archived."""
+    query = cursor_of(connection, ArchivedSegment)
+    return await (await query.execute(SQL["copy_of"], {"segment_id": segment_id})).fetchone()
+
+
+def take(connection: Connection, owner: UUID) -> bool:
+    """Take or keep the lease; False if another holds it."""
+    values = {"owner": owner, "lease_s": limits.ARCHIVE_LEASE_S}
+    return connection.execute(SQL["take"], values).rowcount == 1
+
+
+def let_go(connection: Connection, owner: UUID) -> None:
+    connection.execute(SQL["let_go"], {"owner": owner})
+
+
+def begin_try(connection: Connection, segment: DueSegment) -> int | None:
+    """The number of this try, from 1; None if the segment needs no archiver any more."""
+    values = {"segment_id": segment.id}
+    tries: int | None = scalars(connection).execute(SQL["begin_try"], values).fetchone()
+    return tries
+
+
+def fail_try(
+    connection: Connection, segment: DueSegment, tries: int, reason: tuple[str, str]
+) -> None:
+    """Say why (code and text), and wait longer each time."""
+    pause_s = min(limits.ARCHIVE_RETRY_S_BASE * 2 ** min(tries - 1, 20), limits.ARCHIVE_RETRY_S_MAX)
+    code, detail = reason
+    values = {"segment_id": segment.id, "pause_s": pause_s, "reason": code, "detail": detail}
+    connection.execute(SQL["fail_try"], values)
+
+
+def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID) -> bool:
+    """The segment is archived: its manifest is there. False if that is not ours to say."""
+    values = {"segment_id": segment.id, "path": path, "owner": owner}
+    return connection.execute(SQL["complete"], values).rowcount == 1
+
+
+def status(connection: Connection, stream: str | None = None) -> Status:
+    """How archiving stands, of all streams or those of a name."""
+    of = {"stream": stream}
+    waiting = cursor_of(connection, _Waiting).execute(SQL["waiting"], of).fetchone()
+    archived = cursor_of(connection, Tally).execute(SQL["archived"], of).fetchone()
+    tally, lag_s = waiting or _Waiting(_NOTHING, None)
+    lease = {"lease_s": limits.ARCHIVE_LEASE_S}
+    busy = connection.execute(SQL["holder"], lease).fetchone() is not None
+    values = {"stream": stream, "failures_max": limits.ARCHIVE_FAILURES_SHOWN_MAX}
+    failures = cursor_of(connection, Failure).execute(SQL["failures"], values).fetchall()
+    return Status(tally, lag_s or 0.0, archived or _NOTHING, busy, failures)
+
+
+def archived_segments(connection: Connection, choice: Choice) -> list[ArchivedRow]:
+    """Those that `verify` looks at, in the order of each stream."""
+    rows = cursor_of(connection, ArchivedRow)
+    return rows.execute(SQL["archived_segments"], choice._asdict()).fetchall()

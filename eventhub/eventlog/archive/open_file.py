@@ -1,0 +1,136 @@
+"""One archived file that is open for reading. Plain module.
+
+What is read is checked on the way: the size and the footer against the manifest, each page by its
+own checksum, each row group by its sequences.
+"""
+
+import hashlib
+import threading
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eventhub.eventlog.archive import manifest
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.manifest import Manifest
+from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.stored import ArchivedSegment
+
+_READ = ["sequence", "appended_at", "mask", "payload"]
+
+
+class OpenFile:
+    """A segment's file: opened when it is first read, and again after `close`.
+
+    One user at a time, who holds `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
+    """
+
+    def __init__(self, place: Place, segment: ArchivedSegment) -> None:
+        self.lock = threading.Lock()
+        self.cached_bytes = 0
+        self._place = place
+        self._segment = segment
+        self._path = segment.path
+        self._file: IO[bytes] | None = None
+        self._parquet: Any = None
+        self._ends: list[int] = []  # the last sequence of each row group
+        self._cached: tuple[int, pa.Table] | None = None  # the row group read last
+
+    def rows_from(self, sequence: int) -> pa.Table:
+        """The rows of one row group from a sequence of the segment on; of four columns."""
+        if self._file is None:
+            self._open()
+        at = bisect_left(self._ends, sequence)
+        if self._cached is None or self._cached[0] != at:
+            self._cached = (at, self._group(at))
+            self.cached_bytes = self._cached[1].nbytes
+        table = self._cached[1]
+        return table.slice(sequence - (self._ends[at] - table.num_rows + 1))
+
+    def check(self) -> None:
+        """Manifest, size and footer; pages are checked as they are read."""
+        try:
+            self._open()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        self._cached, self.cached_bytes, self._parquet = None, 0, None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _group(self, at: int) -> pa.Table:
+        with self._explained(f"row group {at}"):
+            table = self._parquet.read_row_group(at, columns=_READ, use_threads=False)
+        begins = self._ends[at - 1] + 1 if at else self._segment.first
+        if table.column("sequence").to_pylist() != list(range(begins, self._ends[at] + 1)):
+            raise self._damaged(f"row group {at} has other sequences")
+        return table
+
+    def _open(self) -> None:
+        made = load_manifest(self._place, self._segment)
+        self._path = file_of(self._segment, made)
+        with self._explained("open"):
+            self._file = self._place.open(self._path)
+        with self._explained("footer"):
+            self._parquet = pq.ParquetFile(self._footed(made), page_checksum_verification=True)
+            meta = self._parquet.metadata
+            found = [meta.row_group(at).column(0).statistics for at in range(meta.num_row_groups)]
+        self._ends = [group.max for group in found]
+        begins = [group.min for group in found]
+        if [*begins, self._segment.last + 1] != [self._segment.first, *(e + 1 for e in self._ends)]:
+            raise self._damaged("its row groups do not follow each other")
+
+    def _footed(self, made: Manifest) -> IO[bytes]:
+        """The open file, when size and footer are those of the manifest."""
+        assert self._file is not None  # noqa: S101  (for the type)
+        size = self._file.seek(0, 2)
+        if size != made.file_bytes:
+            raise self._damaged(f"{size} bytes instead of {made.file_bytes}")
+        self._file.seek(size - made.footer_bytes)
+        if hashlib.sha256(self._file.read(made.footer_bytes)).hexdigest() != made.footer_sha256:
+            raise self._damaged("its footer is altered")
+        self._file.seek(0)
+        return self._file
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Errors of the file as ArchiveDamaged, unless the filesystem as a whole is away."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, EOFError) as error:
+            _raise_if_away(self._place, self._path)
+            raise self._damaged(f"{what}: {error}") from error
+
+    def _damaged(self, what: str) -> ArchiveDamaged:
+        segment = self._segment.uuid
+        message = f"The archived file {self._path} of segment {segment} is damaged: {what}."
+        return ArchiveDamaged(message, path=self._path, segment=segment)
+
+
+def load_manifest(place: Place, segment: ArchivedSegment) -> Manifest:
+    """The manifest of a segment. Raises ArchiveDamaged, ArchiveUnavailable."""
+    try:
+        made = manifest.load(place.read(segment.path), segment.path)
+    except FileNotFoundError as error:
+        _raise_if_away(place, segment.path)
+        raise ArchiveDamaged(f"{segment.path} is missing.", path=segment.path) from error
+    if (made.segment, *made.range) != (segment.uuid, segment.first, segment.last):
+        raise ArchiveDamaged(f"{segment.path} is not of this segment.", path=segment.path)
+    return made
+
+
+def file_of(segment: ArchivedSegment, made: Manifest) -> str:
+    """The path of the Parquet file, which is beside the manifest."""
+    return f"{segment.path.rpartition('/')[0]}/{made.file}"
+
+
+def _raise_if_away(place: Place, path: str) -> None:
+    if not place.there():
+        raise ArchiveUnavailable(f"The archive is not there: {place.shown}", path=path)

@@ -1,0 +1,148 @@
+"""The mark: how far the log was acknowledged, kept outside of PostgreSQL. SQL module.
+
+A database that was put back to an earlier state looks like one that has crashed. The mark is what
+tells them apart, so it must be kept where a restore of the database does not put it back too: in
+the memory of the machine (`file:///dev/shm/...`) or in a Redis of its own.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple, Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from eventhub.base import limits
+from eventhub.base.compatibility import known
+
+_KEY = "eventhub:mark:"
+_UNREADABLE = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
+
+
+class Mark(NamedTuple):
+    """An event that was acknowledged on a sync stream; the newest known.
+
+    `life`: of the database, as `log_state.life` names it; `before`: the one before it, while the
+    change from one to the other may not be committed. Without a segment no event is known.
+    """
+
+    life: str
+    before: str | None = None
+    segment: str | None = None
+    sequence: int = 0
+    appended_at_us: int = 0
+
+
+class Marks(Protocol):
+    """Where marks are kept, each under the key of its database."""
+
+    async def read(self, key: str) -> Mark | None:
+        """Return the mark; None if there is none, or it cannot be read."""
+
+    async def write(self, key: str, mark: Mark) -> bool:
+        """Replace the mark. False if it could not be written."""
+
+    async def close(self) -> None:
+        """Release what is held."""
+
+
+def marks_at(url: str) -> Marks:
+    """Marks at a URL: `file:///folder`, `redis://...`, `unix:///socket`, or empty for the memory
+    of this process alone.
+    """
+    parts = urlsplit(url)
+    if not url:
+        return ProcessMarks()
+    if parts.scheme == "file":
+        return FileMarks(Path(unquote(parts.path)))
+    return RedisMarks(url)
+
+
+class ProcessMarks:
+    """Marks that end with the process: enough to tell a crash of the database from a restore."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, Mark] = {}
+
+    async def read(self, key: str) -> Mark | None:
+        return self._marks.get(key)
+
+    async def write(self, key: str, mark: Mark) -> bool:
+        self._marks[key] = mark
+        return True
+
+    async def close(self) -> None:
+        return
+
+
+class FileMarks:
+    """Marks as files of a folder that exists. A file is replaced by a rename: it is never half
+    written, whoever is killed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def read(self, key: str) -> Mark | None:
+        try:
+            return _parse(self._path(key).read_bytes())
+        except _UNREADABLE:
+            return None
+
+    async def write(self, key: str, mark: Mark) -> bool:
+        path = self._path(key)
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            unfinished.write_bytes(_text(mark))
+            unfinished.rename(path)
+        except OSError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        return
+
+    def _path(self, key: str) -> Path:
+        return self._folder / quote(key, safe="")
+
+
+class RedisMarks:
+    """Marks as values in Redis."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = redis.asyncio.Redis.from_url(
+            url,
+            socket_timeout=limits.MARK_TIMEOUT_S_MAX,
+            socket_connect_timeout=limits.MARK_TIMEOUT_S_MAX,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    async def read(self, key: str) -> Mark | None:
+        try:
+            found = await self._redis.get(_KEY + key)
+            return None if found is None else _parse(found)
+        except _UNREADABLE:
+            return None
+
+    async def write(self, key: str, mark: Mark) -> bool:
+        try:
+            await self._redis.set(_KEY + key, _text(mark))
+        except _UNREADABLE:
+            return False
+        return True
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
+def _text(mark: Mark) -> bytes:
+    return json.dumps(mark._asdict()).encode()
+
+
+def _parse(text: bytes | str) -> Mark:
+    """Raises ValueError, TypeError."""
+    return known(Mark, json.loads(text))

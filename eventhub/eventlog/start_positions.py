@@ -1,0 +1,47 @@
+"""Where a reader begins, as text: what URLs, headers and messages say, whatever door it came
+through. Plain module.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from eventhub.base import limits
+from eventhub.base.errors import InvalidCursor
+from eventhub.eventlog.read import At, Start
+from eventhub.eventlog.stored import Cursor
+
+_CURSOR = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}):([0-9]{1,19})")
+_WORDS: tuple[Literal["now", "oldest", "boot"], ...] = ("now", "oldest", "boot")
+_SEQUENCE_MAX = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_start(text: str) -> Start:
+    """A start as text: `now`, `oldest`, `boot`, `<segment>:<sequence>`, or a time with its offset
+    (RFC 3339). Raises InvalidCursor.
+    """
+    for word in _WORDS:
+        if text == word:
+            return word
+    if found := _CURSOR.fullmatch(text):
+        sequence = int(found[2])
+        if sequence <= _SEQUENCE_MAX:
+            return Cursor(found[1].lower(), sequence)
+    return parse_time(text)
+
+
+def parse_time(text: str) -> At:
+    """A time with its offset. Raises InvalidCursor."""
+    try:
+        moment = datetime.fromisoformat(text[: limits.TIME_CHARS_MAX])
+    except ValueError:
+        raise InvalidCursor(field="from") from None
+    if moment.tzinfo is None or len(text) > limits.TIME_CHARS_MAX:
+        raise InvalidCursor("A time needs its offset, such as Z or +01:00.", field="from")
+    return At((moment - _EPOCH) // timedelta(microseconds=1))
+
+
+def cursor_text(cursor: Cursor) -> str:
+    """A cursor as it stands in URLs, headers and the ids of server-sent events."""
+    return f"{cursor.segment}:{cursor.sequence}"

@@ -1,0 +1,237 @@
+"""POST /v1/streams/{stream}/events: parse, authorise, append, answer after the commit.
+Plain module.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, TypedDict
+
+import orjson
+from msgspec import Meta
+
+from eventhub.access.authorizer import Gate
+from eventhub.access.principal import Principal
+from eventhub.base import limits, metrics
+from eventhub.base.errors import (
+    EventHubError,
+    FieldTooLong,
+    Forbidden,
+    InvalidField,
+    UnknownChannel,
+)
+from eventhub.base.fair_queue import Admission
+from eventhub.event.identity import number_window
+from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
+from eventhub.event.json_types import Int64, Uuid
+from eventhub.event.requests import Request, read_events
+from eventhub.eventlog.drafts import Appended, Draft, Producer
+from eventhub.eventlog.log import Log
+from eventhub.http.messages import Answer, Headers, Incoming, Scope, read_body, read_head
+from eventhub.types.cost import Budget
+from eventhub.types.registry import Book
+
+
+class RangeJson(TypedDict):
+    """Events that were given numbers, one after the other."""
+
+    segment: Uuid
+    first: Int64
+    last: Int64
+
+
+class DuplicateJson(TypedDict):
+    """An event that was there before."""
+
+    index: Annotated[int, Meta(description="In the request.")]
+    segment: Uuid
+    sequence: Int64
+
+
+class EmittedJson(TypedDict):
+    """Where the events of a request are."""
+
+    stream: str
+    ranges: list[RangeJson]
+    duplicates: list[DuplicateJson]
+
+
+class Emitted(NamedTuple):
+    """Where the events of one request are: runs of new numbers, and the events that were there
+    before.
+    """
+
+    stream: str
+    ranges: list[tuple[str, int, int]]  # segment, first, last
+    duplicates: list[tuple[int, str, int]]  # index in the request, segment, sequence
+
+    def json(self) -> EmittedJson:
+        return {
+            "stream": self.stream,
+            "ranges": [{"segment": s, "first": f, "last": e} for s, f, e in self.ranges],
+            "duplicates": [
+                {"index": i, "segment": s, "sequence": n} for i, s, n in self.duplicates
+            ],
+        }
+
+    def headers(self) -> Headers:
+        """The last place that the answer names, and the numbers that the request made."""
+        places = [(last, segment) for segment, _, last in self.ranges]
+        places += [(sequence, segment) for _, segment, sequence in self.duplicates]
+        sequence, segment = max(places)
+        found = [
+            (b"eventhub-sequence", str(sequence).encode()),
+            (b"eventhub-segment", segment.encode()),
+        ]
+        if self.ranges:
+            caused = f"{self.ranges[0][1]}-{self.ranges[-1][2]}"
+            found.append((b"eventhub-caused", caused.encode()))
+        return found
+
+
+class Desk(NamedTuple):
+    """What the door works with."""
+
+    log: Log
+    gate: Gate
+    book: Book
+
+
+class Sender(NamedTuple):
+    """Who emits, and the key by which a repeat of the whole request is found ("" without one)."""
+
+    principal: Principal
+    idempotency_key: str = ""
+
+
+async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn]) -> Emitted:
+    """Append the events of one request, all or none (EMC-03); every other error refuses the request
+    whole.
+
+    Raises Forbidden, UnknownStream, BadRequest's kin, with the event's index TypeViolation,
+    TypeTooCostly and UndeclaredType, and what Log.append raises.
+    """
+    principal = sender.principal
+    if stream == "system":
+        raise Forbidden("Only the hub itself writes to the stream `system`.")
+    principal.require("emit", stream)
+    info = await desk.gate.stream(principal, stream)
+    types = await desk.book.zone(principal.zone_id)
+    checked = bool(types) or info.undeclared == "refuse"
+    drafts = []
+    async with Budget(desk.book.turn) as budget:
+        for index, event in enumerate(events):
+            try:
+                mask = await _mask(desk.gate, principal.zone_id, event)
+                checker = types.checker(event, undeclared=info.undeclared) if checked else None
+                payload = stored_bytes(event, client=principal.client, mask=mask)
+                if checker is not None:
+                    await budget.spend(checker.work(event, len(payload)))
+                    checker.check(event)
+            except EventHubError as error:
+                error.index = index
+                raise
+            drafts.append(_draft(sender, info.id, event, (index, mask, payload)))
+    return _emitted(stream, await desk.log.append(drafts, info, principal.party))
+
+
+def _draft(sender: Sender, stream_id: int, event: EventIn, made: tuple[int, int, bytes]) -> Draft:
+    index, mask, payload = made
+    producer = _producer(sender.principal.client_id, event)
+    token = b"" if producer else _token(sender, event, index)
+    return Draft(stream_id, mask, payload, producer, event.key, event.tombstone, token)
+
+
+async def _mask(gate: Gate, zone_id: int, event: EventIn) -> int:
+    mask = event_mask(event)
+    if isinstance(mask, int):
+        return mask
+    try:
+        return await gate.mask(zone_id, mask)
+    except UnknownChannel as error:
+        error.field = "channels"
+        raise
+
+
+def _producer(client_id: int, event: EventIn) -> Producer | None:
+    """Whose window the id is looked for in."""
+    made = event.id
+    if not isinstance(made, IdIn):
+        return None
+    window = number_window(made.incarnation, made.timestamp)
+    return Producer(client_id, window, made.sequence)
+
+
+def _token(sender: Sender, event: EventIn, index: int) -> bytes:
+    """By what a repeat of an event is found: a text for an id counts per client and node, any other
+    event is found by the request's key and its place in it.
+    """
+    if isinstance(event.id, str):
+        which = ("id", event.node, event.id)
+    elif sender.idempotency_key:
+        which = ("key", str(index), sender.idempotency_key)
+    else:
+        return b""
+    whole = orjson.dumps((sender.principal.client_id, *which))
+    return hashlib.blake2b(whole, digest_size=16).digest()
+
+
+def _emitted(stream: str, appended: list[Appended]) -> Emitted:
+    ranges: list[tuple[str, int, int]] = []
+    duplicates: list[tuple[int, str, int]] = []
+    for index, (_, segment, sequence, duplicate) in enumerate(appended):
+        if duplicate:
+            duplicates.append((index, segment, sequence))
+        elif ranges and ranges[-1][0] == segment and ranges[-1][2] == sequence - 1:
+            ranges[-1] = (segment, ranges[-1][1], sequence)
+        else:
+            ranges.append((segment, sequence, sequence))
+    if duplicates:
+        metrics.DUPLICATES.inc(len(duplicates))
+    return Emitted(stream, ranges, duplicates)
+
+
+async def emit_door(
+    desk: Desk, admission: Admission, scope: Scope, incoming: Incoming, stream: str
+) -> Answer:
+    """The door: credentials before the body, so that strangers cannot make the hub read; then a
+    place in fair order, so that nobody waits for more than a few requests of another client.
+    """
+    headers = scope["headers"]
+    head = read_head(headers)
+    principal = await desk.gate.authorise(head.credential)
+    principal.require("emit", stream)
+    key, ce_headers = _own_headers(headers)
+    body = await read_body(incoming, head.content_length)
+    # the data of a CloudEvent keep the whole of their media type
+    whole = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
+    request = Request(body, head.content_type, ce_headers, whole)
+    async with admission.place(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_PLACE):
+        events = read_events(request, stream, principal.client)
+        emitted = await emit(desk, Sender(principal, key), stream, events)
+    return Answer(200, orjson.dumps(emitted.json()), emitted.headers())
+
+
+def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
+    """The request's Idempotency-Key, empty without one, and the headers of a binary CloudEvent, by
+    their names without `ce-`.
+    """
+    key = ""
+    ce_headers: dict[str, str] = {}
+    for name, value in headers:
+        if name == b"idempotency-key":
+            key = _key(value.decode("latin-1"))
+        elif name in (b"if-match", b"if-none-match"):
+            message = "Events are appended; PUT the state of a key under a condition."
+            raise InvalidField(message, field=name.decode().title())
+        elif name.startswith(b"ce-"):
+            ce_headers[name[3:].decode("latin-1")] = value.decode("latin-1")
+    return key, ce_headers
+
+
+def _key(text: str) -> str:
+    text = text.strip().strip('"')
+    if not text or not text.isascii() or not text.isprintable():
+        raise InvalidField("Give printable ASCII.", field="Idempotency-Key")
+    if len(text) > limits.NAME_CHARS_MAX:
+        raise FieldTooLong(field="Idempotency-Key", chars_max=limits.NAME_CHARS_MAX)
+    return text

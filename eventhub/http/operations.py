@@ -1,0 +1,92 @@
+"""`/metrics`, `/healthz` and `/readyz`: for machines that look after the hub. Plain module."""
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+import psutil
+
+from eventhub.access.authorizer import Gate
+from eventhub.base import limits, metrics
+from eventhub.base.errors import (
+    DatabaseUnavailable,
+    EventHubError,
+    Unauthenticated,
+    UnsupportedMediaType,
+)
+from eventhub.eventlog.log import Log
+from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, Component, Health
+from eventhub.http.messages import Answer, Headers, read_head
+from eventhub.postgresql.connections import reading
+from eventhub.postgresql.errors import DatabaseBusy
+
+DATABASE_OK = Component("database", "ok")
+
+
+async def metrics_door() -> Answer:
+    """All web processes' metrics when they share a folder, else this one's; made off the event
+    loop.
+    """
+    body = await asyncio.to_thread(_metrics_text)
+    return Answer(200, body, [], metrics.CONTENT_TYPE)
+
+
+def _metrics_text() -> bytes:
+    folder = os.environ.get(metrics.FOLDER)
+    if folder:
+        _forget_the_killed(Path(folder))
+    return metrics.exposition(shared=bool(folder))
+
+
+def _forget_the_killed(folder: Path) -> None:
+    """What a process held when it was killed is not held any more; its counts stay."""
+    for gauges in folder.glob("gauge_live*_*.db"):
+        if not psutil.pid_exists(int(gauges.stem.rpartition("_")[2])):
+            gauges.unlink(missing_ok=True)  # another may be as fast
+
+
+async def health_door() -> Answer:
+    """This process answers; touches no dependency."""
+    return Answer(200, b'{"status":"ok"}', [])
+
+
+async def ready_door(log: Log, gate: Gate, health: Health, headers: Headers) -> Answer:
+    """200 when this process can serve: database reached, `system` followed; what else does not work
+    is told as `degraded`.
+
+    Reasons are for callers with a key or token of the hub. Raises InvalidCredentials, TokenExpired.
+    """
+    now = [
+        await _database(log),
+        Component("system", "ok") if await gate.confirmed() else SYSTEM_DOWN,
+    ]
+    report = health.report().replacing(now)
+    ready = report.overall() != "not ready"
+    known = ready and await _is_known(gate, headers)
+    body = orjson.dumps(report.json() if known else report.public_json())
+    return Answer(200 if ready else 503, body, [] if ready else [(b"retry-after", b"1")])
+
+
+async def _is_known(gate: Gate, headers: Headers) -> bool:
+    """True with a valid credential, False without any."""
+    try:
+        credential = read_head(headers).credential
+    except (Unauthenticated, UnsupportedMediaType):
+        return False
+    with suppress(DatabaseUnavailable):
+        await gate.authorise(credential)
+        return True
+    return False
+
+
+async def _database(log: Log) -> Component:
+    try:
+        async with reading(log.pool, seconds=limits.READY_CHECK_S_MAX) as connection:
+            await connection.execute("SELECT 1")
+    except DatabaseBusy:
+        return DATABASE_OK  # it answered others meanwhile
+    except EventHubError:
+        return DATABASE_DOWN
+    return DATABASE_OK

@@ -1,0 +1,97 @@
+"""PostgreSQL's binary arrays, packed at once: psycopg's own list dumper costs 0.7 µs for each
+element, which is a third of a batch's time. SQL module.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from psycopg.abc import AdaptContext
+from psycopg.adapt import Buffer, Dumper
+from psycopg.pq import Format
+
+_INT8, _INT8_ARRAY = 20, 1016
+_BYTEA, _BYTEA_ARRAY = 17, 1001
+_TEXT, _TEXT_ARRAY = 25, 1009
+_HEAD = struct.Struct(">iiIii")  # dimensions, has nulls, element type, length, lower bound
+_SIZE = struct.Struct(">i")
+_NULL = _SIZE.pack(-1)
+_NUMBER = struct.Struct(">iq")
+
+
+class Int8Array(bytes):
+    """A bigint[] as PostgreSQL receives it."""
+
+
+class ByteaArray(bytes):
+    """A bytea[] as PostgreSQL receives it."""
+
+
+class TextArray(bytes):
+    """A text[] as PostgreSQL receives it."""
+
+
+def int8_array(numbers: Sequence[int | None]) -> Int8Array:
+    """Numbers of 64 bits, or None for null."""
+    count = len(numbers)
+    if not count:
+        return Int8Array(_SIZE.pack(0) * 2 + struct.pack(">I", _INT8))
+    first = numbers[0]
+    head = _HEAD.pack(1, 1, _INT8, count, 1)
+    if first is not None and numbers.count(first) == count:
+        return Int8Array(head + _NUMBER.pack(8, first) * count)
+    return Int8Array(
+        head
+        + b"".join([_NULL if number is None else _NUMBER.pack(8, number) for number in numbers])
+    )
+
+
+def bytea_array(items: Sequence[bytes]) -> ByteaArray:
+    """Bytes, none null."""
+    return ByteaArray(_packed(_BYTEA, items))
+
+
+def text_array(items: Sequence[str | None]) -> TextArray:
+    """Texts, or None for null. Raises UnicodeEncodeError for half a surrogate."""
+    return TextArray(_packed(_TEXT, [None if item is None else item.encode() for item in items]))
+
+
+def _packed(kind: int, items: Sequence[bytes | None]) -> bytes:
+    if not items:
+        return _SIZE.pack(0) * 2 + struct.pack(">I", kind)
+    pack = _SIZE.pack
+    parts = [_HEAD.pack(1, 1, kind, len(items), 1)]
+    for item in items:
+        if item is None:
+            parts.append(_NULL)
+        else:
+            parts.append(pack(len(item)))
+            parts.append(item)
+    return b"".join(parts)
+
+
+class _AsItIs(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: bytes) -> Buffer:
+        return obj
+
+
+class _Int8ArrayDumper(_AsItIs):
+    oid = _INT8_ARRAY
+
+
+class _ByteaArrayDumper(_AsItIs):
+    oid = _BYTEA_ARRAY
+
+
+class _TextArrayDumper(_AsItIs):
+    oid = _TEXT_ARRAY
+
+
+def adapt(connection: AdaptContext) -> None:
+    """Teach a cursor the arrays. Not globally: connections copy what is known when
+    they are made, and a caller's own may be older than this module.
+    """
+    connection.adapters.register_dumper(Int8Array, _Int8ArrayDumper)
+    connection.adapters.register_dumper(ByteaArray, _ByteaArrayDumper)
+    connection.adapters.register_dumper(TextArray, _TextArrayDumper)

@@ -1,0 +1,181 @@
+"""Connections of the hot path: how they are made, how long a statement may take, and what their
+errors mean. SQL module.
+"""
+
+import asyncio
+import os
+import select
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from eventhub.base import limits
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.postgresql.errors import DatabaseBusy
+
+Connection = psycopg.AsyncConnection[Any]
+
+# What psycopg raises when the server is away, stopping, or the connection broke.
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError, TimeoutError)
+
+
+_answered_s: WeakKeyDictionary[AsyncConnectionPool[Connection], float] = WeakKeyDictionary()
+
+
+async def connect(url: str, *, name: str) -> Connection:
+    """A connection in autocommit mode whose statements are prepared at their first use.
+
+    Raises DatabaseUnavailable.
+    """
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=0,
+            application_name=name,
+            connect_timeout=limits.CONNECT_TIMEOUT_S,
+            options=f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s"
+            f" -c idle_in_transaction_session_timeout={limits.TRANSACTION_IDLE_S_MAX}s",
+        )
+    except AWAY as error:
+        raise DatabaseUnavailable() from error
+    return connection
+
+
+@contextmanager
+def blocking(url: str, *, name: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection in autocommit mode for a command or a job, which may wait. Raises
+    DatabaseUnavailable, also when it breaks.
+    """
+    try:
+        with psycopg.connect(
+            url,
+            autocommit=True,
+            connect_timeout=limits.CONNECT_TIMEOUT_S,
+            application_name=f"eventhub {name}",
+        ) as connection:
+            yield connection
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable() from error
+
+
+def broken(connection: Connection) -> bool:
+    """True if an idle connection has something to read: the server is closing it."""
+    if connection.closed:
+        return True
+    poll = select.poll()
+    poll.register(connection.pgconn.socket, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+async def notified(connection: Connection) -> AsyncIterator[str]:
+    """The payloads of NOTIFY, from a connection that is used for nothing else after its LISTEN.
+
+    Waits for the socket; psycopg's own `notifies` looks ten times a second. Raises
+    OperationalError when the connection breaks.
+    """
+    pgconn = connection.pgconn
+    while True:
+        while (notice := pgconn.notifies()) is not None:
+            yield notice.extra.decode()
+        await _readable(pgconn.socket)
+        pgconn.consume_input()
+
+
+async def heard(connection: Connection, seconds: float) -> bool:
+    """Wait for a NOTIFY, for some seconds at most; true if one came. What comes with the answer to
+    a statement is given to the connection's handlers instead. Raises OperationalError when the
+    connection breaks.
+    """
+    pgconn = connection.pgconn
+    try:
+        async with asyncio.timeout(seconds):
+            await _readable(pgconn.socket)
+    except TimeoutError:
+        return False
+    pgconn.consume_input()
+    came = False
+    while pgconn.notifies() is not None:
+        came = True
+    return came
+
+
+async def _readable(socket_fd: int) -> None:
+    """Wait for a socket. It is not watched while it is read, because libpq closes one that broke,
+    and its number may be another socket's at once.
+    """
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(socket_fd, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(socket_fd)
+
+
+@contextmanager
+def answered_within(connection: Connection, seconds: float) -> Iterator[None]:
+    """Shut the connection's socket if the server has not answered by then, so that whoever waits
+    gets an OperationalError at once.
+
+    Cancelling the wait would not do: psycopg then asks the server to cancel the statement, which a
+    stopped server never answers.
+    """
+    timer = asyncio.get_running_loop().call_later(seconds, _sever, connection)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _sever(connection: Connection) -> None:
+    if not connection.closed:
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as same:
+            same.shutdown(socket.SHUT_RDWR)
+
+
+def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connection]:
+    """A pool of short reads; opened by its user. It reconnects by itself when the database comes
+    back.
+    """
+    return AsyncConnectionPool(
+        url,
+        min_size=1,
+        max_size=size,
+        kwargs={
+            "autocommit": True,
+            "application_name": f"eventhub {name}",
+            "connect_timeout": limits.CONNECT_TIMEOUT_S,
+        },
+        open=False,
+        timeout=limits.READ_TIMEOUT_S_MAX,
+        reconnect_timeout=5,
+        name=name,
+    )
+
+
+@asynccontextmanager
+async def reading(
+    pool: AsyncConnectionPool[Connection], *, seconds: float = limits.READ_TIMEOUT_S_MAX
+) -> AsyncIterator[Connection]:
+    """A connection for one read; raises DatabaseUnavailable if there is none in time, it breaks, or
+    the server does not answer in time, DatabaseBusy if others have them all.
+    """
+    clock = asyncio.get_running_loop().time
+    came_s = clock()
+    try:
+        async with pool.connection(min(seconds, limits.READ_TIMEOUT_S_MAX)) as connection:
+            with answered_within(connection, seconds):
+                yield connection
+        _answered_s[pool] = clock()
+    except PoolTimeout as error:
+        # another reader of the same pool was answered while this one waited for its turn
+        busy = _answered_s.get(pool, 0.0) > came_s
+        raise (DatabaseBusy() if busy else DatabaseUnavailable()) from error
+    except AWAY as error:
+        raise DatabaseUnavailable() from error

@@ -1,0 +1,91 @@
+"""Ballast: a file that takes some space of the data folder's disk, to be thrown off when the disk
+is full, so that PostgreSQL can start and recover there. Plain module.
+
+A full disk stops PostgreSQL, and its recovery writes too. What the file lacks counts as used space
+for the hub's processes (eventhub/eventlog/retention/disk.py), so they do not fill what recovery
+needs.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from eventhub.base import limits
+from eventhub.eventlog.retention import disk
+from eventhub.supervisor.restarts import Excuse
+
+
+class Ballast:
+    """Of one data folder. `say` gets a line when it is thrown off, and when it is back."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._path = folder / disk.BALLAST
+        self._say = say
+        self._lock = threading.Lock()
+
+    @property
+    def short(self) -> bool:
+        """True while the disk is full, or the ballast is not back yet: what fails now may fail for
+        lack of space.
+        """
+        return bool(self._lacking()) or self._free() < disk.ballast_bytes(self._total())
+
+    def excuse(self) -> Excuse | None:
+        """Why a part that fails now may not be to blame: the disk is full, or gives errors."""
+        try:
+            return Excuse("the disk is full", at_once=True) if self.short else None
+        except OSError as error:
+            return Excuse(f"the disk does not answer ({error})")
+
+    def throw_off_if_short(self) -> None:
+        """Before a start of PostgreSQL."""
+        with self._lock:
+            if self._size() and self._free() < disk.ballast_bytes(self._total()):
+                os.truncate(self._path, 0)
+                self._say("the disk is full: its ballast is thrown off so that PostgreSQL starts")
+
+    def take_if_there_is_room(self) -> None:
+        """Fill the file up, if enough stays free beside it. A file is made in any case: it says
+        that ballast is kept here."""
+        with self._lock:
+            self._path.touch(mode=0o600)
+            lacking, size = self._lacking(), self._size()
+            if not lacking or self._free() < lacking + 2 * disk.spare_bytes(self._total()):
+                return
+            if self._allocate(size, lacking):
+                self._say(f"ballast of {(size + lacking) >> 20} MiB is on the disk")
+
+    def keep(self, stop: threading.Event) -> None:
+        """Take it again when there is room, until told to stop."""
+        while not stop.wait(limits.BALLAST_LOOK_INTERVAL_S):
+            with suppress(OSError):
+                self.take_if_there_is_room()
+
+    def _allocate(self, size: int, lacking: int) -> bool:
+        """False if the space went meanwhile; what was taken of it is given back."""
+        with self._path.open("r+b") as file:
+            try:
+                os.posix_fallocate(file.fileno(), size, lacking)
+            except OSError:
+                file.truncate(size)
+                return False
+        return True
+
+    def _lacking(self) -> int:
+        return max(disk.ballast_bytes(self._total()) - self._size(), 0)
+
+    def _size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _total(self) -> int:
+        found = os.statvfs(self._path.parent)
+        return found.f_frsize * found.f_blocks
+
+    def _free(self) -> int:
+        found = os.statvfs(self._path.parent)
+        return found.f_frsize * found.f_bavail

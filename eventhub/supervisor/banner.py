@@ -1,0 +1,56 @@
+"""What the hub says when it is ready: where to look, how to get in, what to try. Plain module.
+
+Its commands are for a POSIX shell in the folder of manage.py, to be copied as they are.
+"""
+
+from collections.abc import Mapping
+from shlex import quote
+
+from eventhub.supervisor.datafolder import Folder
+
+READY = """
+EventHub is ready at {url}
+  console         {url}/console/
+  API reference   {url}/docs/api
+  data            {data}
+  Redis           {redis}, for tasks and transient streams; emit, listen and callbacks do without"""
+
+BEFORE = """
+Before other commands of manage.py:{exports}"""
+# by commands beside the hub
+NEEDED = ("DATABASE_URL", "EVENTHUB_ARCHIVE_URL", "EVENTHUB_DATA", "EVENTHUB_MARK_URL")
+
+DEMO = """
+  credentials     {credentials} (the operator's name and password, the client's API key)"""
+
+TRY = """
+A new password for the operator:
+  {environment}.venv/bin/python manage.py changepassword operator
+Watch the demo's events (websocket {ws}/v1/ws):
+  .venv/bin/python -m eventhub.demo.watch github --url {url_word} --credentials {credentials_word}
+Send one of your own:
+  curl -X POST {url_word}/v1/streams/host/events -H 'Content-Type: application/json' \\
+    -H "Authorization: Bearer $(.venv/bin/python -c \
+'import json, sys; print(json.load(open(sys.argv[1]))["client"]["key"])' {credentials_word})" \\
+    -d '{{"domain": "demo", "type": "hello", "attributes": {{"from": "me"}}}}'"""
+
+STOP = "\nCtrl-C stops it.\n"
+
+
+def text(url: str, folder: Folder, given: Mapping[str, str], *, demo: bool) -> str:
+    """`given`: the variables that the hub has given its parts itself."""
+    exports = [f"{name}={quote(given[name])}" for name in NEEDED if name in given]
+    words = READY + (DEMO if demo else "") + (BEFORE if exports else "")
+    words += (TRY if demo else "") + STOP
+    database = [one for one in exports if one.startswith("DATABASE_URL=")]
+    return words.format(
+        url=url,
+        url_word=quote(url),
+        ws=url.replace("http", "ws", 1),
+        data=folder.root,
+        redis="its own" if "REDIS_URL" in given else "of REDIS_URL",
+        exports="".join(f"\n  export {one}" for one in exports),
+        credentials=folder.credentials,
+        credentials_word=quote(str(folder.credentials)),
+        environment="".join(f"{one} " for one in database),
+    )

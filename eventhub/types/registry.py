@@ -1,0 +1,215 @@
+"""The definitions that a process knows: what the emit door checks events against, and whether a
+type has a newer version. SQL module.
+
+It follows `system` as the gate does: what is known of a zone counts only while the tail of `system`
+was confirmed within a second, and is read anew once a type of the zone was declared. Concurrency
+contract: one event loop; `run` is one task. What `zone` gives is never changed.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from eventhub.base import limits
+from eventhub.event.envelope import Event, version_number
+from eventhub.event.inbound import EventIn
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.system_follower import Following
+from eventhub.postgresql import queries
+from eventhub.postgresql.connections import reading
+from eventhub.postgresql.rows import cursor_of
+from eventhub.types.definitions import Checker, Definition
+from eventhub.types.errors import TypeViolation, UndeclaredType
+
+SQL = queries.load("eventhub/types/sql/types.sql")
+
+
+class _OfZone(NamedTuple):
+    """One of a zone's definitions; of a zone that has none, one of nulls."""
+
+    zone: str
+    definition: Definition
+
+
+class ZoneTypes:
+    """The definitions of one zone at one moment. What is asked for often is compiled once."""
+
+    def __init__(self, definitions: list[Definition]) -> None:
+        self._versions: dict[tuple[str, str], list[Definition]] = {}
+        self._checkers: dict[tuple[str, str, int], Checker] = {}
+        self._kin: dict[tuple[str, str], tuple[str, ...]] = {}
+        for one in definitions:  # of a type, the first version first
+            self._versions.setdefault((one.domain, one.type), []).append(one)
+
+    def __bool__(self) -> bool:
+        return bool(self._versions)
+
+    def checker(self, event: EventIn, *, undeclared: str) -> Checker | None:
+        """What the event must satisfy, by the version it names, else the newest, which it is given.
+        None for an undeclared type. Raises TypeViolation, and UndeclaredType if `undeclared` is
+        `refuse`.
+        """
+        versions = self._versions.get((event.domain, event.type))
+        if versions is None:
+            if undeclared == "refuse":
+                raise UndeclaredType(field="type")
+            return None
+        version = version_number(event.version) if event.version else len(versions)
+        if not 1 <= version <= len(versions):
+            reason = f"the type has the versions 1 to {len(versions)}"
+            raise TypeViolation(f"A version: {reason}.", field="version", reason=reason)
+        event.version = str(version)
+        at = (event.domain, event.type, version)
+        found = self._checkers.get(at)
+        if found is None:
+            found = self._checkers[at] = Checker(self._lineage(versions[version - 1]))
+        return found
+
+    @property
+    def evolved(self) -> bool:
+        """True if any type has more than one version."""
+        return any(len(versions) > 1 for versions in self._versions.values())
+
+    def newest_for(self, event: Event) -> str:
+        """The newest version of the event's type if it is newer than the event's, else the empty
+        text.
+        """
+        versions = self._versions.get((event.domain, event.type))
+        if versions is None or not 0 < version_number(event.version) < len(versions):
+            return ""
+        return str(len(versions))
+
+    def kin(self, event: Event) -> tuple[str, ...]:
+        """The event's type and the declared ones above it (RDY-13), by the version that the event
+        was checked against; the type alone of an event that was not. It never changes: neither a
+        version nor the parent of a type does.
+        """
+        at = (event.domain, event.type)
+        if not event.version or not self._has(event):
+            return at[1:]
+        found = self._kin.get(at)
+        if found is None:
+            lineage = self._lineage(self._versions[at][0])
+            found = self._kin[at] = tuple(one.type for one in lineage)
+        return found
+
+    def knows(self, event: Event) -> bool:
+        """False if the event names a version that is not known here."""
+        return not event.version or not version_number(event.version) or self._has(event)
+
+    def _has(self, event: Event) -> bool:
+        versions = self._versions.get((event.domain, event.type))
+        return versions is not None and 0 < version_number(event.version) <= len(versions)
+
+    def _lineage(self, definition: Definition) -> list[Definition]:
+        found = [definition]
+        while found[-1].parent is not None and len(found) <= limits.TYPE_PARENTS_MAX:
+            found.append(self._versions[definition.domain, found[-1].parent][-1])
+        return found
+
+
+class Book:
+    """The definitions of all zones that this process was asked about."""
+
+    def __init__(self, hub_log: Log) -> None:
+        self._log = hub_log
+        self._system = Following(hub_log, "types", self._tell)
+        self._zones: dict[int, ZoneTypes] = {}
+        self._evolved: dict[int | None, ZoneTypes] = {}  # those of them with newer versions
+        self._ids: dict[str, int] = {}  # of those zones, by name
+        self._changes = 0
+        self.turn = asyncio.Lock()  # of the requests whose checks take long
+
+    def fresh(self) -> bool:
+        """True while what is known counts."""
+        return self._system.fresh()
+
+    async def zone(self, zone_id: int) -> ZoneTypes:
+        """The definitions of a zone. Raises DatabaseUnavailable."""
+        found = self._zones.get(zone_id)
+        if found is None or not self.fresh():
+            found = await self._load(zone_id)
+        return found
+
+    async def knowing(
+        self, zone_id: int, events: Sequence[Event], *, through: int | None = None
+    ) -> ZoneTypes:
+        """The definitions of a zone, with every version in them that one of the events, which were
+        read before this call, was checked against. `through`: a sequence that `system` had reached
+        when they were read, if it is known. Raises DatabaseUnavailable.
+        """
+        found = await self.zone(zone_id)
+        if all(map(found.knows, events)):
+            return found
+        if self._system.told(await self._system.head() if through is None else through):
+            return await self.zone(zone_id)  # whoever named that version made it up
+        return await self._load(zone_id)
+
+    def evolved(self, zone_id: int | None) -> ZoneTypes | None:
+        """What is known here of a zone, if a type of it has more than one version: readers are told
+        of newer ones then (FOX-20). At once; a zone is known once `zone` was asked for it.
+        """
+        return self._evolved.get(zone_id)
+
+    async def run(self) -> None:
+        """Follow `system` until cancelled, through every absence of the database."""
+        await self._system.run()
+
+    async def _tell(self, stored: Stored | None) -> None:
+        if stored is None:
+            await self._renew_all()
+        elif stored.event.type == "type.declared":
+            await self._renew(stored.event.attributes.get("zone"))
+
+    async def _renew_all(self) -> None:
+        self._changes += 1
+        for zone_id in [*self._zones]:
+            await self._load(zone_id)
+
+    async def _renew(self, zone: Any) -> None:
+        self._changes += 1
+        zone_id = self._ids.get(zone)
+        if zone_id is not None:
+            self._zones.pop(zone_id, None)
+            await self._load(zone_id)
+
+    async def _load(self, zone_id: int) -> ZoneTypes:
+        changes = self._changes
+        async with reading(self._log.lookups) as connection:
+            query = cursor_of(connection, _OfZone)
+            rows = await (await query.execute(SQL["of_zone"], (zone_id,))).fetchall()
+        found = ZoneTypes([row.definition for row in rows if row.definition.domain is not None])
+        if changes == self._changes and rows:  # nothing was declared while they were read
+            if len(self._zones) >= limits.TYPE_ZONES_CACHED_MAX:
+                self._zones.clear()
+                self._evolved.clear()
+                self._ids.clear()
+            self._zones[zone_id] = found
+            if found.evolved:
+                self._evolved[zone_id] = found
+            self._ids[rows[0].zone] = zone_id
+        return found
+
+
+class ZoneKin:
+    """The kin of a zone's events as matchers ask for it. Whoever matches awaits `learn` with each
+    batch that was read, and then matches it.
+    """
+
+    def __init__(self, book: Book, zone_id: int | None) -> None:
+        """Without a zone, that is of `system`, no types are declared."""
+        self._book = book
+        self._zone_id = zone_id
+        self._types = ZoneTypes([])
+
+    def __call__(self, event: Event) -> tuple[str, ...]:
+        """The event's type and the declared ones above it."""
+        return self._types.kin(event)
+
+    async def learn(self, events: Sequence[Event], *, through: int | None = None) -> None:
+        """Know what types the events are of; at once unless one is of a version not met before.
+        `through` as in `Book.knowing`. Raises DatabaseUnavailable.
+        """
+        if self._zone_id is not None and not all(map(self._types.knows, events)):
+            self._types = await self._book.knowing(self._zone_id, events, through=through)

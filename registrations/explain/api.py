@@ -1,0 +1,91 @@
+"""What explains: what a draft says, and why a filter or a registration holds for an event.
+Django module.
+"""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from eventhub.access.names import valid_name
+from eventhub.api.resource import ResourceView, operation
+from eventhub.api.view import number_of
+from eventhub.base import errors, metrics
+from registrations.errors import UnknownRegistration
+from registrations.explain import selectors
+from registrations.explain.serializers import (
+    CheckRequestSerializer,
+    CheckSerializer,
+    ExplainRequestSerializer,
+    ExplanationSerializer,
+    RegistrationExplanationSerializer,
+)
+from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLanguage
+
+_EVENT = (
+    *(errors.UnknownStream, errors.UnknownEvent, errors.Gone, errors.LogHole),
+    *(errors.InvalidField, errors.MissingField, errors.UnknownChannel),
+)
+
+
+class Check(ResourceView):
+    """A filter, while somebody writes it."""
+
+    serializer_class = CheckSerializer
+
+    @operation("Check a filter; nothing is registered", body=CheckRequestSerializer, status=200)
+    def create(self, request: Request, **kwargs: Any) -> Response:
+        with metrics.UNDERSTAND_S.labels(what="check").time():
+            return self.answer(selectors.check(actor=self.actor, body=request.data))
+
+
+class Explain(ResourceView):
+    """A filter on one event."""
+
+    serializer_class = ExplanationSerializer
+
+    @operation(
+        "Explain a filter on an event",
+        *(*_EVENT, errors.InvalidMask, errors.BodyNotFilterable, errors.EventTooLarge),
+        *(UnknownLanguage, FilterSyntax, FilterTooLarge),
+        body=ExplainRequestSerializer,
+        status=200,
+    )
+    def create(self, request: Request, **kwargs: Any) -> Response:
+        with metrics.UNDERSTAND_S.labels(what="explain").time():
+            found, place = selectors.explain_draft(actor=self.actor, body=request.data)
+        if place is not None:
+            self.stands_at(place)
+        return self.answer(found)
+
+
+class ExplainRegistration(ResourceView):
+    """A registration on one stored event."""
+
+    unknown = UnknownRegistration
+    lookup_url_kwarg = "registration"
+    serializer_class = RegistrationExplanationSerializer
+
+    @operation(
+        "Explain a registration on an event",
+        *_EVENT,
+        parameters=(
+            OpenApiParameter("stream", str, required=True, description="One that it names."),
+            OpenApiParameter("sequence", int, required=True, description="Of the event."),
+        ),
+    )
+    def get_object(self) -> dict[str, Any]:
+        ticket, asked = self.key, self.request.query_params
+        for name in ("stream", "sequence"):
+            if name not in asked:
+                raise errors.MissingField(field=name)
+        stream = valid_name(asked["stream"], field="stream")
+        unknown = errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
+        sequence = number_of(asked["sequence"], otherwise=unknown)
+        with metrics.UNDERSTAND_S.labels(what="explain").time():
+            found, place = selectors.explain_registration(
+                actor=self.actor, id=ticket, stream=stream, sequence=sequence
+            )
+        self.stands_at(place)
+        return found

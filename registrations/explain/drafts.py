@@ -1,0 +1,60 @@
+"""A filter that nobody has registered: what registering it would say, without doing so.
+Plain module.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from eventhub.base.errors import EventHubError, UnknownField
+from registrations.filter_source import FILTER_FIELDS, PAIRS, Filter, parse_filter
+from registrations.filters.ast import Node
+
+
+class Draft(NamedTuple):
+    """A filter as it was read. `variable`: the name that a READY filter binds."""
+
+    filter: Filter
+    node: Node
+    variable: str | None
+
+
+def parse_draft(fields: Mapping[str, Any]) -> Draft:
+    """The filter among the fields of a body, as a registration has them. Raises what
+    `parse_filter` raises.
+    """
+    filter = parse_filter({name: fields[name] for name in FILTER_FIELDS if name in fields})
+    parsed = filter.read().parsed
+    return Draft(filter, parsed.node, parsed.variable)
+
+
+def checked(draft: Draft) -> dict[str, Any]:
+    """What registering would answer of the filter."""
+    predicate, warnings, cost = draft.filter.reading()
+    return {
+        "language": draft.filter.language,
+        "predicate": predicate,
+        "variable": draft.variable,
+        "warnings": warnings,
+        "cost": cost.json(),
+        "mistake": None,
+    }
+
+
+def mistaken(fields: Mapping[str, Any], error: EventHubError) -> dict[str, Any]:
+    """The mistake in a filter as a problem document: an answer of a check, no refusal."""
+    return {**_NOTHING, "language": _named(fields), "mistake": error.problem()}
+
+
+def require_known(fields: Mapping[str, Any], known: frozenset[str]) -> None:
+    """UnknownField for the first that is not."""
+    for name in fields:
+        if name not in known:
+            raise UnknownField(field=name[:100])
+
+
+_NOTHING: dict[str, Any] = {"predicate": None, "variable": None, "warnings": [], "cost": None}
+
+
+def _named(fields: Mapping[str, Any]) -> str | None:
+    language = fields.get("language", PAIRS)
+    return language if isinstance(language, str) else None

@@ -1,0 +1,168 @@
+"""A dry run: a draft over events of the log, in short reads and short turns, for as long as its
+caller may see them and is there. Plain module.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Literal, NamedTuple, TypedDict
+
+from eventhub.access.audience import is_shown
+from eventhub.access.authorizer import Gate
+from eventhub.access.principal import Principal
+from eventhub.base import limits
+from eventhub.base.errors import Gone
+from eventhub.event.audience import shown_to
+from eventhub.event.envelope import Event
+from eventhub.event.json_types import Int64
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.read import Page
+from eventhub.eventlog.stored import CursorJson, Stored, StreamInfo
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.http.messages import Peer
+from eventhub.types.registry import ZoneKin
+from registrations.explain.dry_run_request import Range, Wanted
+from registrations.explain.slots import Turns
+from registrations.explain.tally import CountsJson, Tally, TallyJson
+from registrations.filters.evaluate import holds
+from registrations.filters.printed import printed
+
+_CHUNK_EVENTS = 32  # decoded at once, to know their types; some 0.2 ms
+Stopped = Literal["end", "events", "time", "gap", "closed"]
+
+
+class ProgressJson(CountsJson):
+    """How far a run is. `cursor`: the last event it looked at; `to`: the last it will."""
+
+    cursor: CursorJson
+    to: Int64
+
+
+_From = TypedDict("_From", {"from": CursorJson})
+
+
+class DryRunJson(_From, ProgressJson, TallyJson):
+    """What a run came to."""
+
+    stream: str
+    predicate: str
+    stopped: Stopped
+    took_s: float
+
+
+class Caller(NamedTuple):
+    """Who runs it."""
+
+    gate: Gate
+    credential: str
+    principal: Principal
+    peer: Peer
+
+
+class Course(NamedTuple):
+    """What is run over which events."""
+
+    stream: StreamInfo
+    wanted: Wanted
+    mask: int
+    range: Range
+    kin: ZoneKin
+
+
+class DryRun:
+    """One run. `steps` does the work; ask `counts` on the way and `json` at the end."""
+
+    def __init__(self, log: Log, caller: Caller, course: Course) -> None:
+        self.tally = Tally(course.wanted.samples)
+        self.stopped: Stopped = "end"
+        self._log = log
+        self._caller = caller
+        self._course = course
+        self._cursor = course.range.after
+        self._passed = 0  # events, those for others too
+        self._clock = asyncio.get_running_loop().time
+        self._began_s = self._clock()
+
+    async def steps(self) -> AsyncIterator[None]:
+        """Run, with a step after each turn of work. Raises Unauthenticated, Forbidden and their kin
+        when the caller may no more, DatabaseUnavailable and its kin.
+        """
+        stream, last = self._course.stream, self._course.range.last
+        transient = stream.durability == "transient"
+        log = self._log
+        read = log.transient.reader(stream.id) if transient else log.reader(stream.id)
+        while self._cursor.sequence < last and not self._over():
+            principal = await self._confirmed()
+            most = limits.DRY_RUN_EVENTS_MAX - self._passed
+            count = min(limits.READ_EVENTS_MAX, last - self._cursor.sequence, most)
+            try:
+                page = await read(self._cursor, Page(count, limits.READ_BYTES_MAX))
+            except Gone:
+                self.stopped = "gap"
+                return
+            if not page:
+                return
+            async for _ in self._look(page, principal):
+                yield
+
+    def counts(self) -> ProgressJson:
+        """How far it is."""
+        return {**self.tally.counts(), "cursor": self._cursor.json(), "to": self._course.range.last}
+
+    def json(self) -> DryRunJson:
+        """What it came to."""
+        course = self._course
+        return {
+            "stream": course.stream.name,
+            "predicate": printed(course.wanted.draft.node),
+            "from": course.range.after.json(),
+            "cursor": self._cursor.json(),
+            "to": course.range.last,
+            "stopped": self.stopped,
+            "took_s": round(self._clock() - self._began_s, 3),
+            **self.tally.json(),
+        }
+
+    async def _look(self, page: list[Stored], principal: Principal) -> AsyncIterator[None]:
+        turns, course = Turns(), self._course
+        for at, stored in enumerate(page):
+            if at % _CHUNK_EVENTS == 0:
+                chunk = page[at : at + _CHUNK_EVENTS]
+                await course.kin.learn([one.event for one in chunk if one.mask & course.mask])
+            self._passed += 1
+            if self._is_shown(stored.event, principal):
+                self.tally.add(stored, matched=self._matches(stored))
+            self._cursor = stored.cursor
+            if turns.over:
+                yield
+                await turns.rest()
+                if self._over():
+                    return
+        yield
+        await turns.rest()
+
+    def _is_shown(self, event: Event, principal: Principal) -> bool:
+        """Of others not even when they happened is counted."""
+        own = self._course.stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
+        return own and is_shown(event, principal)
+
+    def _matches(self, stored: Stored) -> bool:
+        course = self._course
+        if not stored.mask & course.mask:
+            return False
+        return holds(course.wanted.draft.node, stored.event, course.kin)
+
+    def _over(self) -> bool:
+        """True when the run has to stop, which is noted."""
+        if self._caller.peer.over:
+            self.stopped = "closed"
+        elif self._passed >= limits.DRY_RUN_EVENTS_MAX:
+            self.stopped = "events"
+        elif self._clock() - self._began_s >= limits.DRY_RUN_S_MAX:
+            self.stopped = "time"
+        return self.stopped != "end"
+
+    async def _confirmed(self) -> Principal:
+        """The caller as it may now: a key that was revoked sees nothing more."""
+        principal = await self._caller.gate.authorise(self._caller.credential)
+        principal.require_listen(self._course.stream.name)
+        return principal

@@ -1,0 +1,176 @@
+"""Reads what a dry run is asked for: a draft, and which events of which stream it is run over.
+Plain module.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, Required, TypedDict
+
+from msgspec import Meta
+
+from eventhub.access.authorizer import Gate
+from eventhub.access.names import valid_name
+from eventhub.base import limits
+from eventhub.base.errors import (
+    InvalidCursor,
+    InvalidField,
+    InvalidMask,
+    MissingField,
+    UnknownChannel,
+)
+from eventhub.event.envelope import ALL_MASK
+from eventhub.event.inbound import parse_mask
+from eventhub.event.json_types import Int64
+from eventhub.eventlog.history import before, ends_of
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.read import At, Start, resolve
+from eventhub.eventlog.start_positions import parse_start
+from eventhub.eventlog.stored import Cursor, StreamInfo
+from eventhub.postgresql.connections import reading
+from registrations.explain.drafts import Draft, parse_draft, require_known
+from registrations.filter_source import FilterJson
+
+Mask = int | list[str] | None  # 64 bits, names of channels, or all
+_FROM = "`oldest`, `boot`, a cursor `<segment>:<sequence>`, or a time."
+
+
+_From = TypedDict("_From", {"from": Annotated[str, Meta(description=_FROM)]}, total=False)
+
+
+class DryRunRequest(FilterJson, _From, total=False):
+    """A draft of a filter, and the events it is run over."""
+
+    stream: Required[str]
+    last: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=limits.DRY_RUN_EVENTS_MAX,
+            description="The last so many events; or `from`.",
+            extra_json_schema={"default": limits.DRY_RUN_EVENTS_DEFAULT},
+        ),
+    ]
+    to: Annotated[str, Meta(description="A cursor or a time; else the head.")]
+    samples: Annotated[int, Meta(ge=0, le=limits.DRY_RUN_SAMPLES_MAX)]
+    mask: str | Int64
+    channels: list[str]
+
+
+_FIELDS = frozenset(DryRunRequest.__annotations__)
+
+
+class Wanted(NamedTuple):
+    """`start` None: the last so many events; else those after it, up to `end` (None: the head)."""
+
+    stream: str
+    draft: Draft
+    mask: Mask
+    last: int
+    start: Start | None
+    end: Start | None
+    samples: int
+
+
+class Range(NamedTuple):
+    """The events after a cursor, up to a sequence."""
+
+    after: Cursor
+    last: int
+
+
+def parse_wanted(body: Mapping[str, Any]) -> Wanted:
+    """The body of a dry run. Raises with the field what filters and starts raise, InvalidField,
+    MissingField, UnknownField.
+    """
+    require_known(body, _FIELDS)
+    draft = parse_draft(body)
+    start, end = _start(body, "from"), _start(body, "to")
+    if start is None and end is not None:
+        raise MissingField("A range has a beginning, too: give `from`.", field="from")
+    if start is not None and body.get("last") is not None:
+        raise InvalidField("Give `last`, or a range by `from` and `to`.", field="last")
+    last = _count(body, "last", limits.DRY_RUN_EVENTS_DEFAULT, limits.DRY_RUN_EVENTS_MAX)
+    samples = _count(body, "samples", limits.DRY_RUN_SAMPLES_DEFAULT, limits.DRY_RUN_SAMPLES_MAX)
+    return Wanted(stream_of(body), draft, mask_of(body), last, start, end, samples)
+
+
+def stream_of(body: Mapping[str, Any]) -> str:
+    """The `stream` of a body. Raises MissingField, InvalidField, InvalidName."""
+    stream = body.get("stream")
+    if stream is None:
+        raise MissingField(field="stream")
+    if not isinstance(stream, str):
+        raise InvalidField("A stream is named by a text.", field="stream")
+    return valid_name(stream, field="stream")
+
+
+def mask_of(body: Mapping[str, Any]) -> Mask:
+    """`mask` as bits, or `channels` by name; None: all. Raises InvalidMask."""
+    mask, channels = body.get("mask"), body.get("channels")
+    if channels is None:
+        if mask is not None and (isinstance(mask, bool) or not isinstance(mask, int | str)):
+            raise InvalidMask(field="mask")
+        return None if mask is None else parse_mask(mask)
+    if mask is not None:
+        raise InvalidMask("Give `channels` or `mask`, not both.", field="mask")
+    names = isinstance(channels, list) and all(isinstance(name, str) for name in channels)
+    if not names or not 0 < len(channels) <= limits.QUERY_NAMES_MAX:
+        raise InvalidMask("`channels` is a list of names.", field="channels")
+    return list(channels)
+
+
+async def bits_of(gate: Gate, zone_id: int, mask: Mask) -> int:
+    """The bits of a mask in a zone. Raises UnknownChannel."""
+    if not isinstance(mask, list):
+        return ALL_MASK if mask is None else mask
+    try:
+        return await gate.mask(zone_id, mask)
+    except UnknownChannel as error:
+        error.field = "channels"
+        raise
+
+
+async def range_of(log: Log, stream: StreamInfo, wanted: Wanted) -> Range:
+    """Where the run begins and ends by what the log holds now. Raises SegmentMismatch, Gone,
+    DatabaseUnavailable, TransientUnavailable.
+    """
+    head = (await ends_of(log, stream)).head
+    if wanted.start is None:
+        return Range(await before(log, stream, head, wanted.last) or head, head.sequence)
+    after = await _cursor(log, stream, wanted.start)
+    if wanted.end is None:
+        return Range(after, head.sequence)
+    return Range(after, (await _cursor(log, stream, wanted.end)).sequence)
+
+
+async def _cursor(log: Log, stream: StreamInfo, start: Start) -> Cursor:
+    if stream.durability == "transient":
+        return (await log.transient.resolve(stream.id, start)).cursor
+    async with reading(log.pool) as connection:
+        return (await resolve(connection, stream.id, start)).cursor
+
+
+def _start(body: Mapping[str, Any], name: str) -> Start | None:
+    """`to` is a cursor or a time; `from` also a word."""
+    text = body.get(name)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise InvalidField("A place is a text, as a cursor or a time is written.", field=name)
+    try:
+        found = parse_start(text)
+    except InvalidCursor as error:
+        error.field = name
+        raise
+    if name == "to" and not isinstance(found, Cursor | At):
+        raise InvalidField("A range ends at a cursor or a time.", field=name)
+    return found
+
+
+def _count(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    value = body.get(name)
+    if value is None:
+        return default
+    least = 0 if name == "samples" else 1
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidField(f"`{name}` is a number from {least} to {most}.", field=name)
+    return value

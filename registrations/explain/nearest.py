@@ -1,0 +1,98 @@
+"""Nearest misses: of the filters that an event does not match those that it fails in the fewest
+tests. Plain module.
+"""
+
+from bisect import insort
+from collections.abc import Iterator
+from typing import Annotated, Generic, NamedTuple, TypedDict, TypeVar
+
+from msgspec import Meta
+
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Compare, Const, Node, Path
+from registrations.filters.evaluate import Kin, holds
+from registrations.filters.event_values import EventValues
+from registrations.filters.explain import explain
+from registrations.matching.spec import Spec, Specs
+
+T = TypeVar("T")
+Alternatives = tuple[tuple[Node, ...], ...]  # of a filter; of each all tests must hold
+
+
+class FailedJson(TypedDict):
+    """A test that failed."""
+
+    predicate: str
+    why: Annotated[str, Meta(description="In words.")]
+
+
+class Miss(NamedTuple):
+    """What an event fails of a filter's nearest alternative; nothing: it matches."""
+
+    failed: tuple[Node, ...]
+    held: int  # tests of it that hold
+
+    @property
+    def tests(self) -> int:
+        return len(self.failed) + self.held
+
+
+def alternatives_of(specs: Specs) -> Alternatives:
+    """The tests of a filter one by one, its gate and pairs among them."""
+    return tuple(tuple(_tests(spec)) for spec in specs)
+
+
+def miss_of(alternatives: Alternatives, event: Event, kin: Kin) -> Miss | None:
+    """How far an event is from matching; None if the filter never matches."""
+    best: Miss | None = None
+    values = EventValues(event)
+    for tests in alternatives:
+        failed = tuple(test for test in tests if not holds(test, values, kin))
+        miss = Miss(failed, len(tests) - len(failed))
+        if best is None or _distance(miss) < _distance(best):
+            best = miss
+        if not failed:
+            break
+    return best
+
+
+def failed_json(miss: Miss, event: Event, kin: Kin) -> list[FailedJson]:
+    """What failed, and why, in answers."""
+    found = [explain(node, event, kin) for node in miss.failed]
+    return [{"predicate": one.predicate, "why": one.why} for one in found]
+
+
+class Nearest(Generic[T]):
+    """The few best of many: the fewest failed first, of these the one of which most holds, of these
+    the first that came.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._came = 0
+        self._best: list[tuple[tuple[int, int, int], T]] = []
+
+    def offer(self, failed: int, held: int, what: T) -> None:
+        self._came += 1
+        key = (failed, -held, self._came)
+        if len(self._best) == self._count and key >= self._best[-1][0]:
+            return
+        insort(self._best, (key, what), key=lambda one: one[0])
+        del self._best[self._count :]
+
+    def __iter__(self) -> Iterator[T]:
+        return (what for _, what in self._best)
+
+
+def _distance(miss: Miss) -> tuple[int, int]:
+    return len(miss.failed), -miss.held
+
+
+def _tests(spec: Spec) -> Iterator[Node]:
+    gate = (("domain", spec.domain), ("type", spec.type), ("application", spec.application))
+    for name, value in gate:
+        if value is not None:
+            yield Compare("=", Path(name, "envelope"), Const(value))
+    for path, wanted in spec.pairs:
+        yield Compare("=", Path(path), Const(wanted))
+    yield from spec.tests

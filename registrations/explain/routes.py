@@ -1,0 +1,158 @@
+"""The doors that look at the log: dry runs, and what an event matched. Plain. Plain module."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from eventhub.access.audience import is_shown
+from eventhub.access.principal import Principal
+from eventhub.base import limits, metrics
+from eventhub.base.errors import (
+    EventHubError,
+    InvalidField,
+    UnknownEvent,
+    UnknownField,
+    UnsupportedMediaType,
+)
+from eventhub.base.strict_json import parse_object
+from eventhub.event.audience import shown_to
+from eventhub.event.inbound import JSON, NDJSON
+from eventhub.eventlog.stored import Stored, StreamInfo
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.http.messages import Answer, Scope, Stream, read_body, read_head, utf8_path
+from eventhub.http.routes import Call
+from eventhub.types.registry import ZoneKin
+from registrations.explain.circumstances import Moment
+from registrations.explain.dry_run import Caller, Course, DryRun, DryRunJson
+from registrations.explain.dry_run_request import bits_of, parse_wanted, range_of
+from registrations.explain.rows import Asked, event_at
+from registrations.explain.search import EventMatchesJson, Search
+from registrations.explain.slots import Slots
+
+_NUMBER_CHARS_MAX = 18
+
+
+class UnderstandDoors:
+    """The doors of one process."""
+
+    def __init__(self) -> None:
+        self._slots = Slots()
+
+    async def dry_run(self, call: Call) -> Answer | Stream:
+        """POST /v1/filters/dry-run. Raises what filters, starts and streams raise."""
+        head = read_head(call.scope["headers"])
+        principal = await call.gate.authorise(head.credential)
+        if head.content_type not in ("", JSON):
+            raise UnsupportedMediaType("The body is JSON.")
+        body = await read_body(
+            call.incoming, head.content_length, bytes_max=limits.MANAGE_BODY_BYTES_MAX
+        )
+        wanted = parse_wanted(parse_object(body))
+        principal.require_listen(wanted.stream)
+        stream = await call.gate.stream(principal, wanted.stream)
+        mask = await bits_of(call.gate, principal.zone_id, wanted.mask)
+        kin = ZoneKin(call.book, stream.zone_id)
+        closing = ExitStack()
+        closing.enter_context(self._slots.one(principal))
+        try:
+            bounds = await range_of(call.log, stream, wanted)
+            caller = Caller(call.gate, head.credential, principal, call.incoming.peer)
+            run = DryRun(call.log, caller, Course(stream, wanted, mask, bounds, kin))
+            closing.enter_context(metrics.UNDERSTAND_S.labels(what="dry_run").time())
+            if _wants_lines(call.scope):
+                return _stream(run, caller, closing)
+            async for _ in run.steps():
+                pass
+        except BaseException:
+            closing.close()
+            raise
+        closing.close()
+        return _answer(run.json())
+
+    async def matches(self, call: Call) -> Answer:
+        """GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream, UnknownEvent,
+        Gone, and their kin.
+        """
+        principal = await call.gate.authorise(read_head(call.scope["headers"]).credential)
+        name, text = (utf8_path(raw) for raw in call.parameters)
+        after = _after(call.scope)
+        principal.require_listen(name)
+        stream = await call.gate.stream(principal, name)
+        if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
+            raise UnknownEvent(stream=name)
+        with self._slots.one(principal), metrics.UNDERSTAND_S.labels(what="matches").time():
+            stored = await event_at(call.log, stream, int(text))
+            _require_shown(stored, stream, principal)
+            moment = Moment(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
+            kin = ZoneKin(call.book, stream.zone_id)
+            await kin.learn([stored.event])
+            search = Search(principal, moment, kin)
+            client = None if principal.manages_zone else principal.client_id
+            asked = Asked(principal.zone_id, client, stream.id, stored.sequence)
+            await search.run(call.log, asked, after, call.incoming.peer)
+        found: EventMatchesJson = {"stream": name, **stored.cursor.json(), **search.json()}
+        return _answer(found)
+
+
+def _stream(run: DryRun, caller: Caller, closing: ExitStack) -> Stream:
+    async def close() -> None:
+        closing.close()
+
+    return Stream(200, _lines(run, caller, closing), [], NDJSON.encode(), close)
+
+
+async def _lines(run: DryRun, caller: Caller, closing: ExitStack) -> AsyncGenerator[bytes, None]:
+    """Lines of progress, unless the last was not taken yet, and what it came to. The place is free
+    before the last line: who takes long to read it holds nobody up.
+    """
+    clock = asyncio.get_running_loop().time
+    told_s = clock()
+    try:
+        async for _ in run.steps():
+            if clock() - told_s >= limits.DRY_RUN_PROGRESS_S and not caller.peer.unsent_bytes():
+                told_s = clock()
+                yield _line({"op": "progress", **run.counts()})
+    except EventHubError as error:
+        metrics.REFUSED.labels(code=error.code).inc()
+        yield _line({"op": "error", **error.problem()})
+        return
+    finally:
+        closing.close()
+    yield _line({"op": "end", **run.json()})
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(message) + b"\n"
+
+
+def _answer(body: DryRunJson | EventMatchesJson) -> Answer:
+    return Answer(200, orjson.dumps(body), [(b"cache-control", b"no-store")])
+
+
+def _wants_lines(scope: Scope) -> bool:
+    wanted = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    return NDJSON.encode() in wanted.lower()
+
+
+def _after(scope: Scope) -> int:
+    """The `next` of the answer before."""
+    after = 0
+    for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
+        if name != "after":
+            raise UnknownField("This query parameter is not known here.", field=name[:100])
+        if not (value.isascii() and value.isdigit() and len(value) <= _NUMBER_CHARS_MAX):
+            raise InvalidField("Pass the `next` of the answer before.", field="after")
+        after = int(value)
+    return after
+
+
+def _require_shown(stored: Stored, stream: StreamInfo, principal: Principal) -> None:
+    """UnknownEvent for what the caller would not be told."""
+    event = stored.event
+    own = stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
+    if not own or not is_shown(event, principal):
+        raise UnknownEvent(stream=stream.name)

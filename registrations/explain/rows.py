@@ -1,0 +1,68 @@
+"""Reads registrations as they stand to one event, and an event by its sequence. SQL module."""
+
+from typing import Any, NamedTuple
+
+import psycopg
+
+from eventhub.base.errors import Gone, UnknownEvent
+from eventhub.eventlog.history import before, ends_of
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.read import Page
+from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.postgresql import queries
+from eventhub.postgresql.rows import cursor_of, scalars
+from registrations.explain.circumstances import Standing
+
+SQL = queries.load("registrations/sql/understand.sql")
+
+
+class Asked(NamedTuple):
+    """Whose registrations stand to which event; a client that is None: of the whole zone."""
+
+    zone_id: int
+    client_id: int | None
+    stream_id: int
+    sequence: int
+
+
+async def naming(
+    connection: psycopg.AsyncConnection[Any], asked: Asked, after: int, count: int
+) -> list[int]:
+    """At most so many live registrations after one that name the stream, or did."""
+    values = {**asked._asdict(), "after": after, "count": count}
+    return await (await scalars(connection).execute(SQL["naming"], values)).fetchall()
+
+
+async def standing(
+    connection: psycopg.AsyncConnection[Any], asked: Asked, registrations: list[int]
+) -> list[Standing]:
+    """By registration and version."""
+    values = {**asked._asdict(), "registrations": registrations}
+    query = cursor_of(connection, Standing)
+    return await (await query.execute(SQL["standing"], values)).fetchall()
+
+
+def standing_now(
+    connection: psycopg.Connection[Any], asked: Asked, registrations: list[int]
+) -> list[Standing]:
+    """The same on a connection that waits."""
+    values = {**asked._asdict(), "registrations": registrations}
+    return cursor_of(connection, Standing).execute(SQL["standing"], values).fetchall()
+
+
+async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:
+    """One event, wherever the stream is kept. UnknownEvent if the number is not given yet, Gone if
+    it is no longer held.
+    """
+    head = (await ends_of(log, stream)).head
+    if not 0 < sequence <= head.sequence:
+        raise UnknownEvent(stream=stream.name)
+    cursor = await before(log, stream, Cursor(head.segment, sequence), 1)
+    if cursor is None:
+        raise Gone("The event is no longer held.", stream=stream.name)
+    transient = stream.durability == "transient"
+    read = log.transient.reader(stream.id) if transient else log.reader(stream.id)
+    found = await read(cursor, Page(1, 1))
+    if not found or found[0].sequence != sequence:
+        raise Gone("The event is no longer held.", stream=stream.name)
+    return found[0]

@@ -1,0 +1,157 @@
+"""Which registrations an event of a stream matched, and which it nearly did: piece by piece, as far
+as a bound allows. Plain module.
+"""
+
+import asyncio
+from typing import Annotated, NamedTuple, TypedDict
+
+from msgspec import Meta
+
+from eventhub.access.principal import Principal
+from eventhub.base import limits
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import CursorJson
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.http.messages import Peer
+from eventhub.postgresql.connections import reading
+from registrations.explain.circumstances import (
+    Circumstance,
+    CircumstanceJson,
+    Moment,
+    Standing,
+    StandingJson,
+    chosen,
+    circumstances_of,
+    standing_json,
+)
+from registrations.explain.nearest import (
+    Alternatives,
+    FailedJson,
+    Miss,
+    Nearest,
+    alternatives_of,
+    failed_json,
+    miss_of,
+)
+from registrations.explain.rows import Asked, naming, standing
+from registrations.explain.slots import Turns
+from registrations.filter_source import stored_filter
+from registrations.filters.evaluate import Kin
+
+
+class NearJson(StandingJson):
+    """A registration that an event did not match. `failed`: of its `tests`; `against`: what else
+    is.
+    """
+
+    predicate: str
+    tests: int
+    failed: list[FailedJson]
+    against: list[CircumstanceJson]
+
+
+class SearchJson(TypedDict):
+    """What was found."""
+
+    looked_at: Annotated[int, Meta(description="Registrations.")]
+    truncated: bool
+    next: Annotated[str | None, Meta(description="Pass as `after` to go on.")]
+    matched: int
+    matches: list[StandingJson]
+    nearest: list[NearJson]
+
+
+class EventMatchesJson(SearchJson, CursorJson):
+    """Which registrations an event matched, and which it nearly did."""
+
+    stream: str
+
+
+class Near(NamedTuple):
+    """A registration that an event did not match."""
+
+    version: Standing
+    miss: Miss
+    against: list[Circumstance]
+
+
+class Search:
+    """One look at registrations from one on, in their order."""
+
+    def __init__(self, principal: Principal, moment: Moment, kin: Kin) -> None:
+        self.looked_at = 0
+        self.matched = 0
+        self.next: int | None = None  # the last one looked at, if there may be more
+        self._principal = principal
+        self._moment = moment
+        self._kin = kin
+        self._shown: list[Standing] = []
+        self._near: Nearest[Near] = Nearest(limits.NEAREST_SHOWN_MAX)
+        self._compiled: dict[tuple[str, str], Alternatives] = {}
+
+    async def run(self, log: Log, asked: Asked, after: int, peer: Peer) -> None:
+        """Look at all after one, or as many as a bound allows: then `next` is set."""
+        clock = asyncio.get_running_loop().time
+        until_s, turns = clock() + limits.MATCHES_S_MAX, Turns()
+        async with reading(log.pool) as connection:
+            ids = await naming(connection, asked, after, limits.MATCHES_LOOKS_MAX)
+        for at in range(0, len(ids), limits.MATCHES_PAGE):
+            piece = ids[at : at + limits.MATCHES_PAGE]
+            async with reading(log.pool) as connection:
+                page = await standing(connection, asked, piece)
+            for version in chosen(page, self._moment.sequence):
+                self._look(version, asked)
+                if turns.over:
+                    await turns.rest()
+            if piece[-1] != ids[-1] and (clock() > until_s or peer.over):
+                self.next = piece[-1]
+                return
+        if len(ids) == limits.MATCHES_LOOKS_MAX:
+            self.next = ids[-1]
+
+    def json(self) -> SearchJson:
+        """What was found."""
+        return {
+            "looked_at": self.looked_at,
+            "truncated": self.next is not None,
+            "next": None if self.next is None else str(self.next),
+            "matched": self.matched,
+            "matches": [standing_json(version) for version in self._shown],
+            "nearest": [self._near_json(near) for near in self._near],
+        }
+
+    def _look(self, version: Standing, asked: Asked) -> None:
+        if not all(map(self._principal.may_listen, version.streams)):
+            return
+        self.looked_at += 1
+        miss = miss_of(self._tests(version), self._moment.event, self._kin)
+        if miss is None:
+            return
+        zone = self._principal.zone if asked.stream_id == SYSTEM_STREAM_ID else None
+        circumstances = circumstances_of(version, zone, self._moment)
+        against = [one for one in circumstances if not one.held]
+        failed = len(miss.failed) + len(against)
+        if failed:
+            self._near.offer(failed, miss.held, Near(version, miss, against))
+            return
+        self.matched += 1
+        if len(self._shown) < limits.MATCHES_SHOWN_MAX:
+            self._shown.append(version)
+
+    def _tests(self, version: Standing) -> Alternatives:
+        key = (version.language, version.filter_json)
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._compiled[key] = alternatives_of(stored_filter(*key).specs())
+        return found
+
+    def _near_json(self, near: Near) -> NearJson:
+        version, miss, against = near
+        filter = stored_filter(version.language, version.filter_json)
+        return {
+            **standing_json(version),
+            "predicate": filter.reading().predicate,
+            "tests": miss.tests,
+            "failed": failed_json(miss, self._moment.event, self._kin),
+            "against": [one.json() for one in against],
+        }

@@ -1,0 +1,187 @@
+"""Checks of drafts, and explanations of filters on one event, as far as the actor may see it.
+Django module.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from django.db.models import Min
+
+from eventhub.access.actor import Actor
+from eventhub.access.grants import SYSTEM
+from eventhub.access.selectors import channel_mask
+from eventhub.api.announcements import raw_connection
+from eventhub.base.clock import SystemClock
+from eventhub.base.errors import EventHubError, InvalidField, MissingField
+from eventhub.event import protobuf_codec
+from eventhub.event.envelope import DEFAULT_MASK
+from eventhub.event.inbound import event_mask, from_objects, stored_bytes
+from eventhub.event.json_codec import time_text
+from eventhub.eventlog.stored import Cursor
+from eventhub.streams.selectors import find_stored, place_of
+from eventhub.types.selectors import lineage_of
+from registrations import rows
+from registrations.errors import UnknownRegistration
+from registrations.explain.circumstances import (
+    Circumstance,
+    Moment,
+    channels,
+    chosen,
+    circumstances_of,
+    expiry,
+    seen_by,
+    standing_json,
+)
+from registrations.explain.drafts import checked, mistaken, parse_draft, require_known
+from registrations.explain.dry_run_request import mask_of, stream_of
+from registrations.explain.rows import Asked, standing_now
+from registrations.filter_source import FILTER_FIELDS, Filter, stored_filter
+from registrations.filters.explain import explain
+from registrations.models import CURRENT, RegistrationVersion
+from registrations.owners import owner, scope
+from registrations.requests import name_of, number_of, streams_of
+from registrations.selectors import list_registrations
+from registrations.terms import Names
+
+_CHECKED = frozenset((*FILTER_FIELDS, "streams", "client"))
+_EXPLAINED = frozenset((*FILTER_FIELDS, "event", "stream", "sequence", "mask", "channels"))
+
+
+class Seen(NamedTuple):
+    """An event to be explained, and where it is stored, if it is."""
+
+    moment: Moment
+    stored: dict[str, Any] | None
+    place: Cursor | None  # where its stream stands
+
+
+Explanation = tuple[dict[str, Any], Cursor | None]  # an answer, and where its stream stands
+
+
+def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What registering would say. A mistake is part of the answer. What is no part of a filter is
+    refused: UnknownField, and what registering refuses a `client` or `streams` with that are no
+    names.
+    """
+    require_known(body, _CHECKED)
+    client = name_of(body.get("client"), "client")
+    names = body.get("streams")
+    if isinstance(names, list) and not all(isinstance(name, str) for name in names):
+        raise InvalidField("`streams` is a list of names, at least one.", field="streams")
+    names = None if names is None else streams_of(names)
+    try:
+        draft = parse_draft(body)
+    except EventHubError as error:
+        return {**mistaken(body, error), "equal_to": None}
+    found = {**checked(draft), "equal_to": None}
+    try:
+        known = client is not None or actor.principal is not None  # an operator may not say
+        client_id = owner(actor=actor, name=client).id if known else None
+        ids = None if names is None else Names(actor, client_id or 0).stream_ids(names)
+    except EventHubError as error:
+        return {**found, "mistake": error.problem()}
+    if client_id is not None and ids is not None:
+        digest = draft.filter.digest(client_id, ids)
+        same = RegistrationVersion.objects.filter(CURRENT, digest=digest)
+        found["equal_to"] = same.aggregate(first=Min("registration"))["first"]
+        if found["equal_to"] is not None:
+            found["warnings"] = [*found["warnings"], "equal_to"]
+    return found
+
+
+def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
+    """A draft on an event in the body, or on one that is stored: `stream` and `sequence`. Raises
+    what filters raise, what the emit door raises of an event, and what reading one raises.
+    """
+    require_known(body, _EXPLAINED)
+    draft = parse_draft(body)
+    mask = _bits(actor, mask_of(body))
+    if body.get("event") is not None:
+        if body.get("stream") is not None or body.get("sequence") is not None:
+            raise InvalidField("Give an `event`, or `stream` and `sequence`.", field="event")
+        seen = _made(actor, body["event"])
+    else:
+        stream = stream_of(body)
+        sequence = number_of(body.get("sequence"), "sequence", "A sequence")
+        if sequence is None:
+            raise MissingField("Give an `event`, or `stream` and `sequence`.", field="sequence")
+        seen = _stored(actor, stream, sequence)
+    found: list[Circumstance] = []
+    if mask is not None:
+        found.append(channels(mask, seen.moment))
+    own = actor.principal
+    if own is None:
+        found += expiry(seen.moment)
+    else:
+        found += seen_by(own.client, own.groups, seen.moment)
+    return _explained(actor, draft.filter, seen, found)
+
+
+def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -> Explanation:
+    """A registration on a stored event: the version that held then, else the current one. Raises
+    UnknownRegistration, InvalidField for a stream that it does not name, and what reading raises.
+    """
+    if not list_registrations(actor=actor, ids=[id]):
+        raise UnknownRegistration(field="registration")
+    seen = _stored(actor, stream, sequence)
+    [known] = rows.streams_by_name(raw_connection(), actor.zone_id, [stream])
+    asked = Asked(actor.zone_id, scope(actor=actor), known.id, sequence)
+    version = next(chosen(standing_now(raw_connection(), asked, [id]), sequence), None)
+    if version is None:
+        message = "The registration does not name this stream, so nothing of it is matched."
+        raise InvalidField(message, field="stream")
+    filter = stored_filter(version.language, version.filter_json)
+    zone = actor.zone if stream == SYSTEM else None
+    found, place = _explained(actor, filter, seen, circumstances_of(version, zone, seen.moment))
+    bounds = {"from": version.since, "until": version.until}
+    return {"registration": {**standing_json(version), **bounds}, **found}, place
+
+
+def _explained(
+    actor: Actor, filter: Filter, seen: Seen, circumstances: list[Circumstance]
+) -> Explanation:
+    event = seen.moment.event
+    kin = lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type).kin
+    tree = explain(filter.read().parsed.node, event, kin)
+    body = {
+        "matches": tree.held and all(one.held for one in circumstances),
+        "held": tree.held,
+        "language": filter.language,
+        "filter": filter.source,
+        "tree": tree.json(),
+        "circumstances": [one._asdict() for one in circumstances],
+        "event": seen.stored,
+    }
+    return body, seen.place
+
+
+def _made(actor: Actor, given: Any) -> Seen:
+    """An event as it would be stored if the actor emitted it."""
+    if not isinstance(given, dict):
+        raise InvalidField("An event is an object.", field="event")
+    client = "" if actor.principal is None else actor.principal.client
+    try:
+        [event] = from_objects([given])
+        mask = _bits(actor, event_mask(event))
+        payload = stored_bytes(event, client=client, mask=mask or DEFAULT_MASK)
+    except EventHubError as error:
+        error.index = None
+        error.field = f"event.{error.field}" if error.field else "event"
+        raise
+    at_us = SystemClock().now_us()
+    return Seen(Moment(protobuf_codec.decode(payload), mask or DEFAULT_MASK, 0, at_us), None, None)
+
+
+def _stored(actor: Actor, name: str, sequence: int) -> Seen:
+    row, stored = find_stored(actor=actor, name=name, sequence=sequence)
+    moment = Moment(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
+    place = {"stream": row.name, **stored.cursor._asdict()}
+    place["appended_at"] = time_text(stored.appended_at_us)
+    return Seen(moment, place, place_of(row))
+
+
+def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:
+    """The bits of a mask, or of channels by name. Raises UnknownChannel."""
+    if isinstance(mask, list):
+        return channel_mask(zone_id=actor.zone_id, channels=mask)
+    return mask

@@ -1,0 +1,183 @@
+"""What a dry run has found so far: counts over time, fit for a plot however long the time, and some
+of the events. Plain module.
+"""
+
+from collections import deque
+from typing import Annotated, NamedTuple, TypedDict
+
+import orjson
+from msgspec import Meta
+
+from eventhub.base import limits
+from eventhub.event.json_codec import EventJson, event_json, time_text
+from eventhub.event.json_types import Int64, Time
+from eventhub.eventlog.stored import CursorJson, Stored
+
+_MS, _S = 1_000, 1_000_000  # µs
+_HOUR, _DAY = 3_600 * _S, 86_400 * _S
+# how long a bucket is, each a multiple of the one before; then twice as long each time
+_WIDTHS_US = (
+    *(_MS, 10 * _MS, 100 * _MS, _S, 5 * _S, 15 * _S, 60 * _S, 300 * _S, 900 * _S),
+    *(_HOUR, 3 * _HOUR, 6 * _HOUR, _DAY, 7 * _DAY, 28 * _DAY),
+)
+
+
+class SeriesJson(TypedDict):
+    """Counts, one for each span of time."""
+
+    begins_at: Time | None
+    width_s: Annotated[float, Meta(description="Seconds of one count.")]
+    looked_at: list[int]
+    matched: list[int]
+
+
+class CountsJson(TypedDict):
+    """What a run has found so far."""
+
+    looked_at: Int64
+    matched: Int64
+    series: SeriesJson
+
+
+class SampleJson(CursorJson):
+    """An event that matched."""
+
+    appended_at: Time
+    event: Annotated[EventJson, Meta(description="Without its body.")]
+
+
+class SamplesJson(TypedDict):
+    """The first and the last that matched."""
+
+    first: list[SampleJson]
+    last: list[SampleJson]
+
+
+class TallyJson(CountsJson):
+    """What a run has found. `rate_per_hour` is null where the events take no time."""
+
+    rate_per_hour: float | None
+    samples: SamplesJson
+
+
+class Bucket:
+    """What was appended within one span of time."""
+
+    __slots__ = ("looked_at", "matched")
+
+    def __init__(self, looked_at: int = 0, matched: int = 0) -> None:
+        self.looked_at = looked_at
+        self.matched = matched
+
+
+class Series:
+    """Buckets of one width, which grows when they become too many."""
+
+    def __init__(self, buckets_max: int = limits.DRY_RUN_BUCKETS_MAX) -> None:
+        self.width_us = _WIDTHS_US[0]
+        self._max = buckets_max
+        self._buckets: dict[int, Bucket] = {}  # by the number of the span
+        self._first = 0
+        self._last = -1
+
+    def add(self, time_us: int, *, matched: bool) -> None:
+        number = time_us // self.width_us
+        bucket = self._buckets.get(number)
+        if bucket is None:
+            self._make_room(number)
+            number = time_us // self.width_us
+            bucket = self._buckets.setdefault(number, Bucket())
+        bucket.looked_at += 1
+        bucket.matched += matched
+
+    def json(self) -> SeriesJson:
+        """All spans from the first to the last, empty ones too."""
+        found = [
+            self._buckets.get(number, Bucket()) for number in range(self._first, self._last + 1)
+        ]
+        return {
+            "begins_at": time_text(self._first * self.width_us) if found else None,
+            "width_s": self.width_us / _S,
+            "looked_at": [bucket.looked_at for bucket in found],
+            "matched": [bucket.matched for bucket in found],
+        }
+
+    def _make_room(self, number: int) -> None:
+        if not self._buckets:
+            self._first = self._last = number
+            return
+        first, last = min(self._first, number), max(self._last, number)
+        while last - first >= self._max:
+            times = self._widen()
+            first, last = first // times, last // times
+        self._first, self._last = first, last
+
+    def _widen(self) -> int:
+        """Make the spans longer, so many times."""
+        wider = next((one for one in _WIDTHS_US if one > self.width_us), 2 * self.width_us)
+        times = wider // self.width_us
+        merged: dict[int, Bucket] = {}
+        for number, bucket in self._buckets.items():
+            into = merged.setdefault(number // times, Bucket())
+            into.looked_at += bucket.looked_at
+            into.matched += bucket.matched
+        self._buckets, self.width_us = merged, wider
+        return times
+
+
+class Sample(NamedTuple):
+    """An event that matched."""
+
+    stored: Stored
+
+    def json(self) -> SampleJson:
+        """Without its body, which no filter looks at."""
+        stored = self.stored
+        event = stored.event._replace(body=None, content_type="")
+        return {
+            **stored.cursor.json(),
+            "appended_at": time_text(stored.appended_at_us),
+            "event": orjson.loads(event_json(event)),
+        }
+
+
+class Tally:
+    """The counts of one dry run."""
+
+    def __init__(self, samples: int) -> None:
+        self.looked_at = 0
+        self.matched = 0
+        self.series = Series()
+        self._samples = samples
+        self._first: list[Sample] = []
+        self._last: deque[Sample] = deque(maxlen=samples)
+        self._span_us: tuple[int, int] | None = None  # times of the first and the last event
+
+    def add(self, stored: Stored, *, matched: bool) -> None:
+        at_us = stored.appended_at_us
+        self._span_us = (at_us if self._span_us is None else self._span_us[0], at_us)
+        self.looked_at += 1
+        self.series.add(at_us, matched=matched)
+        if not matched:
+            return
+        self.matched += 1
+        if len(self._first) < self._samples:
+            self._first.append(Sample(stored))
+        elif self._samples:
+            self._last.append(Sample(stored))
+
+    def counts(self) -> CountsJson:
+        """What is told on the way."""
+        return {"looked_at": self.looked_at, "matched": self.matched, "series": self.series.json()}
+
+    def json(self) -> TallyJson:
+        """All of it."""
+        span_us = 0 if self._span_us is None else self._span_us[1] - self._span_us[0]
+        return {
+            **self.counts(),
+            "rate_per_hour": round(self.matched * _HOUR / span_us, 3) if span_us > 0 else None,
+            "samples": {
+                "first": [sample.json() for sample in self._first],
+                "last": [sample.json() for sample in self._last],
+            },
+        }

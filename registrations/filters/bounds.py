@@ -1,0 +1,97 @@
+"""How large a filter may be, whatever language it came from. Plain module.
+
+What passes is safe for code that follows the tree by calling itself, and its predicate form can be
+read back.
+"""
+
+from math import isfinite
+
+from eventhub.base import limits
+from eventhub.base.errors import InvalidUtf8, NumberOutOfRange
+from registrations.filters.ast import (
+    And,
+    Arithmetic,
+    Compare,
+    Const,
+    Exists,
+    In,
+    Node,
+    Not,
+    OfType,
+    Operand,
+    Or,
+    Path,
+    Text,
+    Truth,
+    Within,
+)
+from registrations.filters.errors import FilterTooLarge
+from registrations.filters.printed import printed
+
+Part = Node | Operand
+_LEAVES = (Path, Const, Truth)  # what stands in no parentheses of its own
+_WITH_TEXT = (Text, OfType)  # which is a part of its own
+_OF_TWO = (Compare, Arithmetic)
+
+
+def bounded(node: Node) -> str:
+    """The tree in predicate form. Raises FilterTooLarge for its depth, parts, paths and the length
+    of this form, NumberOutOfRange for what 64 bits do not hold, InvalidUtf8 for half characters.
+    """
+    waiting: list[tuple[Part, int]] = [(node, 1)]
+    parts = 0
+    while waiting:
+        part, depth = waiting.pop()
+        parts += 1 + isinstance(part, _WITH_TEXT)
+        if parts > limits.FILTER_PARTS_MAX:
+            raise FilterTooLarge(place=part.place, parts_max=limits.FILTER_PARTS_MAX)
+        if isinstance(part, _LEAVES):
+            _check(part)
+            continue
+        if depth > limits.FILTER_DEPTH_MAX:
+            raise FilterTooLarge(place=part.place, depth_max=limits.FILTER_DEPTH_MAX)
+        waiting += [(one, depth + 1) for one in _inner(part)[::-1]]
+    text = printed(node)
+    _check_text(text)
+    return text
+
+
+def _inner(part: Part) -> tuple[Part, ...]:
+    if isinstance(part, _OF_TWO):  # most are
+        return part.left, part.right
+    match part:
+        case And(items) | Or(items):
+            return items
+        case Not(item):
+            return (item,)
+        case In(path, values):
+            return path, *values
+        case Text(_, path) | Exists(path):
+            return (path,)
+        case Within(path, item):
+            return path, item
+    return ()
+
+
+def _check(part: Part) -> None:
+    if isinstance(part, Path) and len(part.name) > limits.PATH_CHARS_MAX:
+        raise FilterTooLarge(place=part.place, path_chars_max=limits.PATH_CHARS_MAX)
+    if isinstance(part, Const):
+        check_number(part.value)
+
+
+def check_number(value: object, field: str | None = None) -> None:
+    """Raises NumberOutOfRange with the field for a number that no event can have."""
+    if isinstance(value, int) and not limits.INTEGER_MIN <= value <= limits.INTEGER_MAX:
+        raise NumberOutOfRange(field=field)
+    if isinstance(value, float) and not isfinite(value):
+        raise NumberOutOfRange(field=field)
+
+
+def _check_text(text: str) -> None:
+    if len(text) > limits.FILTER_CHARS_MAX:
+        raise FilterTooLarge(chars_max=limits.FILTER_CHARS_MAX)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidUtf8 from error

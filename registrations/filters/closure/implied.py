@@ -1,0 +1,241 @@
+"""Which test follows from which: `(> x 7)` from nothing less than `(> x 5)` does. Plain module.
+
+Sound and no more: what is not found may hold all the same. An attribute may be a list, of which
+each member counts, so no two tests of one are ever taken together, and `(= x 1)` does not exclude
+`(= x 2)`; of a field of the envelope there is one text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from eventhub.base import limits
+from eventhub.event.envelope import Event
+from registrations.filters.ast import (
+    FLIPPED,
+    Compare,
+    Const,
+    Exists,
+    In,
+    Node,
+    Not,
+    OfType,
+    Operand,
+    Path,
+    Scalar,
+    Text,
+)
+from registrations.filters.evaluate import holds
+from registrations.filters.paths import paths_of
+from registrations.filters.values import number_of
+
+_ONE = ("domain", "type", "source", "name", "version", "node", "key", "id", "priority")
+_DOMAIN = Path("domain", "envelope")
+_TYPE = Path("type", "envelope")
+
+
+def plain(test: Node) -> tuple[Node, ...]:
+    """The same test as tests that must all hold, each in the one form that the rules know: the
+    constant on the right, a wildcard that is a prefix as a prefix, domain and type apart.
+    """
+    match test:
+        case Not(item):
+            one = plain(item)
+            return (Not(one[0]),) if len(one) == 1 else (test,)
+        case Compare(op, Const() as left, right):
+            return (Compare(FLIPPED[op], _whole(right), _whole(left)),)
+        case Compare(op, left, right):
+            return (Compare(op, _whole(left), _whole(right)),)
+        case In(path, values):
+            return (In(path, tuple(_whole_const(value) for value in values)),)
+        case Text("wildcard"):
+            return (_simple(test),)
+        case OfType(domain, type):
+            return (*_of_domain(domain), *(() if type is None else (replace(test, domain=None),)))
+    return (test,)
+
+
+def follows(test: Node, fact: Node) -> bool:
+    """True if a test surely holds wherever the fact does; both are `plain`."""
+    if test == fact:
+        return True
+    match test, fact:
+        case Not(item), Not(denied):
+            return follows(denied, item)
+        case Not(item), _:
+            return _excludes(fact, item)
+        case _, Not():
+            return False
+        case Exists(path), _:
+            return path in paths_of(fact)
+        case OfType(), _:
+            return _of_type(test, fact)
+    values = _values(fact)
+    if values is not None and _path(test) == values.path:
+        single = values.path.space == "envelope" and values.path.name in _ONE
+        if isinstance(test, Compare) and test.op == "!=" and not single:
+            return False
+        return all(_passes(test, value) for value in values.values)
+    if isinstance(test, Text) and isinstance(fact, Text):
+        return test.path == fact.path and _text_follows(test, fact)
+    return _bound_follows(test, fact)
+
+
+def looked_at(test: Node) -> Iterator[Path]:
+    """The paths of a test, with `not` or without: no test follows from one that has none of them
+    but those that are equal.
+    """
+    match test:
+        case Not(item):
+            yield from looked_at(item)
+        case OfType():
+            yield _TYPE
+        case _:
+            yield from paths_of(test)
+
+
+def has_member(path: Path, fact: Node) -> bool:
+    """True if the path surely has a value to be compared wherever the fact holds."""
+    return not isinstance(fact, Exists | Not) and path in paths_of(fact)
+
+
+class _Values(NamedTuple):
+    """One of which a path surely has."""
+
+    path: Path
+    values: tuple[Scalar, ...]
+
+
+def _values(fact: Node) -> _Values | None:
+    match fact:
+        case Compare("=", Path() as path, Const(value)):
+            return _Values(path, (value,))
+        case In(path, values):
+            return _Values(path, tuple(value.value for value in values))
+    return None
+
+
+def _path(test: Node) -> Path | None:
+    """The path of a test that one value of it decides."""
+    match test:
+        case Compare(_, Path() as path, Const()) | In(path) | Text(_, path):
+            return path
+    return None
+
+
+def _passes(test: Node, value: Scalar) -> bool:
+    """True if the test holds of that value."""
+    name = Path("x")
+    match test:
+        case Compare():
+            test = replace(test, left=name)
+        case In() | Text():
+            test = replace(test, path=name)
+    return holds(test, Event("", "", {"x": value}))
+
+
+def _excludes(fact: Node, test: Node) -> bool:
+    """True if no event is both."""
+    values = _values(fact)
+    if values is None or values.path.space != "envelope" or values.path.name not in _ONE:
+        return False
+    return _path(test) == values.path and not any(_passes(test, one) for one in values.values)
+
+
+def _of_type(test: OfType, fact: Node) -> bool:
+    """Of the types above an event's own the fact says one: its own, or the one it names."""
+    match fact:
+        case Compare("=", Path("type", "envelope"), Const(str(name))) if name:
+            below = False
+        case OfType(None, str(name), below):
+            pass
+        case _:
+            return False
+    if test.type is None or test.domain is not None:
+        return False
+    if test.below:
+        return name.startswith(test.type + ".") or (below and name == test.type)
+    return not below and name == test.type
+
+
+def _text_follows(test: Text, fact: Text) -> bool:
+    parts = fact.parts or (fact.text,)
+    if test.op == "prefix":
+        return fact.op in ("prefix", "wildcard") and parts[0].startswith(test.text)
+    if test.op == "suffix":
+        return fact.op in ("suffix", "wildcard") and parts[-1].endswith(test.text)
+    return test.op == "substring" and any(test.text in part for part in parts)
+
+
+class _Bound(NamedTuple):
+    """An order: what is compared is to be beyond a constant."""
+
+    operand: Operand
+    large: bool
+    value: int | float | str
+    strict: bool
+
+
+def _bound(test: Node) -> _Bound | None:
+    match test:
+        case Compare(
+            "<" | "<=" | ">" | ">=" as op, operand, Const(int() | float() | str() as value)
+        ):
+            if not isinstance(value, bool):
+                return _Bound(operand, op[0] == ">", value, len(op) == 1)
+    return None
+
+
+def _bound_follows(test: Node, fact: Node) -> bool:
+    """A number is ordered with numbers and texts of one, a text with texts and, if it is that of a
+    number, with numbers too: what is beyond the fact's must be beyond the test's in both orders.
+    """
+    asked, known = _bound(test), _bound(fact)
+    if asked is None or known is None or asked[:2] != known[:2]:
+        return False
+    if isinstance(asked.value, str) != isinstance(known.value, str):
+        return False
+    if not _beyond(known, asked, known.value, asked.value):
+        return False
+    if isinstance(known.value, str):
+        one, other = number_of(known.value), number_of(asked.value)
+        return one is None or (other is not None and _beyond(known, asked, one, other))
+    return True
+
+
+def _beyond(known: _Bound, asked: _Bound, one: object, other: object) -> bool:
+    if one == other:
+        return known.strict or not asked.strict
+    return bool((one > other) == known.large)  # type: ignore[operator]
+
+
+def _of_domain(domain: str | None) -> tuple[Node, ...]:
+    if domain is None:
+        return ()
+    return (Compare("=", _DOMAIN, Const(domain)) if domain else OfType(domain, None),)
+
+
+def _simple(test: Text) -> Node:
+    match test.parts:
+        case [text]:
+            return Compare("=", test.path, Const(text))
+        case [text, ""]:
+            return Text("prefix", test.path, text)
+        case ["", text]:
+            return Text("suffix", test.path, text)
+        case ["", text, ""]:
+            return Text("substring", test.path, text)
+    return test
+
+
+def _whole(operand: Operand) -> Operand:
+    return _whole_const(operand) if isinstance(operand, Const) else operand
+
+
+def _whole_const(const: Const) -> Const:
+    """1 for 1.0, which compare alike."""
+    value = const.value
+    if not isinstance(value, float) or not value.is_integer():
+        return const
+    whole = int(value)
+    return Const(whole) if limits.INTEGER_MIN <= whole <= limits.INTEGER_MAX else const

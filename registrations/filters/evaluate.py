@@ -1,0 +1,134 @@
+"""What a filter says of an event, straight from the tree. Plain module.
+
+This is what every strategy of matching must agree with. It is asked for every event and filter by
+the naive scan, and for what is left of a conjunction by the others.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+
+from eventhub.event.envelope import Event
+from registrations.filters.ast import (
+    And,
+    Compare,
+    Exists,
+    In,
+    Node,
+    Not,
+    OfType,
+    Or,
+    Text,
+    Truth,
+    Within,
+)
+from registrations.filters.event_values import EventValues, deciding, keys_of, meet
+from registrations.filters.objects import Objects
+from registrations.filters.paths import attributes_of
+from registrations.filters.values import MISSING, key_of, ordered
+
+Kin = Callable[[Event], tuple[str, ...]]  # the event's type and the declared types above it
+
+
+def only_itself(event: Event) -> tuple[str, ...]:
+    """The kin where no types are declared."""
+    return (event.type,)
+
+
+def holds(node: Node, event: Event | EventValues, kin: Kin = only_itself) -> bool:
+    """True if the event is what the filter asks for. Whoever asks more than once about one event
+    gives its `EventValues`.
+    """
+    values = EventValues(event) if isinstance(event, Event) else event
+    return _holds(node, values, kin)
+
+
+def _holds(node: Node, values: EventValues, kin: Kin) -> bool:
+    match node:
+        case And(items):
+            return all(_holds(item, values, kin) for item in items)
+        case Or(items):
+            return any(_holds(item, values, kin) for item in items)
+        case Not(item):
+            return not _holds(item, values, kin)
+        case Within(path, item):
+            return bool(_holding(item, values.within(path.name), values, kin))
+    return _test_holds(node, values, kin)
+
+
+def _holding(node: Node, objects: Objects, values: EventValues, kin: Kin) -> int:
+    """Which objects hold a filter, as bits."""
+    match node:
+        case And(items):
+            found = objects.every
+            for item in items:
+                found = found and found & _holding(item, objects, values, kin)
+            return found
+        case Or(items):
+            return reduce(or_, (_holding(item, objects, values, kin) for item in items), 0)
+        case Not(item):
+            return objects.every & ~_holding(item, objects, values, kin)
+        case Within(path, item):
+            inner = objects.within(path.name)
+            return inner.owning(_holding(item, inner, values, kin))
+    found_at_once = objects.holding(node)
+    if found_at_once is not None:
+        return found_at_once
+    if not any(attributes_of(node)):  # it is of the event
+        return objects.every if _test_holds(node, values, kin) else 0
+    return _one_by_one(node, objects, values, kin)
+
+
+def _one_by_one(test: Node, objects: Objects, values: EventValues, kin: Kin) -> int:
+    found = objects.verdicts.get(test)
+    if found is None:
+        verdicts = (_test_holds(test, one, kin) for one in values.of_each(objects))
+        found = sum(1 << place for place, holds in enumerate(verdicts) if holds)
+        objects.verdicts[test] = found
+    return found
+
+
+def _test_holds(node: Node, values: EventValues, kin: Kin) -> bool:
+    match node:
+        case Compare():
+            return _compares(node, values)
+        case In():
+            return _is_in(node, values)
+        case Text():
+            return values.has(node)
+        case Exists(path):
+            return values.value(path) is not MISSING
+        case OfType():
+            return is_of(node, values.event, kin)
+        case Truth(value):
+            return value
+    raise TypeError(node)
+
+
+def _compares(node: Compare, values: EventValues) -> bool:
+    """One relation; `!=` holds where both sides are there and no two of their values are equal."""
+    left, right = values.of(node.left), values.of(node.right)
+    if not left or not right:
+        return False
+    if node.op in ("=", "!="):
+        return meet(left, right) == (node.op == "=")
+    least = node.op in ("<", "<=")
+    ones, others = deciding(left, least=least), deciding(right, least=not least)
+    return any(ordered(node.op, one, other) for one in ones for other in others)
+
+
+def _is_in(node: In, values: EventValues) -> bool:
+    keys = keys_of(values.of(node.path))
+    return any(key_of(wanted.value) in keys for wanted in node.values) if keys else False
+
+
+def is_of(node: OfType, event: Event, kin: Kin = only_itself) -> bool:
+    """True if the event's type, or a declared one above it, is meant."""
+    if node.domain is not None and event.domain != node.domain:
+        return False
+    if node.type is None:
+        return True
+    names = kin(event)
+    if node.below:
+        return any(name.startswith(node.type + ".") for name in names)
+    return node.type in names

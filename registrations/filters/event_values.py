@@ -1,0 +1,174 @@
+"""What tests ask of one event, found out once: the hundredth test of a long list costs what a test
+of a single value does. Plain module.
+
+Without this an event would cost the tests times the members of its lists, and both are chosen by
+others.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from eventhub.base import limits
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Arithmetic, Const, Operand, Path, Text
+from registrations.filters.objects import Objects, objects_at
+from registrations.filters.value_sets import Many, Values
+from registrations.filters.values import (
+    MISSING,
+    key_of,
+    members,
+    number_of,
+    result,
+    same,
+    value_inside,
+    value_of,
+)
+from registrations.filters.wildcard import fits
+
+FEW = 8  # values that are looked at one by one
+
+
+class EventValues:
+    """One event while it is matched. It is not asked after its event was changed."""
+
+    __slots__ = ("_inside", "_lists", "_nested", "_results", "_verdicts", "event")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self._nested: dict[str, Any] = {}  # by dotted path, found once ...
+        self._lists: dict[int, Values] = {}  # ... and by identity: the two hold the lists
+        self._results: dict[Arithmetic, Values] = {}
+        self._verdicts: dict[Text, bool] = {}
+        self._inside: dict[str, Objects] = {}  # by path
+
+    def value(self, path: Path) -> Any:
+        """What a path leads to, or MISSING."""
+        if path.space != "attributes" or "." not in path.name:
+            return value_of(path, self.event)
+        found = self._nested.get(path.name, self)
+        if found is self:
+            found = self._nested[path.name] = value_of(path, self.event)
+        return found
+
+    def within(self, path: str) -> Objects:
+        """The objects at a path, whose values an exact name of the event comes before. Where there
+        is none, but names of attributes begin with the path and a dot, these are one.
+        """
+        found = self._inside.get(path)
+        if found is None:
+            found = self._inside[path] = self._objects(path)
+        return found
+
+    def of_each(self, objects: Objects) -> "Iterator[EventValues]":
+        """Each object as an event whose attributes are in that object."""
+        return (_ObjectValues(self.event, objects.base, one) for one in objects.objects)
+
+    def of(self, operand: Operand) -> Values:
+        """The values that an operand stands for."""
+        if isinstance(operand, Const):
+            return (operand.value,)
+        if isinstance(operand, Arithmetic):
+            found = self._results.get(operand)
+            if found is None:
+                found = self._results[operand] = self._calculated(operand)
+            return found
+        value = self.value(operand)
+        if isinstance(value, list | tuple):
+            return self._of_list(value)
+        return () if value is MISSING or isinstance(value, dict) else (value,)
+
+    def has(self, test: Text) -> bool:
+        """Whether a text at the test's path is so."""
+        found = self.of(test.path)
+        if not isinstance(found, Many):
+            return any(_is_so(test, one) for one in found)
+        verdict = self._verdicts.get(test)
+        if verdict is None:
+            verdict = self._verdicts[test] = found.has(test)
+        return verdict
+
+    def _objects(self, path: str) -> Objects:
+        attributes = self.event.attributes
+        found = objects_at(attributes, path, value_inside(attributes, path))
+        return Objects(attributes, path, found)
+
+    def _of_list(self, value: Any) -> Values:
+        found = self._lists.get(id(value))
+        if found is None:
+            found = self._lists[id(value)] = _some(tuple(members(value)))
+        return found
+
+    def _calculated(self, operand: Arithmetic) -> Values:
+        """Each with each; nothing where these are too many."""
+        lefts, rights = self.of(operand.left), self.of(operand.right)
+        if len(lefts) * len(rights) > limits.ARITHMETIC_RESULTS_MAX:
+            return ()
+        others = [one for one in map(number_of, rights) if one is not None]
+        found = tuple(
+            each
+            for one in map(number_of, lefts)
+            if one is not None
+            for other in others
+            for each in result(operand.op, one, other)
+        )
+        return _some(found)
+
+
+class _ObjectValues(EventValues):
+    """One object of an event, while a test asks what is in it. `base`: the path to it."""
+
+    __slots__ = ("_base", "_object")
+
+    def __init__(self, event: Event, base: str, inner: dict[str, Any]) -> None:
+        super().__init__(event)
+        self._base = base
+        self._object = inner
+
+    def value(self, path: Path) -> Any:
+        """By the whole path an exact name of the event comes first, as everywhere."""
+        if path.space != "attributes":
+            return value_of(path, self.event)
+        found = self._nested.get(path.name, self)
+        if found is self:
+            exact = self.event.attributes.get(f"{self._base}.{path.name}", MISSING)
+            found = value_inside(self._object, path.name) if exact is MISSING else exact
+            self._nested[path.name] = found
+        return found
+
+    def _objects(self, path: str) -> Objects:
+        return Objects(self.event.attributes, self._base, [self._object]).within(path)
+
+
+def meet(some: Values, others: Values) -> bool:
+    """True if one of each are the same; in a time that grows with both, not with their product."""
+    if len(some) == 1 and len(others) == 1:
+        return same(some[0], others[0])
+    return not keys_of(some).isdisjoint(keys_of(others))
+
+
+def deciding(values: Values, *, least: bool) -> list[Any] | Values:
+    """Of values those that decide whether an order holds for any."""
+    if isinstance(values, Many):
+        return values.least if least else values.greatest
+    return values
+
+
+def keys_of(values: Values) -> frozenset[Any]:
+    """What `key_of` makes of them."""
+    return values.keys if isinstance(values, Many) else frozenset(map(key_of, values))
+
+
+def _some(values: Values) -> Values:
+    return Many(values) if len(values) > FEW else values
+
+
+def _is_so(test: Text, value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    if test.op == "prefix":
+        return value.startswith(test.text)
+    if test.op == "suffix":
+        return value.endswith(test.text)
+    if test.op == "substring":
+        return test.text in value
+    return fits(test.parts, value)

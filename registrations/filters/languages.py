@@ -1,0 +1,143 @@
+"""Every language that a filter may be written in, and the one way in (OIF-16). Plain module.
+
+Whatever the language, what comes out is a tree that is bounded (bounds.py) and that can be shown in
+predicate form (printed.py).
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from eventhub.base.errors import EventHubError, InvalidField
+from registrations.filters import eventbridge, pairs
+from registrations.filters.ast import And, Compare, Const, Node, Path, Space, Truth
+from registrations.filters.bounds import bounded
+from registrations.filters.errors import FilterSyntax, UnknownLanguage
+from registrations.filters.predicate import parse_predicate
+from registrations.filters.propositional import parse_propositional
+from registrations.filters.ready import read_ready
+
+
+class Language(NamedTuple):
+    """A language as it is listed. `fields`: the names at the top of a JSON language."""
+
+    name: str
+    about: str
+    example: str | dict[str, Any]
+    kind: Literal["text", "json"]
+    fields: tuple[str, ...] = ()
+
+
+class Parsed(NamedTuple):
+    """A filter as it was given, its tree, and this in predicate form; `variable`: the name that a
+    READY filter binds.
+    """
+
+    language: str
+    source: Any
+    node: Node
+    predicate: str
+    variable: str | None = None
+
+
+_Read = tuple[Node, str | None]
+_ALL = (
+    Language(
+        "pairs",
+        "Values that the event must have, all by equality.",
+        {"type": "state", "attributes": {"state": "online"}},
+        "json",
+        pairs.FIELDS,
+    ),
+    Language(
+        "propositional",
+        "Attributes that the event must have, whatever their values.",
+        "(and state (or node host))",
+        "text",
+    ),
+    Language(
+        "predicate",
+        "Comparisons of fields and constants, joined by and, or and not; says all that any says.",
+        "(and (= state 'online) (> size 9))",
+        "text",
+    ),
+    Language(
+        "ready",
+        "Types, and an expression in the style of the OMG filter grammar.",
+        "Ev1: MyAlarm | $Priority > 5",
+        "text",
+    ),
+    Language(
+        "eventbridge",
+        "Event patterns of Amazon EventBridge.",
+        {"detail-type": ["state"], "detail": {"state": [{"anything-but": "offline"}]}},
+        "json",
+        eventbridge.FIELDS,
+    ),
+)
+LANGUAGES = {language.name: language for language in _ALL}
+
+
+def parse(language: str, source: Any) -> Parsed:
+    """The filter of a source in a language: a text, or an object where the language is of JSON.
+
+    Raises UnknownLanguage, FilterSyntax with its place, FilterTooLarge, and for JSON InvalidField
+    and its like with the field.
+    """
+    if language not in LANGUAGES:
+        raise UnknownLanguage(f"The filter languages are {', '.join(LANGUAGES)}.")
+    _check_kind(LANGUAGES[language], source)
+    try:
+        node, variable = _READERS[language](source)
+    except FilterSyntax as error:
+        others = [name for name in _TEXTS if name != language and _reads(name, source)]
+        if others:
+            hint = f"{error.message} As a filter in {' or '.join(others)} it can be read."
+            raise FilterSyntax(hint, **error.details) from error
+        raise
+    return Parsed(language, source, node, bounded(node), variable)
+
+
+def _check_kind(language: Language, source: Any) -> None:
+    name, example = language.name, language.example
+    if language.kind == "json" and not isinstance(source, dict):
+        raise InvalidField(f"A filter in {name} is a JSON object, as in {json.dumps(example)}.")
+    if language.kind == "text" and not isinstance(source, str):
+        raise InvalidField(f"A filter in {name} is a text, as in {example}")
+
+
+def _reads(language: str, source: str) -> bool:
+    try:
+        _READERS[language](source)
+    except EventHubError:
+        return False
+    return True
+
+
+def _pairs(source: dict[str, Any]) -> _Read:
+    found = pairs.parse_pairs(source)
+    gate = (("domain", found.domain), ("type", found.type), ("application", found.application))
+    nodes = [_equal(name, value, "envelope") for name, value in gate if value is not None]
+    nodes += [_equal(name, value, "attributes") for name, value in found.attributes]
+    if not nodes:
+        return Truth(True), None
+    return (nodes[0] if len(nodes) == 1 else And(tuple(nodes))), None
+
+
+def _equal(name: str, value: Any, space: Space) -> Node:
+    return Compare("=", Path(name, space), Const(value))
+
+
+def _ready(source: str) -> _Read:
+    found = read_ready(source)
+    return found.node, found.variable or None
+
+
+_READERS: dict[str, Callable[[Any], _Read]] = {
+    "pairs": _pairs,
+    "propositional": lambda source: (parse_propositional(source), None),
+    "predicate": lambda source: (parse_predicate(source), None),
+    "ready": _ready,
+    "eventbridge": lambda source: (eventbridge.parse_eventbridge(source), None),
+}
+_TEXTS = [language.name for language in _ALL if language.kind == "text"]

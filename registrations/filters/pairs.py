@@ -1,0 +1,92 @@
+"""The pairs language: a domain, a type, an application and attributes that an event must have, all
+by equality (SUN-01, SUN-03, FOX-03). Plain module.
+
+A name is a path into `attributes`: the exact name first, then dotted into nested objects. Values
+keep their JSON type: 1 equals 1.0, but not "1", and not true; a list has the values of its members.
+The body is opaque and cannot be filtered on (RDY-10).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from eventhub.base import limits
+from eventhub.base.errors import BodyNotFilterable, FieldTooLong, InvalidField, UnknownField
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Scalar
+from registrations.filters.bounds import check_number
+from registrations.filters.values import MISSING, members, same, value_at
+
+FIELDS = ("domain", "type", "application", "attributes")  # what a filter may name
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Interest in events of a domain, a type and an application (None: any) whose attributes hold
+    all the pairs.
+    """
+
+    domain: str | None = None
+    type: str | None = None
+    attributes: tuple[tuple[str, Scalar], ...] = ()
+    application: str | None = None  # one of the event's (FOX-03)
+
+    @property
+    def everything(self) -> bool:
+        return self == Pairs()
+
+    def matches(self, event: Event) -> bool:
+        """True if the pairs are a subset of the event's."""
+        if self.domain is not None and event.domain != self.domain:
+            return False
+        if self.type is not None and event.type != self.type:
+            return False
+        if self.application is not None and self.application not in event.application:
+            return False
+        return all(_has(event.attributes, path, value) for path, value in self.attributes)
+
+
+def parse_pairs(fields: dict[str, Any]) -> Pairs:
+    """Pairs from JSON fields `domain`, `type`, `application`, `attributes`.
+
+    Raises with the field: a body is never filterable.
+    """
+    for name in fields:
+        if name in ("body", "body_base64"):
+            raise BodyNotFilterable(field=name)
+        if name not in FIELDS:
+            raise UnknownField(field=name)
+    attributes = fields.get("attributes")
+    attributes = {} if attributes is None else attributes
+    if not isinstance(attributes, dict):
+        raise InvalidField("`attributes` is an object of names and values.", field="attributes")
+    if len(attributes) > limits.PAIRS_MAX:
+        message = f"A filter of pairs has at most {limits.PAIRS_MAX}; another language takes more."
+        raise FieldTooLong(message, field="attributes", pairs_max=limits.PAIRS_MAX)
+    for name, value in attributes.items():
+        if len(name) > limits.PATH_CHARS_MAX:
+            message = f"A path has at most {limits.PATH_CHARS_MAX:,} characters; shorten the name."
+            raise FieldTooLong(message, field="attributes", chars_max=limits.PATH_CHARS_MAX)
+        if isinstance(value, dict | list):
+            message = "A pair's value is a text, a number, true, false or null; use a dotted path."
+            raise InvalidField(message, field=f"attributes.{name}")
+        check_number(value, f"attributes.{name}")
+    domain, type, application = (_text(fields, name) for name in FIELDS[:3])
+    return Pairs(domain, type, tuple(attributes.items()), application)
+
+
+def _has(attributes: dict[str, Any], path: str, value: Scalar) -> bool:
+    found = value_at(attributes, path)
+    if isinstance(found, list | tuple):  # of many most are passed over at once
+        return value in found and any(same(one, value) for one in members(found))
+    return found is not MISSING and same(found, value)
+
+
+def _text(fields: dict[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise InvalidField(f"`{name}` is a text.", field=name)
+    if len(value) > limits.TEXT_CHARS_MAX:
+        raise FieldTooLong(field=name, chars_max=limits.TEXT_CHARS_MAX)
+    return value

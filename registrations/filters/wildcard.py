@@ -1,0 +1,52 @@
+"""Wildcards: texts with a star for any characters. Plain module."""
+
+import re
+from collections.abc import Sequence
+
+_ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
+
+
+def wildcard_parts(pattern: str) -> tuple[str, ...]:
+    """The texts between the stars, without the escapes; stars in a row are one. Raises ValueError
+    for a lone backslash.
+    """
+    if "\\" not in pattern:
+        first, *rest = pattern.split("*")
+    else:
+        first, *rest = _unescaped(pattern)
+    if not rest:
+        return (first,)
+    return (first, *filter(None, rest[:-1]), rest[-1])
+
+
+def fits(parts: Sequence[str], text: str) -> bool:
+    """True if a text has the parts of a wildcard in their order: the first at its beginning, the
+    last at its end. Linear: each is looked for once.
+    """
+    if len(parts) == 1:
+        return text == parts[0]
+    at, end = len(parts[0]), len(text) - len(parts[-1])
+    if at > end or not text.startswith(parts[0]) or not text.endswith(parts[-1]):
+        return False
+    for part in parts[1:-1]:
+        at = text.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+def _unescaped(pattern: str) -> list[str]:
+    """Split at the stars that stand for themselves nowhere."""
+    found, at = [""], 0
+    for escape in _ESCAPED.finditer(pattern):
+        if escape[1] not in ("*", "\\"):
+            raise ValueError("In a wildcard a backslash stands before `*` or another one.")
+        before, *after = pattern[at : escape.start()].split("*")
+        found[-1] += before
+        found += after
+        found[-1] += escape[1]
+        at = escape.end()
+    before, *after = pattern[at:].split("*")
+    found[-1] += before
+    return found + after

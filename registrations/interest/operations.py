@@ -1,0 +1,75 @@
+"""The doors of what is wanted in a table like that of the other hot doors: it drives dispatch and
+OpenAPI. Plain module.
+"""
+
+from eventhub.access.authorizer import Gate
+from eventhub.base import errors
+from eventhub.event.inbound import JSON
+from eventhub.http.routes import Door, Said, query_parameter, unbound
+from registrations.interest.live import Closures
+from registrations.interest.routes import ClosureDoors, ClosureJson, InterestJson, InterestRequest
+
+_REFUSES: tuple[type[errors.EventHubError], ...] = (
+    errors.InvalidUtf8,
+    errors.InvalidField,
+    errors.UnknownField,
+    errors.FieldTooLong,
+    errors.Unauthenticated,
+    errors.InvalidCredentials,
+    errors.TokenExpired,
+    errors.Forbidden,
+    errors.UnknownStream,
+    errors.DatabaseUnavailable,
+)
+
+CLOSURE_DOORS: tuple[Door, ...] = (
+    Door(
+        method="GET",
+        path="/v1/streams/{stream}/closure",
+        summary="What is wanted of a stream",
+        description=(
+            "One filter that lets through what any live registration asks for, and on a stream with"
+            " `quench` any listen. For who may emit into the stream, or manages it. With"
+            " `If-None-Match` 304 says that it is still the same."
+        ),
+        asks=(
+            query_parameter(
+                "audience", "Groups, commas between: only what their clients want counts."
+            ),
+        ),
+        answers={
+            "200": Said("The closure.", {JSON: ClosureJson}),
+            "304": Said("The one with that tag is current."),
+        },
+        refuses=_REFUSES,
+        run=unbound,
+    ),
+    Door(
+        method="POST",
+        path="/v1/streams/{stream}/interest",
+        summary="Would anybody want an event of a shape?",
+        description=(
+            "A shape is what is known of an event; the rest may be anything. `no` is certain:"
+            " nobody wants any event of that shape."
+        ),
+        takes={JSON: InterestRequest},
+        answers={"200": Said("Wanted, or not.", {JSON: InterestJson})},
+        refuses=(
+            *_REFUSES,
+            errors.MalformedJson,
+            errors.TooDeep,
+            errors.NumberOutOfRange,
+            errors.MissingField,
+            errors.BodyTooLarge,
+            errors.RequestTimeout,
+        ),
+        run=unbound,
+    ),
+)
+
+
+def closure_doors(gate: Gate, closures: Closures) -> tuple[Door, ...]:
+    """The doors of the table, served."""
+    doors = ClosureDoors(gate, closures)
+    closure, interest = CLOSURE_DOORS
+    return closure._replace(run=doors.closure), interest._replace(run=doors.interest)

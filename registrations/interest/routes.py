@@ -1,0 +1,209 @@
+"""The doors of what is wanted: a stream's closure, and whether anybody would want an event of a
+shape. Plain module.
+
+They are for who emits: what they tell is the union of all interests, and nobody's name.
+"""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from urllib.parse import parse_qsl
+
+import msgspec
+import orjson
+from msgspec import Meta
+
+from eventhub.access.authorizer import Gate
+from eventhub.access.principal import Principal
+from eventhub.base import errors, limits
+from eventhub.base.time_slices import in_turns
+from eventhub.event.inbound import refuse_json
+from eventhub.event.json_types import Int64
+from eventhub.eventlog.stored import StreamInfo
+from eventhub.http.messages import Answer, Headers, content_length, read_body, read_head, utf8_path
+from eventhub.http.routes import Call
+from registrations.filters.closure.shapes import Question, Shape, ShapeJson, Wanted, parse_shape
+from registrations.interest.live import Closures, Demand
+from registrations.interest.stored import Asked, Audience
+
+
+class AboveJson(TypedDict):
+    """A declared type that has others above it."""
+
+    domain: str
+    type: str
+    above: tuple[str, ...]
+
+
+class DemandJson(TypedDict):
+    """What is wanted of a stream, as producers are told."""
+
+    filter: Annotated[str, Meta(description="`false` if nothing is wanted.")]
+    alternatives: Annotated[
+        tuple[str, ...], Meta(description="The same in parts, of which one must hold.")
+    ]
+    widened: Annotated[
+        bool, Meta(description="It lets through more than is wanted: it would be too large.")
+    ]
+    above: list[AboveJson]
+    quench: Annotated[
+        bool,
+        Meta(
+            description="Listens are in it, and an emitter may leave out what it does not let"
+            " through."
+        ),
+    ]
+    tag: Annotated[str, Meta(description="Equal while it is the same.")]
+    sequence: Annotated[Int64, Meta(description="Of `system`: what came up to it is in.")]
+
+
+class ClosureJson(DemandJson):
+    """The closure of a stream."""
+
+    stream: str
+    language: Literal["predicate"]
+
+
+class InterestJson(TypedDict):
+    """Whether anybody wants events of a shape."""
+
+    stream: str
+    wanted: Wanted
+    quench: bool
+    tag: str
+    sequence: Int64
+
+
+class InterestRequest(TypedDict):
+    """A shape, and whose interest counts."""
+
+    shape: ShapeJson
+    audience: NotRequired[list[str]]
+
+
+class ClosureDoors:
+    """Those of one process."""
+
+    def __init__(self, gate: Gate, closures: Closures) -> None:
+        self._gate = gate
+        self._closures = closures
+
+    async def closure(self, call: Call) -> Answer:
+        """GET /v1/streams/{stream}/closure. Raises Unauthenticated's kin, Forbidden, UnknownStream,
+        InvalidField, UnknownField, DatabaseUnavailable.
+        """
+        stream = await self._stream(call)
+        asked = Asked(stream.id, _asked_audience(call.scope["query_string"]))
+        demand = await self._closures.current(asked)
+        headers: Headers = [
+            (b"etag", f'"{demand.tag}"'.encode()),
+            (b"eventhub-system-sequence", str(demand.through).encode()),
+        ]
+        if _has_tag(call.scope["headers"], demand.tag):
+            return Answer(304, b"", headers=headers)
+        found: ClosureJson = {"stream": stream.name, "language": "predicate", **shown(demand)}
+        return Answer(200, orjson.dumps(found), headers=headers)
+
+    async def interest(self, call: Call) -> Answer:
+        """POST /v1/streams/{stream}/interest. Raises the same, and what a bad body raises."""
+        stream = await self._stream(call)
+        length = content_length(call.scope["headers"])
+        body = await read_body(call.incoming, length, bytes_max=limits.MESSAGE_BYTES_MAX)
+        fields = _fields(body)
+        shape = parse_shape(fields.get("shape"))
+        asked = Asked(stream.id, audience_of(fields.get("audience")))
+        demand = await self._closures.current(asked)
+        found: InterestJson = {
+            "stream": stream.name,
+            "wanted": await answer_of(demand, shape),
+            "quench": demand.quench,
+            "tag": demand.tag,
+            "sequence": demand.through,
+        }
+        return Answer(200, orjson.dumps(found), headers=[])
+
+    async def _stream(self, call: Call) -> StreamInfo:
+        name = utf8_path(call.parameters[0])
+        principal = await self._gate.authorise(read_head(call.scope["headers"]).credential)
+        require_to_ask(principal, name)
+        return await self._gate.stream(principal, name)
+
+
+def require_to_ask(principal: Principal, stream: str) -> None:
+    """Forbidden unless the caller may emit into the stream, or manages it."""
+    if stream == "system":
+        raise errors.Forbidden("Only the hub itself writes to the stream `system`.")
+    if not principal.may("manage", stream):
+        principal.require("emit", stream)
+
+
+async def answer_of(demand: Demand, shape: Shape) -> Wanted:
+    """Whether anybody wants events of a shape; who listens is not known where nothing may be
+    quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
+    """
+    question = Question(demand.closure, shape, demand.kin)
+    await in_turns(question.steps())
+    found = question.answer
+    return found if demand.quench or found != "no" else "maybe"
+
+
+def shown(demand: Demand) -> DemandJson:
+    """As producers are told."""
+    above: list[AboveJson] = [
+        {"domain": domain, "type": type, "above": names}
+        for (domain, type), names in sorted(demand.above.items())
+    ]
+    return {
+        "filter": demand.filter,
+        "alternatives": demand.alternatives,
+        "widened": demand.closure.widened,
+        "above": above,
+        "quench": demand.quench,
+        "tag": demand.tag,
+        "sequence": demand.through,
+    }
+
+
+def audience_of(value: Any) -> Audience:
+    """Groups of clients from JSON; None: everybody. Raises InvalidField, FieldTooLong."""
+    if value is None:
+        return None
+    texts = isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+    if not value or not texts:
+        raise errors.InvalidField("`audience` names groups of clients.", field="audience")
+    if len(value) > limits.QUERY_NAMES_MAX:
+        message = f"At most {limits.QUERY_NAMES_MAX} groups are named."
+        raise errors.FieldTooLong(message, field="audience", max=limits.QUERY_NAMES_MAX)
+    if any("\0" in one or len(one) > limits.NAME_CHARS_MAX for one in value):
+        raise errors.InvalidField("There is no such group.", field="audience")
+    return tuple(sorted(set(value)))
+
+
+def _asked_audience(query_string: bytes) -> Audience:
+    try:
+        found = parse_qsl(query_string.decode("ascii"), keep_blank_values=True, errors="strict")
+    except (UnicodeError, ValueError):
+        raise errors.InvalidUtf8("The query is not valid UTF-8.", field="query") from None
+    for name, _ in found:
+        if name != "audience":
+            raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
+    if len(found) > 1:
+        raise errors.InvalidField("`audience` is there twice.", field="audience")
+    return audience_of(found[0][1].split(",")) if found else None
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        refuse_json(error)
+    if not isinstance(found, dict):
+        raise errors.InvalidField("The body is an object with a `shape`.", field="body")
+    for name in found:
+        if name not in InterestRequest.__annotations__:
+            raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
+    if "shape" not in found:
+        raise errors.MissingField(field="shape")
+    return found
+
+
+def _has_tag(headers: Headers, tag: str) -> bool:
+    return any(name == b"if-none-match" and tag.encode() in value for name, value in headers)

@@ -1,0 +1,51 @@
+"""The compiled engine of the match index, kernel.cpp, where it was built. Plain module."""
+
+from eventhub.event.envelope import Event
+from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.values import number_of
+from registrations.match_index.engines.residual import Tests
+from registrations.match_index.format.errors import IndexDamaged
+from registrations.match_index.format.names import number_order
+from registrations.match_index.format.shard import Shard
+from registrations.matching.matcher import Counters
+
+try:
+    from registrations.match_index.engines.kernel import Kernel
+except ImportError:  # no compiler was there, or one for another Python
+    IS_BUILT = False
+else:
+    IS_BUILT = True
+
+_APPLICATION_AT = Event._fields.index("application")
+
+
+class CompiledEngine:
+    """Counters are those of the engine in Python."""
+
+    name = "compiled"
+
+    def __init__(self, shard: Shard, kin: Kin = only_itself) -> None:
+        self._shard = shard
+        self._counters = Counters()
+        self._tests = tests = Tests(shard, kin, self._counters)
+        sections = {name: (at.offset, at.length) for name, at in shard.sections.items()}
+        callables = (tests, kin, number_order, number_of)
+        head = shard.head._asdict()
+        self._kernel = Kernel(shard.data, sections, head, *callables, _APPLICATION_AT)
+
+    @property
+    def counters(self) -> Counters:
+        self._counters.lookups = self._kernel.lookups
+        self._counters.touched = self._kernel.touched
+        return self._counters
+
+    def match(self, event: Event, *, places: bool = False) -> memoryview:
+        try:
+            return memoryview(self._kernel.match(event, places)).cast("q")
+        except IndexError as error:
+            raise IndexDamaged(f"{self._shard.path.name} leads outside of itself.") from error
+        finally:
+            self._tests.end()
+
+    def bury(self, place: int) -> None:
+        self._kernel.bury(place)

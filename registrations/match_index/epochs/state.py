@@ -1,0 +1,115 @@
+"""How a stream's match index stands, and whether it is due to be built. SQL module.
+
+Due it is when a build is worth what it costs (limits.py). What changed is counted by the barriers
+of changes, so it costs what changed, and unless it is to be exact, no more than a due build does.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub.base import limits
+from eventhub.postgresql.rows import scalars
+from registrations.match_index.epochs.epoch import Epoch, open_epoch
+from registrations.match_index.epochs.errors import IndexNotTaken
+from registrations.match_index.epochs.facts import Moment, refusal
+from registrations.match_index.epochs.folder import index_root
+from registrations.match_index.epochs.tables import SQL, Connection, moment_of
+from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
+from registrations.match_index.format.manifest import NAME
+from registrations.matching.stream_matcher import AUTO, INDEXED
+
+_ALL = 1 << 62
+
+
+class IndexState(NamedTuple):
+    """A stream's index. Without one that can be used `epoch` is None, and `changed_since` counts
+    all versions with an endpoint that hold.
+    """
+
+    epoch: int | None
+    ids: int  # versions in it
+    entries: int
+    bytes: int
+    built_at: int | None  # microseconds
+    built_through_sequence: int | None  # of `system`
+    changed_since: int  # versions that began or ended, or may have
+    due: bool
+    why: str  # it is due or not, for people
+
+
+def state_of(
+    connection: Connection, data: Path, stream_id: int, *, exact: bool = True
+) -> IndexState:
+    """A stream that is not there, or takes no index, has none. Not `exact`: versions are counted up
+    to where a build is due. Raises psycopg.Error.
+    """
+    try:
+        moment = moment_of(connection, stream_id)
+    except IndexNotTaken as error:
+        return _without(0, due=False, why=error.message)  # all zones have registrations on `system`
+    root = index_root(data, stream_id)
+    epoch, missing = _usable(root, stream_id, moment)
+    if epoch is not None:
+        return _with(connection, root, epoch, exact)
+    wanted = limits.INDEX_AUTO_MIN if moment.strategy == AUTO else limits.INDEX_DELTA_MIN
+    found = _count(connection, stream_id, _ALL if exact else wanted)
+    why = f"{missing} One is built by itself from {wanted:,} versions of registrations on."
+    return _without(found, due=found >= wanted, why=why)
+
+
+def due_streams(connection: Connection, data: Path) -> list[int]:
+    """The streams whose index is to be built now, ascending. Raises psycopg.Error."""
+    found = scalars(connection).execute(SQL["forwarded_streams"], (sorted(INDEXED),)).fetchall()
+    return [id for id in found if state_of(connection, data, id, exact=False).due]
+
+
+def _with(connection: Connection, root: Path, epoch: Epoch, exact: bool) -> IndexState:
+    manifest = epoch.manifest
+    wanted = max(limits.INDEX_DELTA_MIN, int(limits.INDEX_DELTA_SHARE_MAX * manifest.ids))
+    values = {
+        "stream_id": epoch.facts.stream,
+        "xmin": str(epoch.facts.xmin),
+        "bound": _ALL if exact else wanted,
+    }
+    changed = scalars(connection).execute(SQL["count_changed"], values).fetchone() or 0
+    more = "" if exact or changed < wanted else " or more"
+    try:
+        built_at = (root / manifest.folder / NAME).stat().st_mtime_ns // 1_000
+    except OSError:
+        built_at = None  # a newer one came just now
+    return IndexState(
+        manifest.epoch,
+        manifest.ids,
+        manifest.entries,
+        manifest.bytes,
+        built_at,
+        manifest.built_through_sequence,
+        changed,
+        changed >= wanted,
+        f"Versions changed since: {changed:,}{more}; it is built again from {wanted:,} on.",
+    )
+
+
+def _without(versions: int, *, due: bool, why: str) -> IndexState:
+    return IndexState(None, 0, 0, 0, None, None, versions, due, why)
+
+
+def _count(connection: Connection, stream_id: int, bound: int) -> int:
+    values = {"stream_id": stream_id, "bound": bound}
+    return scalars(connection).execute(SQL["count"], values).fetchone() or 0
+
+
+def _usable(root: Path, stream_id: int, moment: Moment) -> tuple[Epoch | None, str]:
+    """The epoch, or why there is none, in words that say nothing of this machine."""
+    try:
+        epoch = open_epoch(root)
+    except IndexAbsent:
+        return None, "There is no index."
+    except IndexDamaged:
+        return None, "The index is damaged."
+    except OSError:
+        return None, "The index cannot be read."
+    refused = refusal(epoch.manifest, stream_id, moment)
+    if refused is not None:
+        return None, f"The index is of no use ({refused})."
+    return epoch, ""

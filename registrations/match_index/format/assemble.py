@@ -1,0 +1,297 @@
+"""Columns become the sections of a shard. Plain; docs/match-index.md says what each section is.
+Plain module.
+
+The same entries give the same bytes, in whatever order they come.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from registrations.match_index.format import layout
+from registrations.match_index.format.columns import NEVER, NOT, NUMBER, TEST, Columns
+from registrations.match_index.format.conjunctions import (
+    EVERY,
+    Entries,
+    Posted,
+    alike,
+    posted,
+    weighed,
+)
+from registrations.match_index.format.layout import Head
+from registrations.match_index.format.names import hash_of, path_name, raw
+from registrations.match_index.format.numbering import Numbering, numbered, paths_of, rank_of, spans
+from registrations.match_index.format.ragged import Array, sorted_rows, starts_of
+from registrations.match_index.format.terms import Key, OfName, OneOf, Prefix, Test, There, Value
+from registrations.matching.atoms import prefixes_of
+
+Sections = dict[str, Array]
+
+
+class Assembled(NamedTuple):
+    """A shard before it has a place in a file. `head.hash_mask` is all bits but in tests."""
+
+    head: Head
+    sections: Sections
+
+
+def assemble(columns: Columns, hash_mask: int) -> Assembled:
+    """Raises ValueError if there are more entries, keys or words than 31 bits count."""
+    used, entries = _final(columns)
+    groups = [*alike(entries)]
+    sides = [span for number, span in _sides(used.numbering)]
+    anchors = np.array([used.anchor_of(test) for test in used.tests], np.int64)
+    weights = weighed(groups, sides, used.numbering.end, anchors)
+    placed = posted(groups, weights, len(entries.ids))
+    runs = _runs(placed, used.numbering.end)
+    dense = _dense(placed, entries.ids, columns.extra)
+    paths = _paths(used)
+    named = _named(used.numbering, paths.names, hash_mask)
+    sections = {
+        **named,
+        **paths.sections,
+        **_implied(used),
+        **_thresholds(used.numbering),
+        **runs,
+        "rest_at": placed.rest_at.astype("<u4"),
+        "rest": placed.rest.astype("<u4"),
+        **dense,
+        **_blobs("test_at", "tests", [raw(test.text) for test in used.tests]),
+        "anchors": anchors.astype("<u4"),
+    }
+    return Assembled(_head(used, sections, hash_mask, len(paths.names)), sections)
+
+
+class _Used(NamedTuple):
+    """What is asked for by some entry, numbered."""
+
+    numbering: Numbering
+    tests: list[Test]  # by their texts
+    number_of: dict[Key, int]
+
+    def anchor_of(self, test: Test) -> int:
+        return EVERY if test.anchor is None else self.number_of[There(test.anchor, False)]
+
+
+def _final(columns: Columns) -> tuple[_Used, Entries]:
+    """The entries with the numbers that the file has."""
+    words = columns.words
+    is_test = words >= TEST
+    number = words & NUMBER
+    keys_used = np.unique(number[~is_test])
+    tests_used = np.unique(number[is_test])
+    gates_used = np.unique(columns.gates)
+    tests = sorted(columns.tests[at] for at in tests_used)
+    keys = {key for at in keys_used if (key := columns.keys[at]) is not None}
+    keys |= {There(test.anchor, False) for test in tests if test.anchor is not None}
+    numbering = numbered({columns.gate_names[at] for at in gates_used}, keys)
+    used = _Used(numbering, tests, numbering.number_of())
+    of_key = np.zeros(len(columns.keys) + 1, np.uint32)
+    for at in keys_used:
+        key = columns.keys[at]
+        of_key[at] = NEVER if key is None else used.number_of[key]
+    test_number = {test: at for at, test in enumerate(tests)}
+    of_test = np.zeros(len(columns.tests) + 1, np.uint32)
+    for at in tests_used:
+        of_test[at] = test_number[columns.tests[at]]
+    gate_number = {name: at for at, name in enumerate(numbering.gates, 2)}
+    of_gate = np.array([gate_number.get(name, 0) for name in columns.gate_names] or [0], np.uint32)
+    flag = words & np.uint32(NOT | TEST)
+    final = np.where(is_test, of_test[number * is_test], of_key[number * ~is_test]) | flag
+    lengths, final = sorted_rows(columns.offsets, final)
+    return used, Entries(columns.ids, of_gate[columns.gates], lengths, final)
+
+
+def _sides(numbering: Numbering) -> list[tuple[str, tuple[int, int]]]:
+    """The two sides of the thresholds of each path."""
+    found = []
+    for keys, first in (
+        (numbering.numbers, numbering.numbers_first),
+        (numbering.texts, numbering.texts_first),
+    ):
+        for path, (low, middle, high) in spans(keys, first).items():
+            found += [(path, (low, middle)), (path, (middle, high))]
+    return found
+
+
+def _runs(placed: Posted, keys: int) -> Sections:
+    """A run is all conjunctions of one access key and gate."""
+    count = len(placed.access)
+    first = np.ones(count, bool)
+    first[1:] = (placed.access[1:] != placed.access[:-1]) | (placed.gates[1:] != placed.gates[:-1])
+    begins = np.flatnonzero(first)
+    key_runs = np.searchsorted(placed.access[begins], np.arange(keys + 1))
+    return {
+        "key_runs": key_runs.astype("<u4"),
+        "run_gates": placed.gates[begins].astype("<u4"),
+        "run_conjunctions": np.append(begins, count).astype("<u4"),
+    }
+
+
+def _dense(placed: Posted, ids: Array, extra: Mapping[str, Array]) -> Sections:
+    """Ids in the order of their conjunctions, ascending in each, so that a match is one copy."""
+    order = np.lexsort((ids, placed.of_entry))
+    of, sorted_ids = placed.of_entry[order], ids[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (of[1:] != of[:-1]) | (sorted_ids[1:] != sorted_ids[:-1])
+    order, of, sorted_ids = order[first], of[first], sorted_ids[first]
+    counts = np.bincount(of, minlength=len(placed.access))
+    by_id = np.argsort(sorted_ids, kind="stable")
+    again = np.zeros(len(order), bool)
+    again[1:] = sorted_ids[by_id][1:] == sorted_ids[by_id][:-1]
+    again[:-1] |= again[1:]
+    dense_at = starts_of(counts).astype("<u4")
+    dense_at[np.unique(of[by_id[again]])] |= np.uint32(layout.SHARED)
+    return {
+        "dense_at": dense_at,
+        "ids": sorted_ids.astype("<i8"),
+        "by_id": by_id.astype("<u4"),
+        **{
+            layout.EXTRA + name: np.asarray(values)[order].astype("<i8")
+            for name, values in extra.items()
+        },
+    }
+
+
+class _Paths(NamedTuple):
+    names: list[bytes]
+    sections: Sections
+
+
+def _paths(used: _Used) -> _Paths:
+    """A record for each path that is asked for, and for the objects on the way to it."""
+    numbering, keys = used.numbering, used.numbering.keys()
+    asked = paths_of(keys)
+    opened = {prefix for path in asked for prefix in prefixes_of(path)}
+    paths = sorted(opened.union(asked))
+    at = {path: place for place, path in enumerate(paths)}
+    records = np.zeros((len(paths), layout.PATH_WORDS), "<u4")
+    lengths: list[int] = []
+    for path in opened:
+        records[at[path], 0] |= layout.IS_OPENED
+    for key in keys:
+        if isinstance(key, Value | OneOf):
+            records[at[key.path], 0] |= layout.HAS_VALUES
+        elif isinstance(key, There):
+            records[at[key.path], 2 if key.member else 1] = used.number_of[key]
+    for path, found in sorted(_prefix_lengths(numbering).items()):
+        records[at[path], 0] |= layout.HAS_PREFIXES
+        records[at[path], 3:5] = len(lengths), len(lengths) + len(found)
+        lengths += sorted(found)
+    for column, flag, spanned in (
+        (5, layout.HAS_NUMBERS, spans(numbering.numbers, numbering.numbers_first)),
+        (8, layout.HAS_TEXTS, spans(numbering.texts, numbering.texts_first)),
+    ):
+        for path, span in spanned.items():
+            records[at[path], 0] |= flag
+            records[at[path], column : column + 3] = span
+    return _Paths(
+        [path_name(path) for path in paths],
+        {"paths": records.ravel(), "lengths": np.array(lengths, "<u2")},
+    )
+
+
+def _prefix_lengths(numbering: Numbering) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for key in numbering.named:
+        if isinstance(key, Prefix):
+            found.setdefault(key.path, set()).add(len(key.prefix))
+    return found
+
+
+def _named(numbering: Numbering, paths: list[bytes], hash_mask: int) -> Sections:
+    """The names, and a table by their hashes: a name is looked for from the slot of its hash on,
+    until it is found or a slot is empty.
+    """
+    names = [*numbering.names(), *paths]
+    hashes = np.fromiter((hash_of(name) & hash_mask for name in names), np.uint64, len(names))
+    numbers = np.arange(2, len(names))
+    slots = slots_of(len(names))
+    home = (hashes[2:] & np.uint64(slots - 1)).astype(np.int64)
+    order = np.lexsort((numbers, home))
+    ahead = np.arange(len(order))
+    place = np.maximum.accumulate(home[order] - ahead) + ahead
+    table = np.zeros(max(slots, int(place[-1]) + 1 if len(place) else 0) + 1, "<u8")
+    high = hashes[2:][order] & np.uint64(0xFFFFFFFF00000000)
+    table[place] = high | numbers[order].astype(np.uint64)
+    return {"table": table, **_blobs("name_at", "names", names)}
+
+
+def slots_of(names: int) -> int:
+    """From half to a quarter of them are taken."""
+    return 1 << max(4, (2 * names).bit_length())
+
+
+def _implied(used: _Used) -> Sections:
+    """Of each value that stands in sets of alternatives, these."""
+    numbering = used.numbering
+    place = {value.name: at for at, value in enumerate(numbering.implying)}
+    found: list[list[int]] = [[] for _ in place]
+    for one in numbering.sets:
+        for name in one.names:
+            found[place[name]].append(used.number_of[one])
+    flat = [number for numbers in found for number in numbers]
+    return {
+        "implied_at": starts_of(np.array([*map(len, found)], np.int64)).astype("<u4"),
+        "implied": np.array(flat, "<u4"),
+    }
+
+
+def _thresholds(numbering: Numbering) -> Sections:
+    numbers, texts = numbering.numbers, numbering.texts
+    return {
+        "numbers": np.array([key.than[0] for key in numbers], "<f8"),
+        "number_ranks": np.array([2 * key.than[1] + rank_of(key) for key in numbers], "<u2"),
+        **_blobs("text_at", "texts", [key.than for key in texts]),
+        "text_ranks": np.array([rank_of(key) for key in texts], np.uint8),
+    }
+
+
+def _blobs(at: str, name: str, blobs: list[bytes]) -> Sections:
+    lengths = np.fromiter(map(len, blobs), np.int64, len(blobs))
+    return {
+        at: starts_of(lengths).astype("<u4"),
+        name: np.frombuffer(b"".join(blobs), np.uint8),
+    }
+
+
+def _head(used: _Used, sections: Sections, hash_mask: int, paths: int) -> Head:
+    numbering, ids = used.numbering, sections["ids"]
+    if max(len(ids), len(sections["rest"]), len(sections["names"])) > layout.PLACE:
+        raise ValueError("A shard holds 2**31 entries, words and bytes of names at most.")
+    return Head(
+        hash_mask=hash_mask,
+        entries=len(ids),
+        ids=len(np.unique(ids)),
+        gates_end=numbering.gates_end,
+        implying_end=numbering.implying_end,
+        named_end=numbering.named_end,
+        numbers_first=numbering.numbers_first,
+        texts_first=numbering.texts_first,
+        keys=numbering.end,
+        paths=paths,
+        conjunctions=len(sections["rest_at"]) - 1,
+        runs=len(sections["run_gates"]),
+        tests=len(used.tests),
+        rest=len(sections["rest"]),
+        slots=slots_of(numbering.named_end + paths),
+        gate_forms=_gate_forms(numbering.gates),
+        flags=int(any(isinstance(key, OfName) for key in numbering.named)),
+    )
+
+
+def _gate_forms(gates: list[bytes]) -> int:
+    """Which combinations of a domain, a type and an application any gate has."""
+    found = 0
+    for name in gates:
+        form, rest = 0, name[1:]
+        for bit in range(3):
+            if rest.startswith(b"*"):
+                rest = rest[1:]
+                continue
+            length, _, rest = rest.partition(b":")
+            rest = rest[int(length) :]
+            form |= 1 << bit
+        found |= 1 << form
+    return found

@@ -1,0 +1,139 @@
+"""Specs as columns of numbers, the form in which the builder takes them. Plain module.
+
+A job that makes these columns itself, from a table, gives them to the builder as they are.
+"""
+
+from array import array
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from registrations.match_index.format.names import gate_name
+from registrations.match_index.format.terms import Key, Test, pair_key, test_terms
+from registrations.matching.gates import GateKey, gate_of
+from registrations.matching.spec import Spec, Specs
+
+TEST = 1 << 31  # the word is a test ...
+NOT = 1 << 30  # ... or a key that must not be there
+NUMBER = NOT - 1  # the rest of a word is the number of a key or of a test
+NEVER = 1  # a key that no event has
+FIRST_KEY = 2  # 0 is the key that every event has
+_TEXTS_REMEMBERED = 100_000
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint32]
+T = TypeVar("T", bound=Hashable)
+
+
+class Columns(NamedTuple):
+    """`n` entries. A filter of several specs has an entry for each, all under its id.
+
+    The words of entry `i` are `words[offsets[i]:offsets[i + 1]]`, in any order.
+    """
+
+    ids: Integers  # [n] of the caller's
+    gates: Words  # [n] places in `gate_names`
+    offsets: Integers  # [n + 1]
+    words: Words  # a key is its place in `keys`, a test its place in `tests` and TEST
+    gate_names: list[bytes]
+    keys: list[Key | None]  # each once; None: a key that no event has
+    tests: list[Test]
+    extra: Mapping[str, Integers]  # [n] each
+
+
+class Gathering:
+    """Entries taken in one by one; some 40 bytes each, and what is different once."""
+
+    def __init__(self, extra: Iterable[str] = ()) -> None:
+        self._begin(extra)
+
+    def _begin(self, extra: Iterable[str]) -> None:
+        self._ids = array("q")
+        self._gates = array("I")
+        self._offsets = array("q", [0])
+        self._words = array("I")
+        self._gate_names: dict[bytes, int] = {}
+        self._gate_keys: dict[GateKey, int] = {}
+        self._keys: dict[Key | None, int] = {}
+        self._tests: dict[Test, int] = {}
+        self._texts: dict[tuple[str, str], int] = {}  # pairs with texts, which are most of all
+        self._extra = {name: array("q") for name in extra}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def add(self, id: int, specs: Specs, extra: Mapping[str, int]) -> None:
+        """Raises NotIndexable, and then it is not in."""
+        found = [(gate_of(spec), self._words_of(spec)) for spec in specs]
+        for gate, words in found or [((None, None, None), [self._key(None)])]:
+            self._add(id, gate, words, extra)
+
+    def take(self, columns: Columns) -> None:
+        """All entries of columns, before or after others."""
+        of_key = np.array([_place(self._keys, key) for key in columns.keys], np.uint32)
+        of_test = np.array([_place(self._tests, test) for test in columns.tests], np.uint32)
+        of_gate = np.array([_place(self._gate_names, name) for name in columns.gate_names])
+        is_test = columns.words >= TEST
+        words, number = columns.words.copy(), columns.words & np.uint32(NUMBER)
+        words[is_test] = of_test[number[is_test]] | np.uint32(TEST)
+        words[~is_test] = of_key[number[~is_test]] | (words[~is_test] & np.uint32(NOT))
+        self._ids.frombytes(columns.ids.astype(np.int64).tobytes())
+        self._gates.frombytes(of_gate[columns.gates].astype(np.uint32).tobytes())
+        begin = len(self._words)
+        self._offsets.frombytes((columns.offsets[1:] + begin).astype(np.int64).tobytes())
+        self._words.frombytes(words.tobytes())
+        for name, values in self._extra.items():
+            values.frombytes(columns.extra[name].astype(np.int64).tobytes())
+
+    def drain(self) -> Columns:
+        """What was taken in; it is empty then."""
+        drained = Columns(
+            np.frombuffer(self._ids, np.int64),
+            np.frombuffer(self._gates, np.uint32),
+            np.frombuffer(self._offsets, np.int64),
+            np.frombuffer(self._words, np.uint32),
+            [*self._gate_names],
+            [*self._keys],
+            [*self._tests],
+            {name: np.frombuffer(values, np.int64) for name, values in self._extra.items()},
+        )
+        self._begin(drained.extra)
+        return drained
+
+    def _add(self, id: int, gate: GateKey, words: list[int], extra: Mapping[str, int]) -> None:
+        self._ids.append(id)
+        number = self._gate_keys.get(gate)
+        if number is None:
+            number = self._gate_keys[gate] = _place(self._gate_names, gate_name(*gate))
+        self._gates.append(number)
+        self._words.extend(words)
+        self._offsets.append(len(self._words))
+        for name, values in self._extra.items():
+            values.append(extra[name])
+
+    def _words_of(self, spec: Spec) -> list[int]:
+        known, words = self._texts, []
+        for pair in spec.pairs:
+            if pair[1].__class__ is not str:
+                words.append(self._key(pair_key(*pair)))
+                continue
+            word = known.get(pair)  # type: ignore[arg-type]
+            if word is None:
+                if len(known) >= _TEXTS_REMEMBERED:
+                    known.clear()
+                word = known[pair] = self._key(pair_key(*pair))  # type: ignore[index]
+            words.append(word)
+        for test in spec.tests:
+            wanted, unwanted, tests = test_terms(test, spec.domain)
+            words += [self._key(key) for key in wanted]
+            words += [self._key(key) | NOT for key in unwanted]
+            words += [_place(self._tests, each) | TEST for each in tests]
+        return words
+
+    def _key(self, key: Key | None) -> int:
+        return _place(self._keys, key)
+
+
+def _place(places: dict[T, int], item: T) -> int:
+    return places.setdefault(item, len(places))

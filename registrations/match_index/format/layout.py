@@ -1,0 +1,160 @@
+"""The bytes of a shard of the match index: header, table of sections, sections. Plain;
+docs/match-index.md describes them one by one. Plain module.
+"""
+
+import sys
+from struct import Struct, error, pack_into
+from typing import NamedTuple
+
+from registrations.match_index.format.errors import IndexDamaged
+from registrations.match_index.format.names import hash_of
+
+MAGIC = b"EVHMATCH"
+VERSION = 2
+BYTE_ORDER = 0x01020304  # read as 0x04030201 where the bytes are the other way round
+ALIGNMENT = 64  # of sections: a line of the processor's cache
+_HEADER = Struct("<8sIIQI4x3Q14IQ")  # form, then the fields of Head, then the checksum
+_SECTION = Struct("<24sQQQ")
+_CHECKSUM_AT = _HEADER.size - 8
+HEADER_BYTES = _HEADER.size
+SECTIONS_MAX = 64
+EXTRA = "extra:"  # before the names of a caller's own columns
+
+# name and bytes of an item, in the order of the file
+SECTIONS = {
+    "table": 8,
+    "name_at": 4,
+    "names": 1,
+    "paths": 4,
+    "lengths": 2,
+    "implied_at": 4,
+    "implied": 4,
+    "numbers": 8,
+    "number_ranks": 2,
+    "text_at": 4,
+    "texts": 1,
+    "text_ranks": 1,
+    "key_runs": 4,
+    "run_gates": 4,
+    "run_conjunctions": 4,
+    "rest_at": 4,
+    "rest": 4,
+    "dense_at": 4,
+    "ids": 8,
+    "by_id": 4,
+    "test_at": 4,
+    "tests": 1,
+    "anchors": 4,
+}
+PATH_WORDS = 12  # of one record of `paths`
+HAS_VALUES, IS_OPENED, HAS_PREFIXES, HAS_NUMBERS, HAS_TEXTS = 1, 2, 4, 8, 16  # flags of a path
+SHARED = 1 << 31  # in `dense_at`: some of the conjunction's ids stand elsewhere too
+PLACE = SHARED - 1
+
+
+class Head(NamedTuple):
+    """What the header says besides its form. Keys are numbered in classes, each up to an `end`."""
+
+    hash_mask: int
+    entries: int  # pairs of an id and a conjunction: the length of `ids`
+    ids: int  # different ones
+    gates_end: int
+    implying_end: int  # values that are in some set of alternatives
+    named_end: int  # keys that have a name: gates, values, prefixes, types
+    numbers_first: int
+    texts_first: int
+    keys: int
+    paths: int
+    conjunctions: int
+    runs: int
+    tests: int
+    rest: int
+    slots: int  # of the table, before those that take what runs over: a power of two
+    gate_forms: int  # a bit for each: domain given + 2 * type given + 4 * application given
+    flags: int  # 1: types are asked for
+
+
+class Section(NamedTuple):
+    """Where a section is in the file, and the XXH64 of its bytes."""
+
+    offset: int
+    length: int
+    checksum: int
+
+
+def head_bytes(head: Head, file_bytes: int, sections: dict[str, Section]) -> bytes:
+    """The beginning of a file, checksummed."""
+    made = bytearray(_HEADER.size + _SECTION.size * len(sections))
+    _HEADER.pack_into(made, 0, MAGIC, BYTE_ORDER, VERSION, file_bytes, len(sections), *head, 0)
+    for at, (name, section) in enumerate(sections.items()):
+        _SECTION.pack_into(made, _HEADER.size + at * _SECTION.size, name.encode(), *section)
+    pack_into("<Q", made, _CHECKSUM_AT, hash_of(bytes(made)))
+    return bytes(made)
+
+
+def read_head(data: memoryview) -> tuple[Head, dict[str, Section]]:
+    """Raises IndexDamaged if it is not whole, or of another version, or does not fit the file."""
+    try:
+        magic, order, version, size, count, *values, checksum = _HEADER.unpack_from(data)
+    except error as cut:
+        raise IndexDamaged("The file is too short to be a match index.") from cut
+    if magic != MAGIC:
+        raise IndexDamaged("The file is no match index.")
+    if order != BYTE_ORDER or sys.byteorder != "little":
+        raise IndexDamaged("The match index was written in another byte order.")
+    if version != VERSION:
+        raise IndexDamaged(f"The match index is of version {version}; this reads {VERSION}.")
+    end = _HEADER.size + count * _SECTION.size
+    if count > SECTIONS_MAX or end > len(data) or size != len(data):
+        raise IndexDamaged(f"The file has {len(data)} bytes and says {size}.")
+    whole = bytearray(data[:end])
+    pack_into("<Q", whole, _CHECKSUM_AT, 0)
+    if hash_of(bytes(whole)) != checksum:
+        raise IndexDamaged("The header is altered.")
+    sections = dict(_section(data, at) for at in range(_HEADER.size, end, _SECTION.size))
+    head = Head(*values)
+    _check(head, sections, len(data))
+    return head, sections
+
+
+def _section(data: memoryview, at: int) -> tuple[str, Section]:
+    name, *rest = _SECTION.unpack_from(data, at)
+    return name.rstrip(b"\0").decode("ascii", "replace"), Section(*rest)
+
+
+def _check(head: Head, sections: dict[str, Section], size: int) -> None:
+    """That every section is inside the file, and as long as the header says."""
+    missing = SECTIONS.keys() - sections.keys()
+    if missing:
+        raise IndexDamaged(f"The match index has no {', '.join(sorted(missing))}.")
+    for name, section in sections.items():
+        item = SECTIONS.get(name, 8)
+        if section.offset % ALIGNMENT or section.offset + section.length > size:
+            raise IndexDamaged(f"The section {name} is not inside the file.")
+        if section.length % item or not _fits(head, name, section.length // item):
+            raise IndexDamaged(f"The section {name} has not the length that it should have.")
+
+
+def _fits(head: Head, name: str, items: int) -> bool:
+    if name.startswith(EXTRA):
+        return items == head.entries
+    wanted = {
+        "name_at": head.named_end + head.paths + 1,
+        "paths": head.paths * PATH_WORDS,
+        "implied_at": head.implying_end - head.gates_end + 1,
+        "numbers": head.texts_first - head.numbers_first,
+        "number_ranks": head.texts_first - head.numbers_first,
+        "text_at": head.keys - head.texts_first + 1,
+        "text_ranks": head.keys - head.texts_first,
+        "key_runs": head.keys + 1,
+        "run_gates": head.runs,
+        "run_conjunctions": head.runs + 1,
+        "rest_at": head.conjunctions + 1,
+        "rest": head.rest,
+        "dense_at": head.conjunctions + 1,
+        "ids": head.entries,
+        "by_id": head.entries,
+        "test_at": head.tests + 1,
+        "anchors": head.tests,
+    }.get(name)
+    return wanted is None or items == wanted

@@ -1,0 +1,125 @@
+"""The numbers that the keys of a shard get: in classes, each in an order that does not depend on
+how the entries came. Plain module.
+"""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from registrations.match_index.format.columns import FIRST_KEY
+from registrations.match_index.format.names import prefix_head
+from registrations.match_index.format.terms import (
+    Above,
+    AboveText,
+    Below,
+    BelowText,
+    Key,
+    OfName,
+    OneOf,
+    Prefix,
+    There,
+    Value,
+)
+
+
+class Numbering(NamedTuple):
+    """Keys by number from FIRST_KEY on, gates first."""
+
+    gates: list[bytes]
+    implying: list[Value]
+    values: list[Value]
+    named: list[Prefix | OfName]
+    there: list[There]
+    sets: list[OneOf]
+    numbers: list[Above | Below]
+    texts: list[AboveText | BelowText]
+
+    def number_of(self) -> dict[Key, int]:
+        return {key: at for at, key in enumerate(self.keys(), self.gates_end)}
+
+    def keys(self) -> list[Key]:
+        return [
+            *(*self.implying, *self.values, *self.named, *self.there, *self.sets),
+            *(*self.numbers, *self.texts),
+        ]
+
+    @property
+    def gates_end(self) -> int:
+        return FIRST_KEY + len(self.gates)
+
+    @property
+    def implying_end(self) -> int:
+        return self.gates_end + len(self.implying)
+
+    @property
+    def named_end(self) -> int:
+        return self.implying_end + len(self.values) + len(self.named)
+
+    @property
+    def numbers_first(self) -> int:
+        return self.named_end + len(self.there) + len(self.sets)
+
+    @property
+    def texts_first(self) -> int:
+        return self.numbers_first + len(self.numbers)
+
+    @property
+    def end(self) -> int:
+        return self.texts_first + len(self.texts)
+
+    def names(self) -> list[bytes]:
+        """Of everything below `named_end`; 0 and 1 have none."""
+        return [b"", b"", *self.gates, *map(name_of, (*self.implying, *self.values, *self.named))]
+
+
+def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
+    """The thresholds of a path stand together: first those that larger values pass, the weakest
+    first, then those that smaller ones pass, the strongest first.
+    """
+    sets = sorted(key for key in keys if isinstance(key, OneOf))
+    implying = {Value(name, one.path) for one in sets for name in one.names}
+    named = [key for key in keys if isinstance(key, Prefix | OfName)]
+    numbers = [key for key in keys if isinstance(key, Above | Below)]
+    texts = [key for key in keys if isinstance(key, AboveText | BelowText)]
+    return Numbering(
+        sorted(gates),
+        sorted(implying),
+        sorted(key for key in keys if isinstance(key, Value) and key not in implying),
+        sorted(named, key=name_of),
+        sorted(key for key in keys if isinstance(key, There)),
+        sets,
+        sorted(numbers, key=_place_of_threshold),
+        sorted(texts, key=_place_of_threshold),
+    )
+
+
+def rank_of(key: Above | Below | AboveText | BelowText) -> int:
+    """1 if a value that equals the threshold is on the lower side of it: it passes `>=` and `<=`
+    accordingly.
+    """
+    return key.strict if isinstance(key, Above | AboveText) else not key.strict
+
+
+def name_of(key: Value | Prefix | OfName) -> bytes:
+    return prefix_head(key.path) + key.prefix if isinstance(key, Prefix) else key.name
+
+
+def paths_of(keys: Iterable[Key]) -> list[str]:
+    return sorted({key.path for key in keys if not isinstance(key, OfName)})
+
+
+def spans(
+    keys: list[Above | Below] | list[AboveText | BelowText], first: int
+) -> dict[str, tuple[int, int, int]]:
+    """Of each path the first number, the first of the lower side, and the end."""
+    found: dict[str, tuple[int, int, int]] = {}
+    at = first
+    for path, group in groupby(keys, key=lambda key: key.path):
+        of_path = [isinstance(key, Above | AboveText) for key in group]
+        found[path] = at, at + sum(of_path), at + len(of_path)
+        at += len(of_path)
+    return found
+
+
+def _place_of_threshold(key: Above | Below | AboveText | BelowText) -> tuple[object, ...]:
+    return key.path, not isinstance(key, Above | AboveText), key.than, rank_of(key)

@@ -1,0 +1,52 @@
+"""Rows of different lengths as numpy arrays: the sorting and grouping that the builder needs.
+Plain module.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def starts_of(lengths: Array, dtype: Any = np.int64) -> Array:
+    """[n + 1] where each row begins, and the end."""
+    starts = np.zeros(len(lengths) + 1, dtype)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+def spread(starts: Array, lengths: Array) -> Array:
+    """The places `starts[i] ... starts[i] + lengths[i] - 1` of all rows, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    found: Array = np.arange(int(lengths.sum()), dtype=np.int64) + np.repeat(
+        starts - before, lengths
+    )
+    return found
+
+
+def sorted_rows(starts: Array, items: Array) -> tuple[Array, Array]:
+    """Each row in order, without repetitions: its lengths, and the items. Items have 32 bits."""
+    lengths = np.diff(starts)
+    rows = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
+    packed = np.unique((rows << np.uint64(32)) | items.astype(np.uint64))
+    found = np.bincount((packed >> np.uint64(32)).astype(np.int64), minlength=len(lengths))
+    return found, (packed & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+
+
+def order_of_rows(matrix: Array) -> Array:
+    """The order of the rows of a matrix of 32 bits, column by column; equal rows as they stand."""
+    height, width = matrix.shape
+    if width % 2:
+        matrix = np.hstack((matrix, np.zeros((height, 1), np.uint32)))
+    wide = matrix.astype(np.uint64)
+    columns = [(wide[:, at] << np.uint64(32)) | wide[:, at + 1] for at in range(0, width, 2)]
+    return np.lexsort(columns[::-1]) if columns else np.arange(height)
+
+
+def first_of_equals(matrix: Array) -> Array:
+    """True for each row of a sorted matrix that differs from the one before it."""
+    first = np.ones(len(matrix), bool)
+    first[1:] = (matrix[1:] != matrix[:-1]).any(axis=1)
+    return first

@@ -1,0 +1,75 @@
+"""How much of a client's budget a filter takes: what of it is tried for every event of a stream,
+whatever the event has, by the strategy that the stream is matched by. Plain module.
+
+By `index` and `auto` an alternative that asks for a value, a beginning or a range of an attribute,
+or for it to be there, is found by it, so that most events never come to the rest, and some of that
+is free: filters as people write them count nothing. What is more counts, because every event may
+have that value. What the gate asks for finds nothing in this sense: all events of a stream may be
+of one type.
+
+`access`, `counting` and `compile` find by values alone, the others find nothing: they evaluate
+every filter, if its attributes are there.
+"""
+
+from eventhub.base import limits
+from registrations.filters.ast import Compare, Const, Exists, Node, OfType, Path, Text
+from registrations.filters.evaluation_cost import weight
+from registrations.filters.normal import Form
+from registrations.match_index.format.terms import (
+    Above,
+    AboveText,
+    Below,
+    BelowText,
+    OneOf,
+    Prefix,
+    Value,
+    keys_of_test,
+)
+
+_BY_VALUES = frozenset({"access", "counting", "compile"})
+_BY_NOTHING = frozenset({"sig", "memo", "lattice", "scan"})
+FINDING = frozenset({"auto", "index", *_BY_VALUES})  # that find a filter of pairs
+_GATE = ("domain", "type", "application")
+_FINDING = (Value, OneOf, Prefix, Above, Below, AboveText, BelowText)
+
+
+def budget_of(form: Form, strategy: str = "auto") -> int:
+    """In units of weight.py; 0 for a filter that the strategy finds by what an event has."""
+    if strategy in _BY_NOTHING:
+        return sum(max(sum(map(weight, alternative)), 1) for alternative in form)
+    finds = _is_pair if strategy in _BY_VALUES else _finds
+    tried = found = 0
+    for alternative in form:
+        work = sum(weight(part) for part in alternative if not _is_looked_up(part))
+        if work and not any(map(finds, alternative)):
+            tried += work
+        else:
+            found += work
+    return tried + max(found - limits.FILTER_FOUND_FREE, 0)
+
+
+def _is_looked_up(part: Node) -> bool:
+    """An equality that is a pair or a part of the gate, and a type: an event has few of them."""
+    if not isinstance(part, Compare):
+        return isinstance(part, OfType)
+    path = part.left
+    if part.op != "=" or not isinstance(path, Path) or not isinstance(part.right, Const):
+        return False
+    return path.space == "attributes" or (path.space == "envelope" and path.name in _GATE)
+
+
+def _is_pair(part: Node) -> bool:
+    return isinstance(part, Compare) and _is_looked_up(part) and not _is_of_gate(part)
+
+
+def _is_of_gate(part: Compare) -> bool:
+    return isinstance(part.left, Path) and part.left.space == "envelope"
+
+
+def _finds(part: Node) -> bool:
+    if isinstance(part, Text) and not part.text:
+        return False  # every text begins so
+    if isinstance(part, Exists):
+        return part.path.space == "attributes"
+    keys = keys_of_test(part, None)
+    return keys is not None and any(isinstance(key, _FINDING) for key in keys[0])

@@ -1,0 +1,87 @@
+"""Conditions: what of conjunctions is no pair. Each is tried at most once an event, however many
+conjunctions have it. Plain module.
+"""
+
+from collections.abc import Iterable
+
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Node
+from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.event_values import EventValues
+from registrations.filters.paths import attributes_of
+
+
+class Condition:
+    """A test, and how many conjunctions have it."""
+
+    __slots__ = ("node", "number", "users")
+
+    def __init__(self, number: int, node: Node) -> None:
+        self.number = number  # orders the tests of a conjunction, so that equal ones are found
+        self.node = node
+        self.users = 0
+
+
+class Conditions:
+    """All tests of a matcher, equal ones once."""
+
+    def __init__(self, kin: Kin) -> None:
+        self.kin = kin
+        self.known: dict[Node, Condition] = {}
+        self._made = 0
+
+    def of(self, nodes: Iterable[Node]) -> tuple[Condition, ...]:
+        """The tests of a conjunction in one order."""
+        found = {self._test(node) for node in nodes}
+        return tuple(sorted(found, key=lambda test: test.number))
+
+    def use(self, tests: tuple[Condition, ...]) -> None:
+        for test in tests:
+            test.users += 1
+
+    def forget(self, tests: tuple[Condition, ...]) -> None:
+        for test in tests:
+            test.users -= 1
+            if not test.users:
+                del self.known[test.node]
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def _test(self, node: Node) -> Condition:
+        test = self.known.get(node)
+        if test is None:
+            self._made += 1
+            test = self.known[node] = Condition(self._made, node)
+        return test
+
+
+class Trial:
+    """The tests tried for one event."""
+
+    __slots__ = ("_kin", "_values", "_verdicts", "evaluated")
+
+    def __init__(self, tests: Conditions, event: Event) -> None:
+        self.evaluated = 0
+        self._values = EventValues(event)
+        self._kin = tests.kin
+        self._verdicts: dict[Condition, bool] = {}
+
+    def passes(self, tests: tuple[Condition, ...]) -> bool:
+        """True if all hold; the first that does not is the last that is tried."""
+        for test in tests:
+            verdict = self._verdicts.get(test)
+            if verdict is None:
+                self.evaluated += 1
+                verdict = self._verdicts[test] = holds(test.node, self._values, self._kin)
+            if not verdict:
+                return False
+        return True
+
+
+NO_TRIAL = Trial(Conditions(only_itself), Event("", "", {}))
+
+
+def anchor_of(nodes: Iterable[Node]) -> str | None:
+    """An attribute without which one of the tests cannot hold; None if there is none."""
+    return next((name for node in nodes for name in attributes_of(node)), None)

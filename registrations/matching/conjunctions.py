@@ -1,0 +1,244 @@
+"""The structure of strategy `access` and every change to it: atoms, and the conjunctions that hang
+on them. Plain; the rules stand in access.py. Plain module.
+"""
+
+from registrations.matching.atoms import Key, Pair, prefixes_of
+from registrations.matching.conditions import Condition, anchor_of
+from registrations.matching.gates import GateKey
+
+REVIEW_MIN = 16  # conjunctions on one atom; below it a look costs more than it saves
+
+
+class Atom:
+    """A pair that registrations of one gate ask for."""
+
+    __slots__ = (
+        *("alone", "frequency", "number", "partners", "path", "posted", "review_at", "value"),
+    )
+
+    def __init__(self, number: int, path: str, value: Key) -> None:
+        self.number = number  # orders the atoms of a conjunction, so that equal ones are found
+        self.path = path
+        self.value = value
+        self.frequency = 0  # conjunctions that have it
+        self.alone: list[int] | None = None  # registrations that ask for nothing else
+        # by the second rarest of a conjunction; by itself, if it has no other one but has tests
+        self.partners: dict[Atom, Couple] | None = None
+        self.posted = 0  # conjunctions under its partners
+        self.review_at = REVIEW_MIN
+
+
+class Couple:
+    """What hangs on two atoms."""
+
+    __slots__ = ("both", "more")
+
+    def __init__(self) -> None:
+        self.both: list[int] | None = None  # registrations that ask for nothing else
+        self.more: list[Conjunction] | None = None  # others or tests are to be verified
+
+
+class Conjunction:
+    """A set of atoms and of tests, and the registrations that ask for exactly these, ascending."""
+
+    __slots__ = ("access", "at", "atoms", "gate", "ids", "listed", "partner", "rest", "tests")
+
+    def __init__(self, gate: "Gate", atoms: tuple[Atom, ...], tests: tuple[Condition, ...]) -> None:
+        self.gate = gate
+        self.atoms = atoms  # ascending by number
+        self.tests = tests  # ascending by number
+        self.ids: list[int] = []
+        self.access: Atom | None = None  # the rarest: it hangs there ...
+        self.partner: Atom | None = None  # ... under the second rarest, ...
+        self.rest: tuple[Atom, ...] = ()  # ... and the others are to be verified
+        self.listed: list[Conjunction] | None = None  # with others that are to be verified ...
+        self.at = 0  # ... and its place there
+
+
+class Gate:
+    """What registrations of one domain, one type and one application (None: any) ask for."""
+
+    __slots__ = (
+        *("anchored", "atoms_made", "conjunctions", "everything", "key", "loose", "names"),
+        "prefixes",
+    )
+
+    def __init__(self, key: GateKey) -> None:
+        self.key = key
+        self.names: dict[str, dict[Key, Atom]] = {}
+        self.conjunctions: dict[Parts, Conjunction] = {}
+        self.everything: list[int] | None = None  # registrations that ask for no more (SUN-05)
+        self.anchored: dict[str, list[Conjunction]] = {}  # no atoms: by an attribute they need ...
+        self.loose: list[Conjunction] = []  # ... and those that need none
+        self.prefixes: dict[str, int] = {}  # objects to open in events, and how many paths go there
+        self.atoms_made = 0
+
+
+Parts = tuple[Atom | Condition, ...]  # the atoms, then the tests, each ascending by number
+
+
+def conjunction_of(
+    gate: Gate, pairs: tuple[Pair, ...], tests: tuple[Condition, ...]
+) -> tuple[Conjunction, int]:
+    """The conjunction of these pairs and tests, made and posted if there is none; and how many
+    atoms were looked at anew because of it.
+    """
+    atoms = _in_order([_atom(gate, path, value) for path, value in pairs])
+    key = atoms + tests
+    found = gate.conjunctions.get(key)
+    if found is not None:
+        return found, 0
+    made = gate.conjunctions[key] = Conjunction(gate, atoms, tests)
+    for atom in atoms:
+        atom.frequency += 1
+    post(made)
+    return made, review_if_due(gate, made.access)
+
+
+def end(gone: Conjunction) -> None:
+    """Take a conjunction out, and the atoms that only it had."""
+    unpost(gone)
+    del gone.gate.conjunctions[gone.atoms + gone.tests]
+    for atom in gone.atoms:
+        atom.frequency -= 1
+        if not atom.frequency:
+            _forget(gone.gate, atom)
+
+
+def post(conjunction: Conjunction) -> None:
+    """Hang it on its rarest atom, there under the second rarest."""
+    if not conjunction.atoms:
+        if conjunction.tests:
+            _anchor(conjunction)
+        else:
+            conjunction.gate.everything = conjunction.ids
+        return
+    access, *others = sorted(conjunction.atoms, key=_frequency_of)
+    conjunction.access = access
+    if not others and not conjunction.tests:
+        access.alone = conjunction.ids
+        return
+    partner = conjunction.partner = others[0] if others else access
+    if access.partners is None:
+        access.partners = {}
+    couple = access.partners.get(partner)
+    if couple is None:
+        couple = access.partners[partner] = Couple()
+    access.posted += 1
+    conjunction.rest = tuple(others[1:])
+    if not conjunction.rest and not conjunction.tests:
+        couple.both = conjunction.ids
+        return
+    couple.more = couple.more or []
+    _list(conjunction, couple.more)
+
+
+def unpost(conjunction: Conjunction) -> None:
+    """The opposite of `post`, at the same cost however many hang there."""
+    _unlist(conjunction)
+    access, partner = conjunction.access, conjunction.partner
+    if access is None:
+        if not conjunction.tests:
+            conjunction.gate.everything = None
+        anchor = anchor_of(test.node for test in conjunction.tests)
+        if anchor is not None and not conjunction.gate.anchored[anchor]:
+            del conjunction.gate.anchored[anchor]
+            _leave_path(conjunction.gate, anchor)
+        return
+    if partner is None or access.partners is None:
+        access.alone = None
+        return
+    access.posted -= 1
+    couple = access.partners[partner]
+    if not conjunction.rest and not conjunction.tests:
+        couple.both = None
+    couple.more = couple.more or None
+    if couple.both is None and couple.more is None:
+        del access.partners[partner]
+        access.partners = access.partners or None
+
+
+def review_if_due(gate: Gate, atom: Atom | None) -> int:
+    """Hang up anew what hangs on an atom if it doubled since the last look; 1 if so."""
+    if atom is None or atom.partners is None or atom.posted < atom.review_at:
+        return 0
+    posted = [each for couple in atom.partners.values() for each in couple.more or ()]
+    couples = [partner for partner, couple in atom.partners.items() if couple.both is not None]
+    posted += [gate.conjunctions[_in_order([atom, partner])] for partner in couples]
+    for conjunction in posted:
+        unpost(conjunction)
+        post(conjunction)
+    atom.review_at = max(REVIEW_MIN, 2 * atom.posted)
+    return 1
+
+
+def _atom(gate: Gate, path: str, value: Key) -> Atom:
+    """The atom of a pair, made if this is the first to ask for it."""
+    values = gate.names.get(path)
+    if values is None:
+        values = gate.names[path] = {}
+        _enter_path(gate, path)
+    atom = values.get(value)
+    if atom is None:
+        gate.atoms_made += 1
+        atom = values[value] = Atom(gate.atoms_made, path, value)
+    return atom
+
+
+def _forget(gate: Gate, atom: Atom) -> None:
+    values = gate.names[atom.path]
+    del values[atom.value]
+    if values:
+        return
+    del gate.names[atom.path]
+    _leave_path(gate, atom.path)
+
+
+def _anchor(conjunction: Conjunction) -> None:
+    gate, anchor = conjunction.gate, anchor_of(test.node for test in conjunction.tests)
+    if anchor is None:
+        _list(conjunction, gate.loose)
+        return
+    if anchor not in gate.anchored:
+        gate.anchored[anchor] = []
+        _enter_path(gate, anchor)
+    _list(conjunction, gate.anchored[anchor])
+
+
+def _list(conjunction: Conjunction, others: list[Conjunction]) -> None:
+    conjunction.listed, conjunction.at = others, len(others)
+    others.append(conjunction)
+
+
+def _unlist(conjunction: Conjunction) -> None:
+    if conjunction.listed is None:
+        return
+    last = conjunction.listed.pop()
+    if last is not conjunction:
+        conjunction.listed[conjunction.at] = last
+        last.at = conjunction.at
+    conjunction.listed = None
+
+
+def _enter_path(gate: Gate, path: str) -> None:
+    for prefix in prefixes_of(path):
+        gate.prefixes[prefix] = gate.prefixes.get(prefix, 0) + 1
+
+
+def _leave_path(gate: Gate, path: str) -> None:
+    for prefix in prefixes_of(path):
+        gate.prefixes[prefix] -= 1
+        if not gate.prefixes[prefix]:
+            del gate.prefixes[prefix]
+
+
+def _in_order(atoms: list[Atom]) -> tuple[Atom, ...]:
+    return tuple(sorted(atoms, key=_number_of))
+
+
+def _number_of(atom: Atom) -> int:
+    return atom.number
+
+
+def _frequency_of(atom: Atom) -> int:
+    return atom.frequency

@@ -1,0 +1,53 @@
+"""Strategy `scan`: every spec against every event. Slow, and so simple that it is the oracle the
+other strategies are compared with. Plain module.
+"""
+
+from typing import Protocol
+
+from eventhub.event.envelope import Event
+from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.event_values import EventValues
+from registrations.filters.pairs import Pairs
+from registrations.matching.matcher import Counters
+from registrations.matching.spec import Spec
+
+
+class ScanMatcher:
+    """All specs in a dictionary, each evaluated as its language says."""
+
+    def __init__(self, kin: Kin = only_itself) -> None:
+        self.counters = Counters()
+        self.kin = kin
+        self._specs: dict[int, Spec] = {}
+
+    def add(self, id: int, spec: Spec) -> None:
+        self._specs[id] = spec
+
+    def remove(self, id: int) -> None:
+        self._specs.pop(id, None)
+
+    def match(self, event: Event) -> list[int]:
+        self.counters.touched += len(self._specs)
+        values = EventValues(event)
+        return [id for id, spec in self._specs.items() if matches(spec, values, self)]
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+
+class Evaluating(Protocol):
+    """A matcher that evaluates whole specs."""
+
+    counters: Counters
+    kin: Kin
+
+
+def matches(spec: Spec, values: EventValues, by: Evaluating) -> bool:
+    """What a spec says of an event, its tests one by one until one does not hold."""
+    if not Pairs(*spec[:4]).matches(values.event):
+        return False
+    for test in spec.tests:
+        by.counters.evaluated += 1
+        if not holds(test, values, by.kin):
+            return False
+    return True

@@ -1,0 +1,95 @@
+"""Signatures: the properties of an event that a subscription cannot do without (OIF-24), as bit
+vectors, so that "has the event all of them?" is one operation. Plain module.
+
+A property is an attribute, of a dotted path its first step: `a.b` is there as `a.b` or inside `a`.
+"""
+
+from typing import Any, NamedTuple
+
+from registrations.filters.ast import And, Compare, Exists, In, Node, Or, Text, Within
+from registrations.filters.paths import attributes_of
+from registrations.matching.spec import Spec
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def demanded(node: Node) -> frozenset[str]:
+    """The properties without which a filter cannot hold: of `or` those that all its parts demand,
+    of `not` none, or matches would be lost.
+    """
+    match node:
+        case And(items):
+            return NOTHING.union(*map(demanded, items))
+        case Or(items):
+            demands = [demanded(item) for item in items]
+            return demands[0].intersection(*demands) if demands else NOTHING
+        case Compare() | In() | Text() | Exists():
+            return frozenset(map(property_of, attributes_of(node)))
+        case Within(path):
+            return frozenset((property_of(path.name),))
+        case _:
+            return NOTHING
+
+
+def signature_of(spec: Spec) -> frozenset[str]:
+    """S(s), by name."""
+    pairs = frozenset(property_of(path) for path, _ in spec.pairs)
+    return pairs.union(*map(demanded, spec.tests))
+
+
+def property_of(path: str) -> str:
+    return path.partition(".")[0]
+
+
+class Signed(NamedTuple):
+    """A spec with its number and its signature."""
+
+    id: int
+    spec: Spec
+    names: frozenset[str]
+    bits: int
+
+    def may_match(self, given: int) -> bool:
+        """S(s) is a subset of F(e)."""
+        return self.bits & given == self.bits
+
+
+class Signatures:
+    """The specs of a matcher, signed. A name has a bit while a signature has the name."""
+
+    def __init__(self) -> None:
+        self.specs: dict[int, Signed] = {}
+        self._bits: dict[str, int] = {}
+        self._users: dict[str, int] = {}
+        self._free: list[int] = []
+
+    def add(self, id: int, spec: Spec) -> Signed:
+        names = signature_of(spec)
+        signed = Signed(id, spec, names, sum(map(self._use, names)))
+        self.specs[id] = signed
+        return signed
+
+    def remove(self, id: int) -> Signed | None:
+        """What was there."""
+        signed = self.specs.pop(id, None)
+        for name in signed.names if signed else ():
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name]
+                self._free.append(self._bits.pop(name))
+        if not self._bits:
+            self._free.clear()
+        return signed
+
+    def given(self, attributes: dict[str, Any]) -> int:
+        """F(e), without what nothing demands."""
+        found, bit_of = 0, self._bits.get
+        for name in attributes:
+            found |= bit_of(property_of(name), 0)
+        return found
+
+    def _use(self, name: str) -> int:
+        if name not in self._bits:
+            self._bits[name] = self._free.pop() if self._free else 1 << len(self._bits)
+        self._users[name] = self._users.get(name, 0) + 1
+        return self._bits[name]

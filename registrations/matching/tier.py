@@ -1,0 +1,85 @@
+"""A small index in memory of specs that are found by keys: built once, never changed; what is gone
+is marked. Plain module.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Node
+from registrations.filters.evaluate import Kin
+from registrations.match_index.engines.available import new_engine
+from registrations.match_index.format.assemble import assemble
+from registrations.match_index.format.columns import Gathering
+from registrations.match_index.format.index import places_in
+from registrations.match_index.format.names import ALL_BITS, value_tail
+from registrations.match_index.format.shard import in_memory
+from registrations.match_index.format.terms import keys_of_test
+from registrations.matching.conditions import Condition, Conditions, Trial
+from registrations.matching.spec import Spec
+
+
+class Keyed(NamedTuple):
+    """A spec whose tests are keys of an index, and the tests that are none."""
+
+    spec: Spec
+    rest: tuple[Node, ...]
+
+
+def keyed(spec: Spec) -> Keyed | None:
+    """None where an index finds nothing sooner: no test is a key, or a pair has no name."""
+    tests = tuple(test for test in spec.tests if keys_of_test(test, spec.domain) is not None)
+    if not tests or any(value_tail(value) is None for _, value in spec.pairs):
+        return None
+    return Keyed(spec._replace(tests=tests), tuple(one for one in spec.tests if one not in tests))
+
+
+class Tier:
+    """Specs by number, each once. `specs` are those that live.
+
+    Concurrency: one task, as of any matcher.
+    """
+
+    def __init__(
+        self, specs: Mapping[int, Keyed], tests: Conditions, kin: Kin, engine: str
+    ) -> None:
+        self.specs = dict(specs)
+        self.built = len(specs)
+        self._tests = tests
+        self._rest: dict[int, tuple[Condition, ...]] = {}
+        gathering = Gathering()
+        for id, (spec, rest) in self.specs.items():
+            gathering.add(id, (spec,), {})
+            if rest:
+                self._rest[id] = tests.of(rest)
+                tests.use(self._rest[id])
+        self._shard = in_memory(assemble(gathering.drain(), ALL_BITS))
+        self.engine = new_engine(engine, self._shard, kin)
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    def match(self, event: Event, trial: Trial) -> list[int]:
+        """The numbers of what matches. `trial` is of the conditions that this was made with."""
+        found: list[int] = self.engine.match(event).tolist()
+        rest = self._rest
+        if not found or not rest:
+            return found
+        return [id for id in found if id not in rest or trial.passes(rest[id])]
+
+    def remove(self, id: int) -> None:
+        """Of a number that lives."""
+        del self.specs[id]
+        self._forget(id)
+        for place in places_in(self._shard, id):
+            self.engine.bury(place)
+
+    def end(self) -> None:
+        """Let go of what others share with it."""
+        for id in [*self._rest]:
+            self._forget(id)
+
+    def _forget(self, id: int) -> None:
+        rest = self._rest.pop(id, None)
+        if rest is not None:
+            self._tests.forget(rest)

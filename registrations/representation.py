@@ -1,0 +1,44 @@
+"""A registration as it is shown: its row, the names of its streams, and its filter read.
+Plain module.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+
+from registrations.filter_source import PAIRS, Filter, stored_filter
+from registrations.filters.pairs import FIELDS
+from registrations.rows import Registration, Vector
+
+
+def shown(
+    row: Registration,
+    names: dict[int, str],
+    since: Vector,
+    read: Filter | None = None,
+    secret: str | None = None,
+) -> SimpleNamespace:
+    """What the serializer shows. `since`: the places in its streams after which its version holds;
+    `read`: its filter, where that was read before; `secret`: of the endpoint that was made for it.
+    """
+    read = read or stored_filter(row.language, row.filter_json)
+    predicate, warnings, cost = read.reading()
+    is_pairs = read.language == PAIRS
+    pairs = dict.fromkeys(FIELDS) | (read.source if is_pairs else {})
+    attributes = pairs.pop("attributes") or {}
+    found: dict[str, Any] = {
+        **row._asdict(),
+        **pairs,
+        "attributes": attributes,
+        "total": len(attributes),
+        "streams": [names[id] for id in row.streams],
+        "filter": None if is_pairs else read.source,
+        "predicate": predicate,
+        "warnings": warnings if row.equal_to is None else [*warnings, "equal_to"],
+        "cost": cost,
+        "report": None if row.report_json is None else orjson.loads(row.report_json),
+        "from": {names[id]: since[id]._asdict() for id in row.streams if id in since},
+        "secret": secret,
+    }
+    return SimpleNamespace(**found)

@@ -1,0 +1,171 @@
+"""The command and the environment of a job's driver: spark-submit with a file of properties.
+Plain module.
+
+Nothing is fetched at run time, nothing secret stands on a command line or in the environment, and
+all of Spark's own files are in the run's folder.
+"""
+
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from eventhub.base import limits
+from sparkjobs.runs.errors import SparkConfUnreadable
+from sparkjobs.runs.folders import Folder
+from sparkjobs.runs.java import find_java, home_of
+
+HOME = Path(__file__).resolve().parents[2]  # of the packages
+# What jobs import of this repository: no framework, no driver (pyproject.toml has the contract)
+_SHIPPED = (
+    *("sparkjobs/*.py", "sparkjobs/[!r]*/*.py", "sparkjobs/re*/*.py"),  # all but the runs
+    *("registrations/matching/*.py", "registrations/filters/*.py", "registrations/__init__.py"),
+    *("registrations/match_index/*.py", "registrations/match_index/[!b]*/*.py"),
+    *("registrations/compiled.py", "registrations/digest.py", "registrations/errors.py"),
+    *("registrations/filter_source.py", "eventhub/__init__.py", "eventhub/event/*.py"),
+    *("eventhub/base/__init__.py", "eventhub/base/clock.py", "eventhub/base/errors.py"),
+    "eventhub/base/limits.py",
+)
+# What a driver has no use for and others on the machine might read from it.
+_WITHHELD = re.compile(r"DATABASE_|REDIS_|DJANGO_|PROMETHEUS_|EVENTHUB_|SPARK_|PYSPARK_")
+_LOCAL = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\])?")
+_LOOPBACK = re.compile(r"spark://(localhost|127\.[\d.]+|\[::1\])(:\d+)?")
+
+
+class Spark(NamedTuple):
+    """The hub's settings of Spark (docs/settings.md)."""
+
+    master: str
+    memory: str  # of the driver, and of each executor
+    conf: str  # a file of properties; "": none
+    java_home: str
+
+    @property
+    def is_local(self) -> bool:
+        return _LOCAL.fullmatch(self.master) is not None
+
+    @property
+    def cores(self) -> int:
+        """Of a local one, else of this machine."""
+        match = _LOCAL.fullmatch(self.master)
+        given = (match[2] or "1") if match else "*"
+        return len(os.sched_getaffinity(0)) if given == "*" else int(given)
+
+
+class Launch(NamedTuple):
+    """What to start. `secrets`: texts that nobody is to read in a log."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    secrets: tuple[str, ...]
+
+
+def launch(spark: Spark, folder: Folder, name: str, launcher: Path) -> Launch:
+    """The driver of a run whose order is written. `launcher`: a folder for the launcher of Java.
+    Raises NoJava, JavaSlow, SparkConfUnreadable, OSError.
+    """
+    home = home_of(find_java(spark.java_home), launcher)
+    given = _given(spark.conf) if spark.conf else {}
+    properties = {**_usual(spark), **given, **_fixed(spark, folder, name)}
+    (folder.work / "tmp").mkdir(parents=True, exist_ok=True)
+    if not spark.is_local:
+        properties["spark.submit.pyFiles"] = str(ship(folder.work / "packages.zip"))
+    file = folder.work / "spark.conf"
+    _write_secretly(file, properties)
+    submit = Path(find_spec("pyspark").origin).parent / "bin" / "spark-submit"  # type: ignore[union-attr,arg-type]
+    main = HOME / "sparkjobs" / "__main__.py"
+    argv = (str(submit), "--properties-file", str(file), str(main), str(folder.order))
+    env = {name: text for name, text in os.environ.items() if not _WITHHELD.match(name)}
+    env.update(
+        JAVA_HOME=str(home),
+        PYSPARK_PYTHON=properties["spark.pyspark.python"],
+        TMPDIR=str(folder.work / "tmp"),
+        PYTHONUNBUFFERED="1",
+    )
+    if _is_here(spark):
+        env["SPARK_LOCAL_HOSTNAME"] = "localhost"
+    secret = properties.get("spark.authenticate.secret", "")
+    return Launch(argv, env, (secret,) if secret else ())
+
+
+def ship(path: Path) -> Path:
+    """A zip of what jobs import of this repository, for executors elsewhere."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for source in _sources():
+            file.write(source, source.relative_to(HOME))
+    return path
+
+
+def _sources() -> Iterator[Path]:
+    for pattern in _SHIPPED:
+        yield from sorted(HOME.glob(pattern))
+
+
+def _is_here(spark: Spark) -> bool:
+    """The whole cluster is this machine."""
+    return spark.is_local or _LOOPBACK.match(spark.master) is not None
+
+
+def _usual(spark: Spark) -> dict[str, str]:
+    """What the operator's file may say otherwise."""
+    found = {
+        "spark.driver.memory": spark.memory,
+        "spark.executor.memory": spark.memory,
+        "spark.driver.maxResultSize": spark.memory,
+        "spark.log.level": "WARN",
+        "spark.pyspark.python": sys.executable,
+        "spark.ui.enabled": "false",
+    }
+    if _is_here(spark):
+        found["spark.sql.shuffle.partitions"] = str(limits.JOB_PARTITIONS_PER_CORE * spark.cores)
+    return found
+
+
+def _fixed(spark: Spark, folder: Folder, name: str) -> dict[str, str]:
+    """What jobs rely on, and what keeps Spark's files in the run's folder."""
+    temporary = folder.work / "tmp"
+    found = {
+        "spark.master": spark.master,
+        "spark.submit.deployMode": "client",
+        "spark.app.name": name,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder.work / "warehouse"),
+        "spark.local.dir": str(folder.work / "spark"),
+        "spark.driver.defaultJavaOptions": f'-Djava.io.tmpdir="{temporary}" -XX:-UsePerfData',
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if _is_here(spark):
+        found.update({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"})
+    if spark.is_local:
+        found["spark.authenticate"] = "true"  # other users of this machine reach its ports too
+    return found
+
+
+def _given(path: str) -> dict[str, str]:
+    """Of a file as Spark takes it: a name and a value a line, with `=`, `:` or blanks between.
+    Raises SparkConfUnreadable.
+    """
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"EVENTHUB_SPARK_CONF is {path}, and it cannot be read."
+        raise SparkConfUnreadable(message) from error
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line[:1] not in "#!")
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def _write_secretly(path: Path, properties: dict[str, str]) -> None:
+    """Only this user may read it."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        for name, text in sorted(properties.items()):
+            escaped = text.replace("\\", "\\\\").replace("\n", "\\n")
+            out.write(f"{name}={escaped}\n")

@@ -1,0 +1,112 @@
+"""What is done of the job `match_index` besides Spark: few registrations are taken in by the hub's
+own builder, and what Spark built is published. SQL module.
+"""
+
+import csv
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eventhub.base import limits
+from eventhub.postgresql.connections import blocking
+from registrations.match_index.builds.run import Order, build
+from registrations.match_index.builds.turn import turn
+from registrations.match_index.epochs.publish import Shards, publish_stream
+from registrations.match_index.epochs.state import IndexState, state_of
+from registrations.match_index.epochs.tables import moment_of
+from registrations.match_index.format.builder import Progress
+from registrations.match_index.format.manifest import Manifest
+from sparkjobs.match_index.shards import SHARDS
+from sparkjobs.match_index.slices import REFUSED
+from sparkjobs.result import Result, Stored
+from sparkjobs.runs.context import Context
+from sparkjobs.runs.errors import BadResult
+from sparkjobs.runs.export.snapshot import read_snapshot
+
+AUTO, LOCAL = "auto", "local"
+SEALED = "sealed"  # the builder's last word before an epoch is published
+_LOOK_S = 0.5  # for the end of another builder
+
+
+def build_here(context: Context) -> Result | None:
+    """By the hub's builder, if Spark would take longer or is not wanted; else None. Raises
+    IndexNotTaken, and what building raises.
+    """
+    stream_id, engine = context.params["stream_id"], context.params["engine"]
+    with blocking(context.database_url, name="job") as connection:
+        moment_of(connection, stream_id)
+        state = state_of(connection, context.data, stream_id)
+    if engine != LOCAL and (engine != AUTO or state.changed_since >= limits.SPARK_INDEX_MIN):
+        return None
+    order = Order(context.database_url, context.data, stream_id)
+    manifest = build(order, lambda progress: _tell(context, progress))
+    return _result(context, manifest, "local builder", _why(state, asked=engine == LOCAL))
+
+
+def publish(context: Context, stored: Stored) -> Result:
+    """The shards become the stream's next epoch, as of the snapshot that they were built from.
+    Raises BadResult, and what publishing raises.
+    """
+    stream_id = context.params["stream_id"]
+    files = sorted((context.work / SHARDS).glob("*.idx"))
+    if len(files) != stored.result.figures["shards"]:
+        raise BadResult("There are not as many shards as the job has written.")
+    moment = read_snapshot(context.inputs).moments[stream_id]
+    shards = Shards(stream_id, moment, files, _refused(context.result / REFUSED))
+    with blocking(context.database_url, name="job") as connection:
+        manifest = publish_stream(
+            connection, context.data, shards, lambda progress: _tell(context, progress)
+        )
+    result = _result(context, manifest, "spark", "built by Spark")
+    return result._replace(about=stored.result.about)
+
+
+def _why(state: IndexState, *, asked: bool) -> str:
+    """Why it was built here, in words for people."""
+    if state.epoch:
+        count = f"{state.changed_since:,} versions changed since epoch {state.epoch}"
+    else:
+        count = f"{state.changed_since:,} registrations"
+    wanted = "as it was asked for" if asked else f"Spark pays from {limits.SPARK_INDEX_MIN:,} on"
+    return f"built here: {count}; {wanted}"
+
+
+def _result(context: Context, manifest: Manifest, engine: str, why: str) -> Result:
+    figures: dict[str, int | float | str | None] = {
+        "epoch": manifest.epoch,
+        "registrations": manifest.ids,
+        "entries": manifest.entries,
+        "shards": len(manifest.parts),
+        "bytes": manifest.bytes,
+        "refused": len(manifest.facts["refused"]),
+    }
+    stream = context.params["stream"]
+    summary = f"{stream}: epoch {manifest.epoch}, {manifest.ids:,} versions of registrations"
+    details = {"stream": stream, "engine": engine, "why": why, **figures}
+    return Result(f"{summary}, {why}.", figures, details=details)
+
+
+def _refused(file: Path) -> tuple[int, ...]:
+    with file.open(newline="") as lines:
+        return tuple(int(row["version"]) for row in csv.DictReader(lines))
+
+
+def _tell(context: Context, progress: Progress) -> None:
+    context.told(f"building: {progress.stage}", progress.entries)
+    if progress.stage == SEALED:  # published next
+        context.publishing()
+
+
+@contextmanager
+def alone(context: Context) -> Iterator[None]:
+    """For the block no other builder is at work in this data folder, so that none of them
+    publishes what is newer than what is being read here.
+    """
+    while True:
+        with turn(context.data, wait=False) as ours:
+            if ours:
+                yield
+                return
+        context.told("waiting for another builder", 0)
+        threading.Event().wait(_LOOK_S)

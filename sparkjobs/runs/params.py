@@ -1,0 +1,201 @@
+"""What may be asked of each job: its parameters are checked here, and what they name is found.
+Django module.
+
+A run keeps them as checked: times as `since_us` and `until_us`, and beside the names of zones and
+streams their ids.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from eventhub.access import selectors
+from eventhub.access.names import valid_name
+from eventhub.api.announcements import raw_connection
+from eventhub.api.fields import MomentField, NameField, OneOfField, WholeField
+from eventhub.api.pagination import micros
+from eventhub.api.problems import validation_error
+from eventhub.api.serializers import Serializer
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, InvalidField, MissingField
+from eventhub.base.strict_json import parse_json
+from eventhub.event.json_codec import time_text
+from eventhub.eventlog import streams
+from eventhub.streams.serializers import PolicySerializer
+from registrations.filter_source import Filter
+from registrations.filters.languages import LANGUAGES
+from sparkjobs.runs.jobs import AUDIT, BACKTEST, MATCH_INDEX, RETENTION, kind_of
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_ENGINES = ("auto", "local", "spark")
+
+
+class _MicrosField(MomentField):
+    """A time, kept as microseconds since 1970."""
+
+    def to_internal_value(self, value: Any) -> Any:
+        return micros(super().to_internal_value(value))
+
+
+class _NamesField(serializers.ListField):
+    """Names of streams; one alone may be given as a text."""
+
+    def __init__(self, **options: Any) -> None:
+        most = limits.JOB_STREAMS_MAX
+        super().__init__(child=NameField(), min_length=1, max_length=most, **options)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        return list(super().to_internal_value([data] if isinstance(data, str) else data))
+
+
+class _Params(Serializer):
+    def validate(self, found: dict[str, Any]) -> dict[str, Any]:
+        """With the ids of what the names stand for."""
+        if "zone" in found:
+            found["zone_id"] = selectors.find_zone(name=found["zone"]).pk
+        elif "streams" in found:
+            raise MissingField("Streams have names within a zone; give the `zone`.", field="zone")
+        if "streams" in found:
+            found["stream_ids"] = [_stream_id(found, name, "streams") for name in found["streams"]]
+        if "stream" in found:
+            found["stream_id"] = _stream_id(found, found["stream"], "stream")
+            found["stream_ids"] = [found["stream_id"]]
+        if found.get("since_us", 0) >= found.get("until_us", 1 << 63):
+            raise InvalidField("This is after `since`.", field="until")
+        return found
+
+
+class AuditParams(_Params):
+    zone = NameField(required=False)
+    streams = _NamesField(required=False)
+    since = _MicrosField(source="since_us", required=False)
+    until = _MicrosField(source="until_us", required=False)
+
+
+class BacktestParams(_Params):
+    zone = NameField()
+    stream = NameField()
+    language = OneOfField(choices=sorted(LANGUAGES), default="predicate")
+    filter = serializers.JSONField()
+    since = _MicrosField(source="since_us", required=False)
+    until = _MicrosField(source="until_us", required=False)
+    shown_max = WholeField(
+        min_value=0, max_value=limits.BACKTEST_SHOWN_MAX, default=limits.BACKTEST_SHOWN_DEFAULT
+    )
+
+    def validate(self, found: dict[str, Any]) -> dict[str, Any]:
+        super().validate(found)
+        with _at("filter"):
+            Filter(found["language"], found["filter"]).read()
+        return found
+
+
+class MatchIndexParams(_Params):
+    zone = NameField()
+    stream = NameField()
+    engine = OneOfField(choices=_ENGINES, default="auto")
+
+
+class PlanPolicySerializer(PolicySerializer):
+    """What a plan may try in the place of a stream's policy."""
+
+    class Meta(PolicySerializer.Meta):
+        fields = ("retain_events", "retain_bytes", "retain_age_s", "on_lag", "hold", "archive")
+
+
+class RetentionParams(_Params):
+    zone = NameField(required=False)
+    policies = serializers.JSONField(required=False)
+
+    def validate(self, found: dict[str, Any]) -> dict[str, Any]:
+        """The policies: by the name of a stream of the zone, which they replace for the plan."""
+        super().validate(found)
+        policies = found.get("policies", {})
+        if "policies" in found and "zone" not in found:
+            raise MissingField("Policies are those of a zone's streams; give it.", field="zone")
+        if not isinstance(policies, dict) or len(policies) > limits.PLAN_POLICIES_MAX:
+            message = f"These are at most {limits.PLAN_POLICIES_MAX:,} policies by stream."
+            raise InvalidField(message, field="policies")
+        for name, policy in policies.items():
+            valid_name(name, field="policies")
+            at = f"policies.{name}"
+            _stream_id(found, name, at)
+            with _at(at):
+                policies[name] = _read(PlanPolicySerializer, policy)
+        return found
+
+
+_PARAMS: dict[str, type[Serializer]] = {
+    AUDIT.name: AuditParams,
+    BACKTEST.name: BacktestParams,
+    MATCH_INDEX.name: MatchIndexParams,
+    RETENTION.name: RetentionParams,
+}
+
+
+def typed(job: str, name: str, text: str) -> Any:
+    """What a command's NAME=TEXT gives, by the kind of the parameter: names between commas, a whole
+    number, a JSON object where one may be, else the text as it stands. Raises UnknownJob, and for
+    JSON what parse_json raises, with the field.
+    """
+    field = _PARAMS[kind_of(job).name]().fields.get(name)
+    if isinstance(field, _NamesField):
+        return text.split(",")
+    if isinstance(field, WholeField):
+        return int(text) if _WHOLE.fullmatch(text) else text
+    if isinstance(field, serializers.JSONField) and text.lstrip().startswith("{"):
+        return json_of(text, field=f"params.{name}")  # no text of a filter begins so
+    return text
+
+
+def json_of(text: str, *, field: str) -> Any:
+    """JSON that was typed. Raises what parse_json raises, with the field."""
+    with _at(field):
+        return parse_json(text.encode(errors="surrogateescape"))
+
+
+def checked(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as a run keeps them. Raises UnknownJob, what fields are refused with, NotFound
+    for a zone, UnknownStream, and what the language of a filter raises; all with the field.
+    """
+    serializer = _PARAMS[kind_of(job).name]
+    with _at("params"):
+        return _read(serializer, given)
+
+
+def shown(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that a run keeps, as they were asked for."""
+    own = {name: value for name, value in params.items() if not name.endswith(("_id", "_ids"))}
+    times = {f"{name}_us": name for name in ("since", "until")}
+    return {
+        times.get(name, name): time_text(value) if name in times else value
+        for name, value in own.items()
+    }
+
+
+def _read(serializer: type[Serializer], given: Any) -> dict[str, Any]:
+    found = serializer(data=given)
+    try:
+        found.is_valid(raise_exception=True)
+    except ValidationError as error:
+        raise validation_error(error) from error
+    return dict(found.validated_data)
+
+
+def _stream_id(found: Mapping[str, Any], name: str, field: str) -> int:
+    with _at(field):
+        return streams.get_stream(raw_connection(), found["zone_id"], name).id
+
+
+@contextmanager
+def _at(field: str) -> Iterator[None]:
+    """What is refused inside is at this field, or below it."""
+    try:
+        yield
+    except EventHubError as error:
+        error.field = f"{field}.{error.field}" if error.field else field
+        raise

@@ -1,0 +1,105 @@
+"""Carries a retention plan out, one segment after the other, each in a short transaction. Sql
+module. SQL module.
+
+Much may have changed since the plan was made, so what would keep a segment is looked up again at
+the moment of the act (eventhub/eventlog/retention/drop.py). What is kept is refused with the
+reason, and the rest is done; carried out again, a plan changes nothing more.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Literal, NamedTuple
+
+from eventhub.base.clock import Clock
+from eventhub.eventlog.archive import catalog
+from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.open_file import OpenFile
+from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.retention import drop
+from eventhub.eventlog.retention.drop import Planned, Rooms
+from eventhub.postgresql.connections import Connection
+from sparkjobs.runs.retention.plan import Act
+
+Done = Literal["done", "refused", "unchanged"]
+_SETTLED = ("gone", "archived")  # what the act would lead to is so already
+
+
+class Outcome(NamedTuple):
+    """What came of one act. `why`: a word, as `kept_by` and `hasten` have them; empty if done."""
+
+    act: Act
+    outcome: Done
+    why: str
+
+
+class Hub(NamedTuple):
+    """What the acts are done to."""
+
+    connection: Connection  # in autocommit mode
+    rooms: Rooms
+    clock: Clock
+    archive: Place | None
+    is_away: bool = False  # the archive did not answer, and is not asked again
+
+
+async def carry_out(
+    hub: Hub, acts: Sequence[Act], *, dry_run: bool = False
+) -> AsyncGenerator[Outcome]:
+    """Do what a plan says, in its order, after all drops that were done before, so that who goes on
+    with a large plan gets on. `dry_run`: say what would be done now. Raises what psycopg raises;
+    what was told is done then.
+    """
+    drops = {act.segment_id for act in acts if act.action == "drop"}
+    gone = drops - await drop.still_live(hub.connection, [*drops])
+    for act in acts:
+        if act.segment_id in gone:
+            yield Outcome(act, "unchanged", "gone")
+    for act in acts:
+        if act.segment_id in gone:
+            continue
+        why = await _act(hub, act, dry_run=dry_run)
+        hub = hub._replace(is_away=hub.is_away or why == ArchiveUnavailable.code)
+        outcome: Done = "unchanged" if why in _SETTLED else "refused" if why else "done"
+        yield Outcome(act, outcome, why)
+        await asyncio.sleep(0)
+
+
+async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
+    """Why it is not done; empty: it is."""
+    planned = Planned(act.segment_id, act.segment)
+    match act.action:
+        case "drop":
+            why = await drop.kept_by(hub.connection, hub.rooms, planned)
+            why = why or await _no_copy(hub, planned)
+            if why or dry_run:
+                return why
+            now_us = hub.clock.now_us()
+            return await drop.drop_planned(hub.connection, hub.rooms, planned, now_us)
+        case "archive" if hub.archive is None:
+            return "no_archive"
+        case "archive":
+            names = (act.segment_id, act.segment)
+            return await catalog.hasten(hub.connection, *names, act=not dry_run)
+        case "compact":
+            there = await drop.is_to_be_cleaned(hub.connection, planned, act.partition_id)
+            return "" if there else "gone"
+    return "unknown_action"
+
+
+async def _no_copy(hub: Hub, planned: Planned) -> str:
+    """Why the archive does not stand in for a segment that it is said to have: the database's rows
+    are the last that are good then.
+    """
+    copy = await catalog.copy_of(hub.connection, planned.segment_id)
+    if copy is None:
+        return ""
+    if hub.archive is None:
+        return "no_archive"
+    if hub.is_away:
+        return ArchiveUnavailable.code
+    try:
+        await asyncio.to_thread(OpenFile(hub.archive, copy).check)
+    except (ArchiveDamaged, ArchiveUnavailable) as error:
+        return error.code
+    return ""

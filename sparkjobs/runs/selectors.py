@@ -1,0 +1,101 @@
+"""Reads of jobs and their runs. Django module."""
+
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from django.conf import settings
+
+from eventhub.api.announcements import raw_connection
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+from eventhub.base.errors import NotFound
+from sparkjobs.result import File, read_result
+from sparkjobs.runs import rows
+from sparkjobs.runs.errors import JavaSlow, NoJava, ResultGone, UnknownRun
+from sparkjobs.runs.folders import Folder, folder_of
+from sparkjobs.runs.java import find_java
+from sparkjobs.runs.jobs import KINDS, kind_of
+from sparkjobs.runs.rows import Run
+
+
+def list_runs(after: tuple[Any, ...] | None, count: int, *, job: str) -> list[Run]:
+    """The newest first. Raises UnknownJob."""
+    [before] = after or (None,)
+    return rows.runs(raw_connection(), job=kind_of(job).name, before=before, count=count)
+
+
+def find_run(*, job: str, run: int) -> Run:
+    """Raises UnknownJob, UnknownRun."""
+    found = rows.runs(raw_connection(), job=kind_of(job).name, ids=[run])
+    if not found:
+        raise UnknownRun(field="run")
+    return found[0]
+
+
+def list_jobs(*, clock: Clock) -> dict[str, Any]:
+    """All jobs, each with its newest runs, and how this process finds Spark."""
+    kinds = {"running": "running", "waiting": "repeat"}  # any other is over
+    found = rows.newest(raw_connection())
+    newest = {(run.job, kinds.get(run.state, "last")): run for run in found}
+    jobs = [
+        {
+            "name": kind.name,
+            "about": kind.about,
+            "timetable": kind.timetable and kind.timetable.text(),
+            "next_at": kind.timetable and kind.timetable.next_us(clock.now_us()),
+            **{name: newest.get((kind.name, name)) for name in ("running", "last", "repeat")},
+        }
+        for kind in KINDS.values()
+    ]
+    return {"jobs": jobs, "spark": _spark()}
+
+
+def _spark() -> dict[str, Any]:
+    env = settings.ENV
+    found = {"master": env.spark_master, "java": None, "problem": ""}
+    try:
+        return {**found, "java": find_java(env.java_home).version}
+    except (NoJava, JavaSlow) as error:
+        return {**found, "problem": error.message}
+
+
+def with_result(run: Run) -> Any:
+    """The run with what it left: `details` and `files`. Nothing is left of a run that did not
+    complete, whose result is gone, or whose folder is on another machine.
+    """
+    shown = SimpleNamespace(**run._asdict(), details={}, files=())
+    if run.state == "completed" and not run.result_gone:
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            stored = read_result(_folder(run).result)
+            shown.details, shown.files = dict(stored.result.details), stored.files
+    return shown
+
+
+def find_file(run: Run, *, name: str) -> tuple[Path, File]:
+    """One of the files that the run's result names. Raises ResultGone, and NotFound for any other
+    file.
+    """
+    if run.result_gone:
+        raise ResultGone(run=run.id)
+    for file in with_result(run).files:
+        path = _folder(run).result / file.name
+        if file.name == name and path.is_file():
+            return path, file
+    raise NotFound("The run's result has no such file.", field="path")
+
+
+def read_log(run: Run) -> bytes:
+    """The end of the run's log; empty if there is none."""
+    try:
+        with _folder(run).log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - limits.JOB_LOG_SHOWN_BYTES))
+            return file.read(limits.JOB_LOG_SHOWN_BYTES)
+    except FileNotFoundError:
+        return b""
+
+
+def _folder(run: Run) -> Folder:
+    return folder_of(Path(settings.ENV.data), run.job, run.id)

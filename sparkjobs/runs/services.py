@@ -1,0 +1,132 @@
+"""Asks for runs of jobs, which a worker does (job.py), cancels them, and carries out a plan.
+Django module.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from django.db import transaction
+
+from delivery import log_retention
+from eventhub.access.zone_names import zone_names
+from eventhub.api.announcements import announce, announce_all, raw_connection
+from eventhub.base import limits
+from eventhub.base.clock import SystemClock
+from eventhub.base.env import Env
+from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.run_soon import RUN_JOBS, require_workers, soon
+from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.retention.drop import Rooms
+from eventhub.eventlog.streams import lock_system
+from eventhub.postgresql.connections import AWAY, connect
+from sparkjobs.runs import rows
+from sparkjobs.runs.cancellation import CANCELLED
+from sparkjobs.runs.errors import NoPlan, RunOver, RunPublishing, TooManyRuns
+from sparkjobs.runs.folders import folder_of
+from sparkjobs.runs.models import JobRun
+from sparkjobs.runs.params import checked
+from sparkjobs.runs.retention.apply import Done, Hub, Outcome, carry_out
+from sparkjobs.runs.retention.plan import Act, read_plan
+from sparkjobs.runs.rows import Asked, Run
+from sparkjobs.runs.selectors import find_run
+
+APPLIED = "retention.applied"
+
+
+class Course(NamedTuple):
+    """How a plan is carried out."""
+
+    dry_run: bool = False
+    seconds: float = float("inf")  # as long as it takes
+    report: Callable[[Outcome], None] = lambda _: None  # called with the outcome of each segment
+
+
+def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
+    """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, RedisOff, and
+    what the parameters are refused with.
+    """
+    require_workers()
+    asked = Asked(job, checked(job, params), requested_by)
+    with transaction.atomic():
+        if JobRun.objects.filter(state="waiting").count() >= limits.JOB_RUNS_WAITING_MAX:
+            raise TooManyRuns(limit=limits.JOB_RUNS_WAITING_MAX)
+        run = rows.ask(raw_connection(), asked)
+        zone, announcement = rows.asked_of(run, asked)
+        announce_all(zone=zone, announcements=[announcement])
+    soon(RUN_JOBS)
+    return find_run(job=job, run=run)
+
+
+def cancel_run(*, job: str, run: int) -> Run:
+    """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver,
+    RunPublishing.
+    """
+    find_run(job=job, run=run)
+    with transaction.atomic():
+        cancelled = rows.cancel(raw_connection(), run)
+        found = find_run(job=job, run=run)
+        over = found.state not in ("waiting", "running")
+        if not cancelled:
+            raise (RunOver if over else RunPublishing)(run=run)
+        if over:
+            zone, announcement = rows.ended_of(found, CANCELLED)
+            announce_all(zone=zone, announcements=[announcement])
+    return found
+
+
+def plan_of(env: Env, run: Run) -> list[Act]:
+    """What the run's plan wants done. Raises NoPlan."""
+    if run.state != "completed":
+        raise NoPlan(state=run.state)
+    try:
+        return read_plan(folder_of(Path(env.data), run.job, run.id).result)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NoPlan(state=run.state) from error
+
+
+def apply_plan(*, env: Env, run: Run, by: str, course: Course) -> tuple[list[Outcome], int]:
+    """Carry out the plan of a run of the job `retention`, after an event of `system` has said who
+    wants it. The outcomes, and for how many acts the time was not enough. Raises NoPlan,
+    DatabaseUnavailable; what was reported is done then.
+    """
+    acts = plan_of(env, run)
+    if not course.dry_run:
+        with transaction.atomic():
+            lock_system(raw_connection())  # a transaction begins with its first statement
+            attributes = {"run": run.id, "by": by, "acts": len(acts)}
+            announce(zone=run.params.get("zone"), type=APPLIED, attributes=attributes)
+    try:
+        outcomes = asyncio.run(_carried_out(env, acts, course))
+    except AWAY as error:
+        raise DatabaseUnavailable() from error
+    return outcomes, len(acts) - len(outcomes)
+
+
+def counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """How many are `done`, `refused` and `unchanged`."""
+    found = Counter(one.outcome for one in outcomes)
+    return {name: found[name] for name in get_args(Done)}
+
+
+async def _carried_out(env: Env, acts: list[Act], course: Course) -> list[Outcome]:
+    rooms = Rooms(needs=log_retention.needs, zones=zone_names)
+    clock = SystemClock()
+    ends_s = clock.monotonic_s() + course.seconds
+    outcomes: list[Outcome] = []
+    connection = await connect(env.database_direct_url, name="eventhub retention")
+    try:
+        archive = Place(env.archive_url) if env.archive_url else None
+        hub = Hub(connection, rooms, clock, archive)
+        async with aclosing(carry_out(hub, acts, dry_run=course.dry_run)) as done:
+            async for outcome in done:
+                outcomes.append(outcome)
+                course.report(outcome)
+                if clock.monotonic_s() >= ends_s:
+                    break
+    finally:
+        await connection.close()
+    return outcomes

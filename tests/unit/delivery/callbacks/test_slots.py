@@ -1,0 +1,221 @@
+"""Fair shares of the slots, and small ones for endpoints in trouble."""
+
+from collections.abc import Iterable
+
+from delivery.callbacks.slots import Slots
+from eventhub.base import limits
+from eventhub.base.clock import ManualClock
+
+TOTAL = limits.CALLBACK_SLOTS_MAX
+CAP = limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX
+NEW = limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
+UNPROVEN = limits.CALLBACK_SLOTS_UNPROVEN_MAX
+NEW_SHARE = limits.CALLBACK_SLOTS_NEW_MAX
+TROUBLE_SHARE = limits.CALLBACK_SLOTS_TROUBLE_MAX
+SLOW_S = limits.CALLBACK_SLOW_S + 0.1
+
+
+def alone(endpoints: Iterable[int]) -> dict[int, int]:
+    """Each is of a client of its own."""
+    return {each: each for each in endpoints}
+
+
+def tried(slots: Slots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
+    for _ in range(times):
+        slots.hold(endpoint)
+        slots.ended(endpoint, slots.began(endpoint), outcome)
+        slots.release(endpoint)
+
+
+def take(slots: Slots, granted: dict[int, int]) -> list[tuple[int, int]]:
+    taken = []
+    for endpoint, count in granted.items():
+        for _ in range(count):
+            slots.hold(endpoint)
+            taken.append((endpoint, slots.began(endpoint)))
+    return taken
+
+
+def test_a_new_endpoint_begins_small_and_doubles_with_good_answers() -> None:
+    slots = Slots(ManualClock())
+    granted = []
+    for _ in range(6):
+        granted.append(slots.grant(alone([1]))[1])
+        tried(slots, 1)
+    assert granted == [NEW, 2 * NEW, 4 * NEW, 8 * NEW, CAP, CAP]
+
+
+def test_an_error_that_comes_quickly_is_an_answer_that_asks_for_less() -> None:
+    """One that refuses is no trouble for others; it begins small again when it takes something."""
+    slots = Slots(ManualClock())
+    tried(slots, 1, times=9)
+    tried(slots, 1, "status")
+    assert slots.grant(alone([1])) == {1: CAP // 2}
+    tried(slots, 1, "status", times=9)
+    assert slots.grant(alone([1])) == {1: 1}
+    assert slots._standing(1, 0.0) == "proven"
+
+
+def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
+    for outcome in ("timeout", "connection", "unknown_host", "refused_address", "tls"):
+        slots = Slots(ManualClock())
+        tried(slots, 1, times=9)
+        tried(slots, 1, outcome)
+        assert slots.grant(alone([1])) == {1: 1}
+        tried(slots, 1)
+        assert slots.grant(alone([1])) == {1: 2}
+
+
+def test_slots_are_shared_equally_and_never_more_than_there_are() -> None:
+    slots = Slots(ManualClock())
+    for endpoint in range(1, 25):
+        tried(slots, endpoint, times=9)
+    while granted := slots.grant(alone(range(1, 25))):
+        assert max(granted.values()) - min(granted.values()) <= 1
+        assert sum(granted.values()) <= limits.CALLBACK_CLAIM_DELIVERIES_MAX
+        take(slots, granted)
+    assert 0 < slots.free < TOTAL * 0.03  # for whoever comes now
+
+
+def test_what_some_do_not_need_others_get() -> None:
+    slots = Slots(ManualClock())
+    for endpoint in range(1, 33):
+        tried(slots, endpoint, times=9)
+    full = TOTAL // CAP - 1
+    take(slots, dict.fromkeys(range(1, full + 1), CAP))
+    granted = slots.grant(alone(range(1, 33)))
+    assert sum(granted.values()) >= 0.9 * (TOTAL - full * CAP)
+    assert set(granted) <= set(range(full + 1, 33))
+    assert max(granted.values()) - min(granted.values()) <= 1
+
+
+def test_endpoints_that_are_not_proven_leave_the_healthy_their_part() -> None:
+    slots = Slots(ManualClock())
+    for endpoint in range(1, 9):
+        tried(slots, endpoint, times=9)
+    unknown = range(100, 200)
+    take(slots, slots.grant(alone(unknown)))
+    assert slots.held == NEW_SHARE
+    assert slots.grant(alone(unknown)) == {}
+    granted = slots.grant(alone([*unknown, *range(1, 9)]))
+    assert granted == dict.fromkeys(range(1, 9), CAP)
+
+
+def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() -> None:
+    clock = ManualClock()
+    slots = Slots(clock)
+    unknown = range(100, 1_100)
+    seen: set[int] = set()
+    for wave in range(1, UNPROVEN // NEW_SHARE + 1):
+        granted = slots.grant(alone([each for each in unknown if each not in seen]))
+        assert set(granted.values()) == {1}  # many wait, so each gets one
+        seen.update(granted)
+        take(slots, granted)
+        assert slots.held == wave * NEW_SHARE
+        clock.advance_s(SLOW_S)
+    assert slots.grant(alone(unknown)) == {}
+    assert slots.held == UNPROVEN
+    assert slots.free == TOTAL
+
+
+def test_those_in_trouble_take_nothing_from_those_that_were_never_tried() -> None:
+    slots = Slots(ManualClock())
+    troubled, unknown = range(1, 500), range(1_000, 1_500)
+    for endpoint in troubled:
+        tried(slots, endpoint, "timeout")
+    take(slots, slots.grant(alone(troubled)))
+    assert slots.held == TROUBLE_SHARE
+    granted = slots.grant(alone([*troubled, *unknown]))
+    assert set(granted) <= set(unknown)
+    assert sum(granted.values()) == NEW_SHARE
+
+
+def test_an_endpoint_that_hangs_gets_no_more_before_it_times_out() -> None:
+    clock = ManualClock()
+    slots = Slots(clock)
+    tried(slots, 1, times=9)
+    take(slots, {1: 5})
+    assert slots.grant(alone([1])) == {1: CAP - 5}
+    clock.advance_s(limits.CALLBACK_SLOW_S + 0.1)
+    assert slots.grant(alone([1])) == {}
+
+
+def test_an_answer_that_takes_long_is_no_good_answer() -> None:
+    clock = ManualClock()
+    slots = Slots(clock)
+    tried(slots, 1, times=9)
+    slots.hold(1)
+    request = slots.began(1)
+    clock.advance_s(limits.CALLBACK_SLOW_S + 0.1)
+    slots.ended(1, request, "delivered")
+    slots.release(1)
+    assert slots.grant(alone([1])) == {1: 1}
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    slots = Slots(ManualClock())
+    take(slots, {-1: 2})
+    for endpoint in range(limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX + 10):
+        tried(slots, endpoint)
+    assert len(slots._endpoints) <= limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX
+    assert slots.held == 2
+    slots.release(-1)
+    slots.release(-1)
+    assert slots.held == 0
+
+
+def proven(endpoints: Iterable[int], clock: ManualClock | None = None) -> Slots:
+    slots = Slots(clock or ManualClock())
+    for endpoint in endpoints:
+        tried(slots, endpoint, times=9)
+    return slots
+
+
+def hang(slots: Slots, clients: dict[int, int]) -> list[tuple[int, int]]:
+    """They take what they may, and no request ends."""
+    taken = []
+    while granted := slots.grant(clients):
+        taken += take(slots, granted)
+    return taken
+
+
+def test_however_many_clients_good_endpoints_hang_together_the_others_have_slots() -> None:
+    """The story: one client was held to two thirds, so two of them held all slots of a worker."""
+    everybody = {each: each // 100 for each in range(100, 3_000)}
+    for clients, free in ((1, TOTAL // 3), (2, 3 * CAP), (5, 3)):
+        slots = proven(everybody)
+        hang(slots, {each: client for each, client in everybody.items() if client <= clients})
+        assert slots.free >= free
+        [other] = slots.grant({2_950: 29}).values()
+        assert other >= min(CAP, max(1, (2 * slots.free) // 3))
+
+
+def test_one_client_has_two_thirds_of_the_slots() -> None:
+    slots = proven(range(1, 41))
+    taken = hang(slots, dict.fromkeys(range(1, 25), 7))  # 24 times 32 slots are more than there are
+    assert slots.held == TOTAL * 2 // 3
+    assert slots.grant({30: 7}) == {}
+    for endpoint, _ in taken:
+        slots.release(endpoint)
+    assert slots.grant({30: 7}) == {30: CAP}
+
+
+def test_good_endpoints_that_hang_hold_up_the_others_of_their_client_for_a_moment_only() -> None:
+    """The story: they held its slots until their requests timed out, for 12 s. New endpoints waited
+    for as long, because what hung was taken from their share."""
+    clock = ManualClock()
+    slots = proven(range(1, 41), clock)
+    hang(slots, dict.fromkeys(range(1, 25), 7))
+    assert slots.grant({30: 7, 99: 7}) == {}
+    clock.advance_s(SLOW_S)
+    assert slots.free == TOTAL
+    assert slots.grant({1: 7, 30: 7, 99: 7}) == {30: CAP, 99: NEW}
+
+
+def test_what_hangs_and_takes_no_slot_is_bounded() -> None:
+    clock = ManualClock()
+    slots = proven(range(1, 200), clock)
+    for wave in range(6):
+        hang(slots, dict.fromkeys(range(1 + 30 * wave, 31 + 30 * wave), wave))
+        clock.advance_s(SLOW_S)
+    assert limits.CALLBACK_HANGING_MAX < slots.held <= TOTAL + limits.CALLBACK_HANGING_MAX

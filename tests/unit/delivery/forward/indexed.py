@@ -1,0 +1,194 @@
+"""Versions as a stream's registrations have them, epochs built of them as they stand, and two
+interests that must say the same: one over the epochs, one that has all in memory.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from delivery.forward.indexed import Based
+from delivery.forward.interest import Interest
+from eventhub.event.envelope import Event
+from registrations.filters.predicate import parse_predicate
+from registrations.match_index.epochs.epoch import Epoch, open_epoch
+from registrations.match_index.epochs.facts import Facts
+from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
+from registrations.matching.spec import Spec, specs_of
+from registrations.matching.stream_matcher import Matching
+from registrations.matching.versions import Suspension, Version
+
+CLIENTS = {1: "one", 2: "two", 3: "three"}
+NUMBER_OF = {name: number for number, name in CLIENTS.items()}
+GROUPS_OF = {"one": frozenset({"ops"}), "two": frozenset[str](), "three": frozenset({"ops"})}
+FILTERS = (
+    (Spec(),),
+    (Spec(pairs=(("x", 1),)),),
+    (Spec(pairs=(("x", 2),)),),
+    specs_of(parse_predicate("(or (= x 1) (= x 2) (> y 3))")),
+    (),
+)
+EVENTS = (
+    Event("d", "t", {"x": 1}),
+    Event("d", "t", {"x": 2, "y": 5}),
+    Event("d", "t", {"x": 1}, audience=("ops",)),
+    Event("d", "t", {"x": [1, 2]}, destinations=("two", "three")),
+)
+FACTS = Facts(7, "history", after=0, xmin=10)
+
+
+def version(id: int, **fields: Any) -> Version:
+    made = Version(id, id * 10, "one", 1, FILTERS[0], 0, None)
+    return made._replace(**fields)
+
+
+def epoch_of(root: Path, versions: Iterable[Version], after: int = 0, through: int = 1) -> Epoch:
+    """The next epoch in a folder."""
+    facts = FACTS._replace(after=after).stored()
+    plan = Plan(through, facts, COLUMNS, durable=False)
+    build(root, (_entry(each) for each in versions if not is_over(each, after)), plan)
+    return open_epoch(root)
+
+
+def is_over(version: Version, after: int) -> bool:
+    return version.until is not None and version.until <= max(after, version.since)
+
+
+def _entry(version: Version) -> Entry:
+    columns = {
+        "client": NUMBER_OF[version.client],
+        "endpoint": version.endpoint_id or 0,
+        "group": version.group or 0,
+        "registration": version.registration,
+        "report": int(version.report is not None),
+        "since": version.since,
+        "until": NEVER_ENDS if version.until is None else version.until,
+    }
+    return Entry(version.id, version.specs, columns)
+
+
+class Twins:
+    """`plain` has everything in memory, `based` stands on epochs. What changes is told to both
+    later, in order; an epoch may know of it before.
+    """
+
+    def __init__(self, random: Random, root: Path) -> None:
+        self.plain, self.based = (
+            Interest(0, Matching("auto"), groups_of=GROUPS_OF.__getitem__) for _ in range(2)
+        )
+        self.swaps = 0
+        self._random = random
+        self._root = root
+        self._head = self._through = 0
+        self._versions: dict[int, Version] = {}
+        self._suspensions: dict[int, list[Suspension]] = {5: [], 6: []}
+        self._untold: list[tuple[int, int, int]] = []  # (head, version, group)
+        self._built: list[Epoch] = []
+        self._had_ended = set[int]()  # when the last was built
+        self._swapping: Iterator[None] | None = None
+
+    # --- what happens ---
+
+    def emit(self) -> None:
+        self._head += 1
+
+    def register(self) -> None:
+        id, chance = len(self._versions) + 1, self._random
+        made = version(
+            id,
+            client=chance.choice([*NUMBER_OF]),
+            endpoint_id=chance.randint(1, 3),
+            specs=chance.choice(FILTERS),
+            since=self._head,
+            group=chance.choice((None, None, 5, 6)),
+            report=chance.choice((None, '["x"]')),
+        )
+        self._change(made)
+
+    def change(self) -> None:
+        """One version ends and another of the same registration begins."""
+        live = [each for each in self._versions.values() if each.until is None]
+        if not live:
+            return
+        before = self._random.choice(live)
+        self._change(before._replace(until=self._head))
+        if self._random.random() < 0.5:
+            id = len(self._versions) + 1
+            specs = self._random.choice(FILTERS)
+            self._change(before._replace(id=id, since=self._head, specs=specs))
+
+    def suspend(self) -> None:
+        group = self._random.choice((5, 6))
+        spans = self._suspensions[group]
+        if spans and spans[-1].until is None:
+            spans[-1] = spans[-1]._replace(until=self._head)
+        else:
+            spans.append(Suspension(self._head, None))
+        self._untold.append((self._head, 0, group))
+
+    def tell(self) -> None:
+        """Some changes, as what they are about is by now."""
+        for _ in range(self._random.randint(1, len(self._untold) or 1)):
+            if self._untold:
+                _, id, group = self._untold.pop(0)
+                for one in (self.plain, self.based):
+                    one.take([self._versions[id]] if id else [])
+                    one.suspend({group: tuple(self._suspensions[group])} if group else {})
+
+    def match(self) -> None:
+        """Events, each if all that changed before it was told."""
+        seen = min((head for head, _, _ in self._untold), default=self._head)
+        for sequence in range(self.plain.passed + 1, seen + 1):
+            for event in EVENTS:
+                expected = self.plain.owed(event, sequence)
+                found = self.based.owed(event, sequence)
+                assert found.endpoints == expected.endpoints, (
+                    sequence,
+                    found.endpoints,
+                    expected.endpoints,
+                )
+                assert found.shapes == expected.shapes, (
+                    sequence,
+                    found.endpoints,
+                    expected.endpoints,
+                )
+        if self._random.random() < 0.5 and seen > self.plain.passed:
+            passed = self._random.randint(self.plain.passed, seen)
+            self.plain.advance(passed)
+            self.based.advance(passed)
+
+    def build(self) -> None:
+        """Somebody builds; the stream's place that it reads may be behind."""
+        self._through += 1
+        after = self._random.randint(self._last_after(), self.based.passed)
+        versions = self._versions.values()
+        self._built.append(epoch_of(self._root, versions, after, self._through))
+        self._had_ended = {each.id for each in versions if each.until is not None}
+
+    def swap(self) -> None:
+        """Begin to take the last epoch that was built."""
+        if self._built and self._swapping is None:
+            epoch = self._built[-1]
+            self._built.clear()
+            self.based.watch()
+            ended = {
+                each.id: each.until
+                for each in self._versions.values()
+                if each.until is not None and each.id not in self._had_ended
+            }
+            self._swapping = self.based.swap(Based(epoch, CLIENTS), ended)
+            self.swaps += 1
+
+    def step(self) -> None:
+        """One step of the taking."""
+        if self._swapping is not None and next(self._swapping, True):
+            self._swapping = None
+
+    def _change(self, made: Version) -> None:
+        self._versions[made.id] = made
+        self._untold.append((self._head, made.id, 0))
+
+    def _last_after(self) -> int:
+        based = self.based.based
+        return 0 if based is None else based.epoch.facts.after

@@ -1,0 +1,136 @@
+"""Messages of clients: what is taken, and what is refused with which field."""
+
+import json
+from typing import Any
+
+import pytest
+
+from delivery.listening import messages
+from eventhub.base import errors, limits
+from eventhub.eventlog.read import At
+from eventhub.eventlog.stored import Cursor
+
+SEGMENT = "5A4F0C0E-0000-4000-8000-000000000001"
+
+
+def parsed(**fields: Any) -> Any:
+    return messages.parse_message(json.dumps(fields))
+
+
+def listen(**fields: Any) -> Any:
+    return parsed(op="listen", listen="a", stream="orders", **fields)
+
+
+@pytest.mark.parametrize(
+    ("start", "meant"),
+    [
+        ({}, "now"),
+        ({"from": "now"}, "now"),
+        ({"from": "oldest"}, "oldest"),
+        (
+            {"from": {"segment": SEGMENT, "sequence": 0}},
+            Cursor(SEGMENT.lower(), 0),
+        ),
+        ({"from": f"{SEGMENT}:7"}, Cursor(SEGMENT.lower(), 7)),
+        ({"from": "boot"}, "boot"),
+        ({"from": "1970-01-01T01:00:01+01:00"}, At(1_000_000)),
+        ({"from": {"time": "1970-01-01T00:00:00.000001Z"}}, At(1)),
+    ],
+)
+def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
+    start: dict[str, Any], meant: Any
+) -> None:
+    assert messages.wish_of(listen(**start)).start == meant
+
+
+@pytest.mark.parametrize(
+    ("mask", "meant"),
+    [(None, None), (4, 4), ("4", 4), (str(2**64 - 1), 2**64 - 1), (["disk"], ["disk"])],
+)
+def test_a_mask_is_bits_or_names(mask: Any, meant: Any) -> None:
+    assert messages.wish_of(listen(mask=mask)).mask == meant
+
+
+@pytest.mark.parametrize("mask", [0, -1, 2**64, "", "x", "٤", "-1", [], "1" * 21])
+def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
+    with pytest.raises(errors.InvalidMask) as caught:
+        messages.wish_of(listen(mask=mask))
+    assert caught.value.field == "mask"
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "field"),
+    [
+        ({"op": "dance"}, errors.UnknownOperation, "op"),
+        ({}, errors.MissingField, "op"),
+        ({"op": "listen", "listen": "a"}, errors.MissingField, "stream"),
+        ({"op": "listen", "listen": "", "stream": "s"}, errors.InvalidField, "listen"),
+        ({"op": "listen", "listen": "a" * 65, "stream": "s"}, errors.FieldTooLong, "listen"),
+        ({"op": "ack", "listen": "a", "sequence": -1}, errors.InvalidField, "sequence"),
+        ({"op": "ack", "listen": "a", "sequence": 2**63}, errors.NumberOutOfRange, "sequence"),
+        ({"op": "ack", "listen": "a", "sequence": 1.5}, errors.InvalidField, "sequence"),
+        ({"op": "stop", "listen": "a", "colour": 1}, errors.UnknownField, "colour"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    message: dict[str, Any], error: type[errors.EventHubError], field: str
+) -> None:
+    with pytest.raises(errors.EventHubError) as caught:
+        parsed(**message)
+    assert (type(caught.value), caught.value.field) == (error, field)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "yesterday",
+        {"segment": "no", "sequence": 1},
+        {"segment": SEGMENT},
+        {"sequence": 1},
+        {"segment": SEGMENT, "sequence": 1, "time": "1970-01-01T00:00:01Z"},
+        {"time": "1970-01-01T00:00:01"},
+        {},
+        "1970-01-01T00:00:01",
+        f"{SEGMENT}:{2**63}",
+        f"{SEGMENT}:-1",
+        7,
+        [],
+    ],
+)
+def test_a_start_that_is_none_is_refused(start: Any) -> None:
+    with pytest.raises(errors.BadRequest) as caught:
+        messages.wish_of(listen(**{"from": start}))
+    assert (caught.value.field or "").startswith("from")
+
+
+@pytest.mark.parametrize("field", ["body", "body_base64"])
+def test_the_body_is_not_filterable(field: str) -> None:
+    with pytest.raises(errors.BodyNotFilterable) as caught:
+        messages.wish_of(listen(**{field: "x"}))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("window", [0, limits.WINDOW_EVENTS_MAX + 1, "2", True])
+def test_a_window_is_a_number_in_bounds(window: Any) -> None:
+    with pytest.raises(errors.BadRequest) as caught:
+        listen(window=window)
+    assert caught.value.field == "window"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{", errors.MalformedJson),
+        (b"\xff", errors.MalformedJson),
+        (b'{"op":"ping","id":"\xff"}', errors.InvalidUtf8),
+        ("[]", errors.InvalidField),
+        ("{" + " " * limits.MESSAGE_BYTES_MAX, errors.BodyTooLarge),
+        ('{"op":"listen","attributes":' + "[" * 20_000, errors.TooDeep),
+    ],
+)
+def test_what_is_no_message_is_refused(
+    text: str | bytes, error: type[errors.EventHubError]
+) -> None:
+    with pytest.raises(errors.EventHubError) as caught:
+        messages.parse_message(text)
+    assert type(caught.value) is error

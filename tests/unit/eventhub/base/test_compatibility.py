@@ -1,0 +1,39 @@
+"""What a newer release says beside what this one knows is left out; another version is refused."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from eventhub.base.compatibility import known
+from eventhub.eventlog.high_water_mark import FileMarks, Mark
+from sparkjobs.order import Order, read_order, write_order
+
+ORDER = Order("audit", 7, {"zone": "a"}, "/in", "/work", "/out", "", 1)
+
+
+def test_fields_that_are_missing_are_told() -> None:
+    with pytest.raises(TypeError, match="life"):
+        known(Mark, {"sequence": 1})
+
+
+def test_a_mark_of_a_newer_release_is_read(tmp_path: Path) -> None:
+    marks = FileMarks(tmp_path)
+    mark = Mark("life", None, "segment", 7, 8)
+    assert asyncio.run(marks.write("key", mark))
+    [file] = tmp_path.iterdir()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "epoch": 3}))
+    assert asyncio.run(marks.read("key")) == mark
+
+
+def test_an_order_of_a_newer_release_is_read_unless_it_would_be_misunderstood(
+    tmp_path: Path,
+) -> None:
+    file = write_order(tmp_path, ORDER)
+    told = json.loads(file.read_text())
+    file.write_text(json.dumps({**told, "cores": 2}))
+    assert read_order(file) == ORDER
+    file.write_text(json.dumps({**told, "version": 2}))
+    with pytest.raises(ValueError, match="of version 2, not of 1"):
+        read_order(file)

@@ -1,0 +1,29 @@
+"""The type of an event's JSON names what is written, and nothing else."""
+
+import msgspec
+from hypothesis import given
+
+from eventhub.event.envelope import Event
+from eventhub.event.identity import EventId
+from eventhub.event.json_codec import EventJson, event_json
+from tests.unit.eventhub.event.strategies import events
+
+FULL = Event(
+    *("shop", "order.placed", {"n": 1}, EventId("c", 1, 1, 1), "c", "n", "1", b"{}"),
+    *("application/json", "n1", ("a",), {"e": "f"}, 1, 1, 1, 1, "k", "b", ("d",), "c", "c"),
+    *("t", ("d",), ("s",), "high", "s", 1, 1, "m", True),
+)
+
+
+def test_every_field_of_the_type_is_written_and_every_written_one_is_in_it() -> None:
+    written = {
+        name
+        for body in ("application/json", "text/plain")
+        for name in msgspec.json.decode(event_json(FULL._replace(content_type=body)))
+    }
+    assert written == set(EventJson.__annotations__)
+
+
+@given(events())
+def test_what_is_written_is_of_the_type(event: Event) -> None:
+    msgspec.json.decode(event_json(event), type=EventJson)

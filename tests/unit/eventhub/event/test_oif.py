@@ -1,0 +1,91 @@
+"""OIF's string form (OIF-13)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventhub.base import errors
+from eventhub.event import oif
+from eventhub.event.envelope import Event
+from eventhub.event.errors import NotRepresentable
+from eventhub.event.inbound import stored_bytes
+from eventhub.event.protobuf_codec import decode
+
+EXAMPLE = "userid: Fred; time: 12:40:18; type: error; message: read unhappy maknam"
+FOUR = {
+    "userid": "Fred",
+    "time": "12:40:18",
+    "type": "error",
+    "message": "read unhappy maknam",
+}
+
+
+def taken(text: str) -> Event:
+    [event] = oif.read(text.encode())
+    return decode(stored_bytes(event, client="c", mask=1))
+
+
+@pytest.mark.req("OIF-13")
+def test_the_example_has_four_properties_and_comes_back() -> None:
+    event = taken(EXAMPLE)
+    assert event.attributes == FOUR
+    assert (event.domain, event.type) == ("oif", "error")
+    assert oif.write(event) == EXAMPLE
+    assert taken(oif.write(event)) == event
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters=":;\r\n"), max_size=9).filter(
+    lambda text: text == text.strip() != ""
+)
+VALUES = st.text(st.characters(codec="utf-8", exclude_characters=";\r\n"), max_size=9).filter(
+    lambda text: text == text.strip()
+)
+
+
+@given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=5))
+def test_what_can_be_written_comes_back(attributes: dict[str, str]) -> None:
+    assert taken(oif.write(Event("d", "t", attributes))).attributes == attributes
+
+
+@pytest.mark.parametrize("value", ["a;b", "a\nb", " a", "a ", [1], {"b": 1}, None])
+def test_what_cannot_be_written_is_refused_and_not_changed(value: object) -> None:
+    with pytest.raises(NotRepresentable) as caught:
+        oif.write(Event("d", "t", {"fine": "x", "bad": value}))
+    assert caught.value.field == "bad"
+
+
+@pytest.mark.parametrize("name", ["a:b", "a;b", "", " a", "a\nb"])
+def test_a_name_that_cannot_be_written_is_refused(name: str) -> None:
+    with pytest.raises(NotRepresentable):
+        oif.write(Event("d", "t", {name: "x"}))
+
+
+def test_numbers_and_booleans_become_texts() -> None:
+    assert oif.write(Event("d", "t", {"n": 1, "f": 2.5, "b": True})) == "n: 1; f: 2.5; b: true"
+
+
+@pytest.mark.parametrize(
+    ("text", "index", "field"),
+    [
+        ("a: 1; b", 0, "property 1"),
+        ("a: 1\n: 2", 1, "property 0"),
+        ("a: 1; a: 2", 0, "property 1"),
+        (";", 0, "property 0"),
+    ],
+)
+def test_a_bad_property_is_named(text: str, index: int, field: str) -> None:
+    with pytest.raises(errors.InvalidField) as caught:
+        oif.read(text.encode())
+    assert (caught.value.index, caught.value.field) == (index, field)
+
+
+def test_each_line_is_an_event() -> None:
+    assert [event.attributes for event in oif.read(b"\na: 1;\r\n\nb: 2\n")] == [
+        {"a": "1"},
+        {"b": "2"},
+    ]
+
+
+def test_other_encodings_are_refused() -> None:
+    with pytest.raises(errors.InvalidUtf8):
+        oif.read(b"a: \xff")

@@ -1,0 +1,96 @@
+"""The banner's commands, run by a shell as somebody would copy them."""
+
+import io
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from eventhub.supervisor import banner
+from eventhub.supervisor.datafolder import Folder
+from eventhub.supervisor.hub import HOME
+from eventhub.supervisor.output import Output
+from eventhub.supervisor.postgres import Postgres
+
+URL = "http://[::1]:8000"
+SAY_ARGUMENTS = "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"
+
+odd_names = pytest.mark.parametrize(
+    "name", ["plain", "with space", "it's", 'a "quote"', "$HOME `id`", "{braces}", "a\\b;c&d"]
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, name: str) -> Folder:
+    found = Folder(tmp_path / name)
+    found.root.mkdir()
+    found.credentials.write_text(json.dumps({"client": {"key": "ehk_a_b"}}))
+    return found
+
+
+def shown(folder: Folder) -> str:
+    """What a terminal shows of the banner."""
+    given = {
+        "DATABASE_URL": Postgres(folder.postgres, folder.root / "run").url(),
+        "EVENTHUB_ARCHIVE_URL": str(folder.archive),
+    }
+    stream = io.StringIO()
+    Output(stream).show(banner.text(URL, folder, given, demo=True))
+    return stream.getvalue()
+
+
+def shell(script: str, path: Path | None = None) -> list[str]:
+    search = f"{path}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": search}
+    done = subprocess.run(
+        ["/bin/sh", "-c", script], cwd=HOME, env=env, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def command(text: str, start: str) -> str:
+    """From `start` to the end of its last continuation line."""
+    found = re.search(rf"^ +({re.escape(start)}(?:.*\\\n)*.*)$", text, re.MULTILINE)
+    assert found is not None, text
+    return found.group(1)
+
+
+@odd_names
+def test_curl_of_the_banner_sends_the_key(folder: Folder, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "curl").write_text(SAY_ARGUMENTS)
+    (programs / "curl").chmod(0o755)
+    arguments = shell(command(shown(folder), "curl"), programs)
+    assert "Authorization: Bearer ehk_a_b" in arguments
+    assert f"{URL}/v1/streams/host/events" in arguments
+    assert json.loads(arguments[-1])["domain"] == "demo"
+
+
+@odd_names
+def test_watch_of_the_banner_gets_the_path_of_the_credentials(folder: Folder) -> None:
+    words = command(shown(folder), ".venv/bin/python -m eventhub.demo.watch")
+    said = shell("printf '%s\\n' " + words)
+    assert said[-1] == str(folder.credentials)
+    assert said[said.index("--url") + 1] == URL
+
+
+@odd_names
+def test_export_of_the_banner_gives_the_databases_url(folder: Folder) -> None:
+    expected = Postgres(folder.postgres, folder.root / "run").url()
+    export = command(shown(folder), "export DATABASE_URL=")
+    assert shell(f"{export}; printf '%s\\n' \"$DATABASE_URL\"") == [expected]
+
+
+@odd_names
+def test_export_of_the_banner_gives_the_archives_url(folder: Folder) -> None:
+    export = command(shown(folder), "export EVENTHUB_ARCHIVE_URL=")
+    assert shell(f"{export}; printf '%s\\n' \"$EVENTHUB_ARCHIVE_URL\"") == [str(folder.archive)]
+
+
+def test_database_of_ones_own_is_not_shown(tmp_path: Path) -> None:
+    """Its URL may hold a password, and whoever gave it knows it."""
+    assert "DATABASE_URL" not in banner.text(URL, Folder(tmp_path), {}, demo=True)

@@ -1,0 +1,100 @@
+"""The timetable while the clock is set back."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from celery import Celery
+from celery.beat import event_t
+from celery.schedules import crontab
+
+from eventhub.base import limits
+from eventhub.beat import SteadyScheduler
+from eventhub.celery import app as hub_app
+
+OFTEN_S = 5
+TABLE = {
+    "often": {"task": "t", "schedule": timedelta(seconds=OFTEN_S)},
+    "hourly": {"task": "t", "schedule": timedelta(hours=1)},
+    "nightly": {"task": "t", "schedule": crontab(hour=2, minute=30)},
+}
+
+
+@pytest.fixture
+def app() -> Iterator[Celery]:
+    with Celery("beat", broker="memory://", set_as_current=False) as made:
+        made.conf.update(beat_schedule=TABLE, timezone="UTC")
+        yield made
+
+
+def begun(app: Celery, folder: Path) -> SteadyScheduler:
+    """All entries have just run, and are in the order of their next times."""
+    made = SteadyScheduler(app, schedule_filename=str(folder / "beat"))
+    assert 0 < made.tick() <= OFTEN_S
+    return made
+
+
+def set_clock_back(beat: SteadyScheduler, by: timedelta) -> None:
+    """As beat sees it: all that it noted was later by so much."""
+    for entry in beat.schedule.values():
+        entry.last_run_at += by
+    beat._heap = [
+        event_t(time + by.total_seconds(), priority, entry) for time, priority, entry in beat._heap
+    ]
+
+
+@pytest.mark.parametrize("by", [timedelta(minutes=2), timedelta(hours=1), timedelta(days=400)])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_clock_that_is_set_back_stops_no_timetable(
+    app: Celery, tmp_path: Path, by: timedelta, restarted: bool
+) -> None:
+    """For an hour nothing was archived, built or begun."""
+    beat = begun(app, tmp_path)
+    set_clock_back(beat, by)
+    if restarted:
+        beat.sync()
+        beat.close()
+        beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
+    assert beat.tick() <= OFTEN_S
+    entries = beat.schedule
+    for name in ("often", "hourly"):
+        assert entries[name].last_run_at <= entries[name].default_now()
+    nightly = entries["nightly"]
+    assert nightly.is_due().next <= timedelta(days=2).total_seconds()
+    beat.close()
+
+
+def test_what_ran_at_its_time_of_the_day_does_not_run_again(app: Celery, tmp_path: Path) -> None:
+    """The clock passes that time twice."""
+    beat = begun(app, tmp_path)
+    nightly = beat.schedule["nightly"]
+    set_clock_back(beat, timedelta(hours=1))
+    ran_at = nightly.last_run_at
+    beat.tick()
+    assert nightly.last_run_at == ran_at
+    beat.close()
+
+
+def test_what_only_the_log_brings_rests_while_nothing_is_appended(
+    app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most for TIMETABLE_REST_S; while the database is away it is sent as the timetable says."""
+    sent = []
+    app.conf.beat_schedule = {name: {"task": name, "schedule": timedelta(minutes=1)}
+                              for name in ("archive", "retire")}  # fmt: skip
+    beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
+    monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
+    for log, rest_s, wanted in ((None, 300.0, 3), (7, 300.0, 1), (8, 300.0, 1), (8, 0.0, 3)):
+        monkeypatch.setattr(limits, "TIMETABLE_REST_S", rest_s)
+        monkeypatch.setattr(beat, "_log", log)
+        sent.clear()
+        for _ in range(3):
+            for entry in beat.schedule.values():
+                beat.apply_entry(entry)
+        assert (sent.count("archive"), sent.count("retire")) == (wanted, 3)
+    beat.close()
+
+
+def test_the_hub_uses_it() -> None:
+    assert hub_app.conf.beat_scheduler == f"{SteadyScheduler.__module__}:SteadyScheduler"

@@ -1,0 +1,50 @@
+"""What a receiver's check accepts and refuses, against the public library of Standard Webhooks."""
+
+from datetime import UTC, datetime
+
+import pytest
+from eventhub_client.callbacks import TOLERANCE_S, UnverifiedCallback, verify
+from standardwebhooks.webhooks import Webhook
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+OTHER = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+NOW_S = 1_700_000_000
+BODY = '{"stream":"orders","sequence":41}'
+
+
+def headers(secret: str = SECRET, body: str = BODY, at_s: int = NOW_S) -> dict[str, str]:
+    at = datetime.fromtimestamp(at_s, UTC)
+    return {
+        "Webhook-Id": "msg_1",
+        "Webhook-Timestamp": str(at_s),
+        "Webhook-Signature": Webhook(secret).sign("msg_1", at, body),
+    }
+
+
+def test_signature_of_the_public_library_is_accepted() -> None:
+    assert verify(SECRET, headers(), BODY.encode(), now_s=NOW_S) == "msg_1"
+
+
+def test_one_of_several_signatures_is_enough() -> None:
+    found = headers()
+    found["Webhook-Signature"] = f"v1,bm90IHRoaXM= v2,x {found['Webhook-Signature']}"
+    assert verify(SECRET, found, BODY.encode(), now_s=NOW_S) == "msg_1"
+
+
+@pytest.mark.parametrize(
+    ("changed", "body", "now_s"),
+    [
+        (headers(secret=OTHER), BODY, NOW_S),
+        (headers(), BODY + " ", NOW_S),
+        (headers(), BODY, NOW_S + TOLERANCE_S + 1),
+        (headers(), BODY, NOW_S - TOLERANCE_S - 1),
+        ({**headers(), "Webhook-Id": "msg_2"}, BODY, NOW_S),
+        ({**headers(), "Webhook-Timestamp": "soon"}, BODY, NOW_S),
+        ({**headers(), "Webhook-Signature": "v1,&&&"}, BODY, NOW_S),
+        ({**headers(), "Webhook-Signature": ""}, BODY, NOW_S),
+        ({}, BODY, NOW_S),
+    ],
+)
+def test_anything_else_is_refused(changed: dict[str, str], body: str, now_s: float) -> None:
+    with pytest.raises(UnverifiedCallback):
+        verify(SECRET, changed, body.encode(), now_s=now_s)

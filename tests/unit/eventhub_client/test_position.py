@@ -1,0 +1,199 @@
+"""The client's side of the session protocol, without a connection."""
+
+from typing import Any
+
+import orjson
+import pytest
+from eventhub_client.errors import GapError
+from eventhub_client.position import Asked, Item, Place
+from eventhub_client.types import At, Cursor, Delivered, HubProblem, LossDetected, Receipt, Snapshot
+
+S1, S2 = "5a4f0c0e-0000-4000-8000-000000000001", "5a4f0c0e-0000-4000-8000-000000000002"
+
+
+def place(**more: Any) -> Place:
+    state = more.pop("state", "")
+    made = Place(Asked("orders", more.pop("start", "now"), more.pop("mask", None), more, state))
+    made.take({"op": "hello", "client": "c"})
+    return made
+
+
+def listening(sequence: int = 0) -> dict[str, Any]:
+    return {"op": "listening", "cursor": {"segment": S1, "sequence": sequence}, "head": 9}
+
+
+def event(sequence: int, prev: int, segment: str = S1) -> dict[str, Any]:
+    return {
+        "op": "event",
+        "segment": segment,
+        "sequence": sequence,
+        "prev": prev,
+        "liveness": "live",
+        "event": {"n": sequence},
+    }
+
+
+def ping(sequence: int, prev: int) -> dict[str, Any]:
+    return {
+        "op": "ping",
+        "positions": {"client": {"segment": S1, "sequence": sequence, "prev": prev}},
+    }
+
+
+def resumes_from(made: Place) -> Any:
+    return orjson.loads(made.request())["from"]
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        ("now", "now"),
+        ("oldest", "oldest"),
+        ("boot", "boot"),
+        (Cursor(S1, 7), {"segment": S1, "sequence": 7}),
+        (At.of("2026-11-21T09:30:00+01:00"), {"time": "2026-11-21T08:30:00.000000Z"}),
+    ],
+)
+def test_the_first_request_carries_start_mask_and_pairs(start: Any, said: Any) -> None:
+    made = place(start=start, mask=1 << 63, domain="d", attributes={"a": 1})
+    assert orjson.loads(made.request()) == {
+        "op": "listen",
+        "listen": "client",
+        "stream": "orders",
+        "mask": str(1 << 63),
+        "domain": "d",
+        "attributes": {"a": 1},
+        "from": said,
+    }
+
+
+def test_it_resumes_from_where_the_listen_began_even_before_the_first_event() -> None:
+    made = place()
+    made.take(listening(41))
+    assert resumes_from(made) == {"segment": S1, "sequence": 41}
+
+
+def test_it_resumes_from_the_last_event_in_its_segment() -> None:
+    made = place()
+    made.take(listening())
+    delivered = [made.take(event(1, 0)), made.take(event(3, 1, S2))]
+    assert [d.cursor for d in delivered if d] == [Cursor(S1, 1), Cursor(S2, 3)]
+    assert resumes_from(made) == {"segment": S2, "sequence": 3}
+
+
+def test_a_ping_moves_the_position_past_what_was_filtered() -> None:
+    made = place()
+    made.take(listening())
+    assert made.take(ping(50, 0)) is None
+    assert resumes_from(made) == {"segment": S1, "sequence": 50}
+    assert made.take(event(51, 50)) is not None
+    assert made.take({"op": "ping", "positions": {}}) is None
+
+
+@pytest.mark.parametrize("lost", [event(3, 2), ping(9, 2)])
+def test_a_frame_that_does_not_follow_what_is_known_is_a_loss(lost: dict[str, Any]) -> None:
+    made = place()
+    made.take(listening())
+    made.take(event(1, 0))
+    with pytest.raises(LossDetected) as caught:
+        made.take(lost)
+    assert (caught.value.known, caught.value.prev) == (1, 2)
+
+
+def test_a_loss_of_the_very_first_event_is_seen() -> None:
+    made = place(start=Cursor(S1, 40))
+    with pytest.raises(LossDetected):
+        made.take(event(42, 41))
+
+
+@pytest.mark.parametrize("op", ["gap", "segment_mismatch", "error"])
+def test_refusals_are_raised_with_code_status_and_position(op: str) -> None:
+    problem = {"op": op, "code": "c", "status": 410, "position": {"field": "f"}, "detail": "d"}
+    with pytest.raises(HubProblem, match="c: d") as caught:
+        place().take(problem)
+    assert (caught.value.code, caught.value.status) == ("c", 410)
+    assert caught.value.position == {"field": "f"}
+
+
+@pytest.mark.parametrize("op", ["status", "resume", "pong", "something new"])
+def test_other_messages_mean_nothing_to_a_listener(op: str) -> None:
+    assert place().take({"op": op}) is None
+
+
+def test_a_receipt_knows_its_last_place() -> None:
+    ranges = [{"segment": S1, "first": 1, "last": 3}, {"segment": S2, "first": 4, "last": 4}]
+    duplicates = [{"index": 2, "segment": S1, "sequence": 1}]
+    made = Receipt.of({"stream": "s", "ranges": ranges, "duplicates": duplicates})
+    assert made.cursor == Cursor(S2, 4)
+    assert made.duplicates[0].at == 2
+    again = Receipt.of({"stream": "s", "ranges": [], "duplicates": duplicates})
+    assert again.cursor == Cursor(S1, 1)
+
+
+def test_the_same_request_as_parameters_of_the_listen_door() -> None:
+    made = place(start=Cursor(S1, 7), mask=5, domain="d", attributes={"a": 1})
+    assert made.query() == {"from": f"{S1}:7", "mask": "5", "domain": "d", "attributes": '{"a":1}'}
+    assert place(start="boot", mask=["disk", "net"]).query() == {
+        "from": "boot",
+        "channels": "disk,net",
+    }
+
+
+def test_a_gap_says_what_is_missing_and_where_to_go_on() -> None:
+    made = place()
+    made.take(listening(4))
+    with pytest.raises(GapError) as caught:
+        made.take(
+            {
+                "op": "gap",
+                "code": "gap",
+                "status": 410,
+                "first_available": {"segment": S2, "sequence": 10},
+                "resume": {"segment": S2, "sequence": 9},
+            }
+        )
+    assert caught.value.missing == (S2, 5, 9)
+    assert caught.value.resume == Cursor(S2, 9)
+
+
+def state(key: str, sequence: int) -> dict[str, Any]:
+    event = {"key": key, "n": sequence}
+    return {"op": "state", "key": key, "segment": S1, "sequence": sequence, "event": event}
+
+
+def state_end(sequence: int) -> dict[str, Any]:
+    return {"op": "state_end", "cursor": {"segment": S1, "sequence": sequence}}
+
+
+def taken(made: Place, *messages: dict[str, Any]) -> list[Item]:
+    return [item for message in messages if (item := made.take(message)) is not None]
+
+
+def test_a_snapshot_comes_whole_and_the_listen_goes_on_from_its_cursor() -> None:
+    made = place(state="always")
+    assert orjson.loads(made.request())["state"] == "always"
+    [found, after] = taken(made, state("a", 3), state("b", 7), state_end(9), event(10, 9))
+    assert isinstance(found, Snapshot)
+    assert [(item.key, item.sequence) for item in found.items] == [("a", 3), ("b", 7)]
+    assert isinstance(after, Delivered)
+    assert orjson.loads(made.request())["state"] == "gap", "only what was missed, from here on"
+    assert resumes_from(made) == {"segment": S1, "sequence": 10}
+
+
+def test_a_snapshot_that_was_cut_off_begins_anew() -> None:
+    made = place(state="always")
+    taken(made, state("gone", 3))
+    assert orjson.loads(made.request())["state"] == "always"
+    [found] = taken(made, state("a", 4), state_end(9))
+    assert isinstance(found, Snapshot)
+    assert [item.key for item in found.items] == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", ":", "7", f"{S1}:", ":7", f"{S1}:x"])
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="segment"):
+        Cursor.parse(text)
+
+
+def test_a_cursor_as_text_comes_back() -> None:
+    assert Cursor.parse(Cursor(S1, 7).text) == Cursor(S1, 7)

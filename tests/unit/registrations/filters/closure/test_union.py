@@ -1,0 +1,284 @@
+"""The closure of many filters lets through what one of them does, and where it is too large more,
+never less; and what is said of a shape holds for every event of it.
+"""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from eventhub.base import limits
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Node
+from registrations.filters.closure import covering, union, value_summary
+from registrations.filters.closure.covering import Known
+from registrations.filters.closure.implied import follows
+from registrations.filters.closure.shapes import Shape, parse_shape, wanted
+from registrations.filters.closure.union import EVERYTHING, Bounds, Closure, Union
+from registrations.filters.evaluate import holds
+from registrations.filters.languages import parse
+from registrations.filters.normal import normal
+from registrations.filters.printed import printed
+from registrations.interest.builder import Maker
+from tests.unit.registrations.filters.closure.vocabulary import closure_of, events, filter_of, kin
+
+EVENTS = list(events())
+
+
+def tree(text: str) -> Node:
+    return parse("predicate", text.replace("'", '"')).node
+
+
+def closure(*texts: str, **bounds: int) -> Closure:
+    return closure_of((normal(tree(text)) for text in texts), Bounds(**bounds))
+
+
+def shown(found: Closure) -> str:
+    return printed(found.node())
+
+
+@pytest.mark.req("OIF-07")
+def test_a_closure_matches_an_event_iff_one_of_its_filters_does() -> None:
+    random = Random(4)
+    left_out = matched = 0
+    for _ in range(60):
+        nodes = [filter_of(random, random.randrange(3)) for _ in range(random.randrange(1, 9))]
+        forms = [normal(node) for node in nodes]
+        found = closure_of(forms)
+        assert not found.widened
+        left_out += len({parts for form in forms for parts in form}) - len(found.form)
+        for event in random.sample(EVENTS, 60):
+            expected = any(holds(node, event, kin) for node in nodes)
+            assert found.matches(event, kin) == expected, (nodes, event)
+            assert holds(found.node(), event, kin) == expected
+            matched += expected
+    assert left_out > 30, "hardly anything is covered"
+    assert 600 < matched < 3_000
+
+
+def test_what_another_one_covers_is_left_out_in_whatever_order_it_comes() -> None:
+    texts = ["(> x 7)", "(and (> x 5) (= y 1))", "(> x 5)", "(= x 6)", "(exists z)", "(= z 'q')"]
+    for _ in range(3):
+        texts = [*texts[2:], *texts[:2]]
+        assert shown(closure(*texts)) == "(or (> x 5) (exists z))"
+    assert shown(closure()) == "false"
+    assert shown(closure("(> x 1)", "true")) == "true"
+
+
+NUMBERS = [f"(and (= @type '{type}') (= n {n}))" for type in "ab" for n in range(20)]
+USERS = [f"(= user '{site}-{n:03}')" for site in ("basel", "bern") for n in range(200)]
+TYPES = [f"(and (= @type 'app.{n}') (> x {n}))" for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "bounds", "expected", "widened"),
+    [
+        (NUMBERS, {}, 40, False),
+        (NUMBERS, {"alternatives_max": 2}, 2, False),  # the values of each type, in one test
+        (NUMBERS, {"exact_max": 5}, 2, False),
+        (NUMBERS, {"tests_max": 5}, 2, False),
+        (NUMBERS, {"compared_max": 2}, 40, False),  # what is covered is not found, that is all
+        (TYPES, {"tests_max": 9}, 1, True),
+        (NUMBERS, {"alternatives_max": 1}, '(in @type "a" "b")', True),
+        (NUMBERS, {"chars_max": 100},
+         '(or (and (<= n 19) (= @type "a") (>= n 0))'
+         ' (and (<= n 19) (= @type "b") (>= n 0)))', True),
+        (NUMBERS, {"chars_max": 50},
+         '(or (and (= @type "a") (exists n)) (and (= @type "b") (exists n)))', True),
+        (NUMBERS, {"chars_max": 25}, '(in @type "a" "b")', True),
+        (NUMBERS, {"chars_max": 10}, "true", True),
+        (USERS, {}, 1, False),
+        (USERS, {"chars_max": 800, "alternatives_max": 5},
+         '(or (prefix user "basel-") (prefix user "bern-0") (prefix user "bern-1"))', True),
+        (USERS, {"chars_max": 20}, "(exists user)", True),
+        (TYPES, {"exact_max": 4, "alternatives_max": 3}, 1, True),
+        (TYPES, {"exact_max": 4, "alternatives_max": 3, "chars_max": 60},
+         '(and (exists x) (prefix @type "app."))', True),
+    ],
+)  # fmt: skip
+def test_a_closure_that_is_too_large_is_gathered_then_widened_and_says_so(
+    texts: list[str], bounds: dict[str, int], expected: int | str, widened: bool
+) -> None:
+    found = closure(*texts, **bounds)
+    assert found.widened == widened
+    if isinstance(expected, int):
+        assert len(found.form) == expected
+    else:
+        assert shown(found) == expected
+
+
+def test_many_tests_are_not_compared_each_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test is compared with those of its path, and what is left over of the work is not done."""
+    calls = []
+
+    def counted(test: Node, fact: Node) -> bool:
+        calls.append(test)
+        return follows(test, fact)
+
+    monkeypatch.setattr(covering, "follows", counted)
+    bounds = [f"(> x{n} {{0}})" for n in range(300)]
+    found = closure(*(f"(and {' '.join(bounds)} (> z{k} 1))".format(k) for k in range(6)))
+    assert (len(found.form), found.widened) == (6, False)
+    assert 1_000 < len(calls) < 10_000
+    calls.clear()
+    prefixes = [f"(prefix x '{{0}}{n}')" for n in range(100)]
+    texts = [f"(and {' '.join(prefixes)})".format(k) for k in "abcdefgh"]
+    assert len(closure(*texts, compared_max=1_000).form) == 8
+    assert 500 < len(calls) <= 1_000
+
+
+def test_the_thread_that_makes_it_rests_between_short_steps() -> None:
+    union, rested = Union(), []
+    for number in range(50):
+        union.add(normal(tree(f"(> x{number} 1)")))
+    assert len(union.closure(lambda: rested.append(None)).form) == 50
+    assert len(rested) >= 150
+
+
+def test_forms_are_kept_while_they_are_few_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CLOSURE_TESTS_MAX", 40)
+    maker = Maker(None)  # type: ignore[arg-type]  # the tables are not read
+    text = f"(and {' '.join(f'(> x{n} {{0}})' for n in range(9))})"
+    for number in range(22):
+        maker._taken(Union(), [("", text.format(number))])
+        assert sum(len(parts) for form in maker._forms.values() for parts in form) <= 40
+    assert maker._forms
+
+
+def test_so_many_that_not_all_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefixes of the texts, and a range of the numbers; beyond the groups, types alone."""
+    monkeypatch.setattr(limits, "CLOSURE_VALUES_MAX", 50)
+    monkeypatch.setattr(limits, "CLOSURE_GROUPS_MAX", 4)
+    found = closure(*USERS[:100], *(f"(= n {n})" for n in range(100)), exact_max=20)
+    prefixes = " ".join(f'(prefix user "basel-0{digit}")' for digit in range(10))
+    assert shown(found) == f"(or (and (<= n 99) (>= n 0)) {prefixes})"
+    found = closure(*(f"(and (= @type 't{n}') (= a{n} 1))" for n in range(9)), exact_max=2)
+    assert shown(found) == ('(in @type "t0" "t1" "t2" "t3" "t4" "t5" "t6" "t7" "t8")')
+    assert found.widened
+
+
+def test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for() -> None:
+    random = Random(7)
+    steps = set()
+    for _ in range(250):
+        bounds = Bounds(random.randrange(1, 5), random.randrange(1, 5), random.choice((40, 999)))
+        union, nodes = Union(bounds), []
+        for _ in range(random.randrange(2, 6)):
+            some = [filter_of(random) for _ in range(random.randrange(1, 6))]
+            nodes += some
+            for node in some:
+                union.add(normal(node))
+            found = union.closure()
+            steps.add((found.widened, found == EVERYTHING))
+            for event in random.sample(EVENTS, 20):
+                if any(holds(node, event, kin) for node in nodes):
+                    assert found.matches(event, kin), (nodes, event)
+                elif not found.widened:
+                    assert not found.matches(event, kin), (nodes, event)
+    assert len(steps) == 3
+    union.give_up()
+    assert union.closure() == EVERYTHING
+
+
+def test_a_widened_closure_never_loses_an_interest() -> None:
+    random = Random(5)
+    seen = set()
+    for _ in range(150):
+        nodes = [filter_of(random) for _ in range(random.randrange(2, 9))]
+        bounds = Bounds(3, alternatives_max=random.randrange(1, 4))
+        found = closure_of(map(normal, nodes), bounds)
+        seen.add((found.widened, found == EVERYTHING))
+        for event in random.sample(EVENTS, 30):
+            if any(holds(node, event, kin) for node in nodes):
+                assert found.matches(event, kin), (nodes, event)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("mistake", ["covers", "keys", "values"])
+def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    if mistake == "covers":
+        monkeypatch.setattr(Known, "covers", lambda self, other, work: other.tests <= self.facts)
+        with pytest.raises(AssertionError):
+            test_a_closure_matches_an_event_iff_one_of_its_filters_does()
+    elif mistake == "keys":
+        monkeypatch.setattr(union, "_keys_of", lambda known: {union._key_of(known)})
+        with pytest.raises(AssertionError):
+            test_what_another_one_covers_is_left_out_in_whatever_order_it_comes()
+    else:
+        monkeypatch.setattr(value_summary, "_there", lambda path: (tree("(exists y)"),))
+        with pytest.raises(AssertionError):
+            test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for()
+
+
+# --- shapes ---
+
+FILTERS = closure("(and (= @type 'a') (> x 5))", "(and (type 'd::b') (not (exists y)))")
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ({"type": "a", "attributes": {"x": 6}}, "yes"),
+        ({"type": "a", "attributes": {"x": 5}}, "no"),
+        ({"type": "a"}, "maybe"),
+        ({"type": "c"}, "no"),
+        ({"attributes": {"x": 6}}, "maybe"),
+        ({"attributes": {"x": 5}}, "maybe"),  # b, perhaps
+        ({"attributes": {"x": 5, "y": 1}}, "no"),
+        ({"type": "b", "domain": "d", "attributes": {"y": None}}, "no"),
+        ({"type": "b", "domain": "d"}, "maybe"),
+        ({"type": "ab", "domain": "d"}, "maybe"),  # a declared subtype of b
+        ({"type": "b", "domain": "e"}, "no"),
+        ({}, "maybe"),
+    ],
+)
+def test_a_shape_is_wanted_surely_perhaps_or_surely_not(
+    shape: dict[str, Any], expected: str
+) -> None:
+    assert wanted(FILTERS, parse_shape(shape), kin) == expected
+
+
+def test_of_a_closure_that_was_widened_nothing_is_surely_wanted() -> None:
+    shape = parse_shape({"type": "a"})
+    assert wanted(EVERYTHING, shape) == "maybe"
+    assert wanted(Closure(EVERYTHING.form), shape) == "yes"
+    assert wanted(Closure(), shape) == "no"
+
+
+def test_what_is_said_of_a_shape_holds_for_every_event_of_it() -> None:
+    random = Random(11)
+    answers = []
+    for _ in range(400):
+        found = closure_of([normal(filter_of(random)) for _ in range(2)])
+        event = random.choice(EVENTS)
+        shape, fits = _part_of(random, event)
+        answer = wanted(found, shape, kin)
+        answers.append(answer)
+        for other in [event, *fits]:
+            if answer != "maybe":
+                assert found.matches(other, kin) == (answer == "yes"), (found, shape, other)
+    assert min(answers.count(answer) for answer in ("yes", "no", "maybe")) > 20
+
+
+def _part_of(random: Random, event: Event) -> tuple[Shape, list[Event]]:
+    """Something that is known of an event, and others of which it is true too."""
+    known = {name for name in ("domain", "type", "attributes") if random.random() < 0.6}
+    if not event.domain:
+        known.discard("domain")
+    attributes = {n: v for n, v in event.attributes.items() if random.random() < 0.7}
+    fields: dict[str, Any] = {"domain": event.domain, "type": event.type, "attributes": attributes}
+    shape = parse_shape({name: fields[name] for name in known})
+    fits = [
+        other
+        for other in random.sample(EVENTS, 200)
+        if all(getattr(other, name) == getattr(event, name) for name in known - {"attributes"})
+        and ("attributes" not in known or _holds_all(other.attributes, attributes))
+    ]
+    return shape, fits[:10]
+
+
+def _holds_all(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    return all(
+        name in found and type(found[name]) is type(value) and found[name] == value
+        for name, value in wanted.items()
+    )

@@ -1,0 +1,97 @@
+"""The propositional language: which properties there are."""
+
+from typing import Any
+
+import pytest
+
+from eventhub.base import limits
+from registrations.filters.ast import And, Exists, Or, Path
+from registrations.filters.errors import FilterSyntax, FilterTooLarge
+from registrations.filters.evaluate import holds
+from registrations.filters.propositional import parse_propositional
+from tests.unit.registrations.filters.trees import event
+
+A, B, C = (Exists(Path(name)) for name in "ABC")
+
+
+@pytest.mark.req("OIF-17")
+@pytest.mark.parametrize(
+    ("text", "attributes", "holding"),
+    [
+        ("(and A B)", {"A": 1, "B": 2, "x": 3}, True),
+        ("(and A B)", {"A": 1}, False),
+        ("(A B)", {"A": 1, "B": 2}, True),  # a bare list is an `and`
+        ("(A B)", {"A": 1}, False),
+        ("(or A B)", {"B": 1}, True),
+        ("(or A B)", {"C": 1}, False),
+        ("B", {"A": {"B": 1}}, False),  # nested only
+        ("(or A B)", {"C": {"B": 1}}, False),
+        ("A", {"A": None}, True),  # whatever its value
+        ("A", {"A": []}, True),
+        ("A", {"a": 1}, False),
+        ("(and A (or B C))", {"A": 1, "C": 1}, True),
+        ("(and A (or B C))", {"B": 1, "C": 1}, False),
+        ("(or (A B) C)", {"A": 1, "C": 1}, True),
+        ("`disk usage`", {"disk usage": 1}, True),
+        ("type", {}, False),  # the event's own type is no attribute
+    ],
+)
+def test_only_what_stands_at_the_top_counts(
+    text: str, attributes: dict[str, Any], holding: bool
+) -> None:
+    assert holds(parse_propositional(text), event(attributes)) is holding
+
+
+def test_reads_into_one_tree() -> None:
+    assert parse_propositional("(and A (or B C))") == And((A, Or((B, C))))
+    assert parse_propositional("(A B C)") == And((A, B, C))
+    assert parse_propositional("((A))") == And((And((A,)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "says"),
+    [
+        ("", 1, 1, "empty"),
+        ("(and)", 1, 2, "one name at least"),
+        ("()", 1, 1, "nothing between"),
+        ("A B", 1, 1, "begins with a parenthesis"),
+        ("(and A\n  (or B 5))", 2, 9, "names only"),
+        ("(and A 'x)", 1, 8, "names only"),
+        ("(= A 5)", 1, 2, "compares values"),
+        ("(not A)", 1, 2, "predicate language"),
+        ("(and A B.c)", 1, 8, "reaches further"),
+        ("@type", 1, 1, "reaches further"),
+        ("$a", 1, 1, "reaches further"),
+        # texts of other languages, without blanks
+        ("T|$a>5", 1, 1, "in back quotes"),
+        ("MyAlarm|$Priority>5", 1, 1, "in back quotes"),
+        ("{Ev1:MyAlarm|$Priority>5}", 1, 1, "in back quotes"),
+        ("state=online", 1, 1, "in back quotes"),
+        ("(and A size>9)", 1, 8, "in back quotes"),
+        ("plant::*", 1, 1, "in back quotes"),
+        ("a&&b", 1, 1, "in back quotes"),
+        ("(and A []B)", 1, 8, "in back quotes"),
+        ("(and A", 1, 1, "not closed"),
+        ("(and A))", 1, 8, "closes nothing"),
+        ("(A) (B)", 1, 5, "ended before"),
+        ('"A', 1, 1, "does not end"),
+    ],
+)
+def test_errors_say_where(text: str, line: int, column: int, says: str) -> None:
+    with pytest.raises(FilterSyntax, match=says) as caught:
+        parse_propositional(text)
+    assert caught.value.details == {"line": line, "column": column}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * (limits.FILTER_DEPTH_MAX + 1) + "A" + ")" * (limits.FILTER_DEPTH_MAX + 1),
+        "(" + "A " * (limits.FILTER_PARTS_MAX + 1) + ")",
+        "A" * (limits.FILTER_CHARS_MAX + 1),
+    ],
+    ids=["depth", "parts", "chars"],
+)
+def test_too_much_is_refused(text: str) -> None:
+    with pytest.raises(FilterTooLarge):
+        parse_propositional(text)

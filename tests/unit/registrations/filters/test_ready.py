@@ -1,0 +1,284 @@
+"""READY's simple expressions: what they say, and that they print back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventhub.event.envelope import Event
+from registrations.filters.ast import (
+    And,
+    Arithmetic,
+    Compare,
+    Const,
+    Exists,
+    In,
+    Node,
+    Not,
+    OfType,
+    Or,
+    Path,
+    Place,
+    Text,
+    Truth,
+)
+from registrations.filters.evaluate import holds
+from registrations.filters.predicate import parse_predicate
+from registrations.filters.printed import printed
+from registrations.filters.ready import Simple, parse_ready, print_ready
+
+ALARM = Event(
+    "Net",
+    "MyAlarm",
+    {
+        "Priority": 6,
+        "load": "90",
+        "text": "disk is full",
+        "list": ["a", 2],
+        "flag": True,
+        "off": False,
+        "pos": {"x": 4, "y": {"z": -1}},
+        "odd name's": 1,
+        "header": {"type": "inner"},
+    },
+    environment={"trace": "on"},
+    priority=3,
+)
+A, B = Path("a"), Path("b")
+
+
+def alarm(priority: int, *, name: str = "MyAlarm") -> Event:
+    return Event("Net", name, {"Priority": priority})
+
+
+def expression(text: str) -> Node:
+    """What stands behind the bar, when any type will do."""
+    node = parse_ready(f"*::* | {text}").node
+    assert isinstance(node, And)
+    return node.items[1]
+
+
+@pytest.mark.req("RDY-16")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{Ev1: MyAlarm | $Priority > 5}",
+        "{ Ev1 : MyAlarm | $Priority>5 }",
+        "Ev1: MyAlarm | $Priority > 5",
+        "\tEv1:MyAlarm|$Priority\n> 5\n",
+        "Ev1: *::MyAlarm | ($Priority) > (5)",
+    ],
+)
+def test_the_form_is_read_and_printed_back(text: str) -> None:
+    found = parse_ready(text)
+    assert found == Simple(
+        "Ev1", And((OfType(None, "MyAlarm"), Compare(">", Path("Priority"), Const(5))))
+    )
+    assert print_ready(found) == "{Ev1: MyAlarm | $Priority > 5}"
+
+
+@pytest.mark.req("RDY-16")
+def test_variable_expression_and_braces_may_be_left_out() -> None:
+    assert parse_ready("N::A") == Simple("", OfType("N", "A"))
+    assert parse_ready("{x: N::A, *::B}") == Simple("x", Or((OfType("N", "A"), OfType(None, "B"))))
+    assert print_ready(parse_ready("*::*")) == "{*::*}"
+    assert parse_ready("'sun cluster::group state'").node == OfType("sun cluster", "group state")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("T | -$a > 1", "{T | -$a > 1}"),
+        ("T | 0 - $a > 1", "{T | -$a > 1}"),  # the same
+        ("T | 0.0 - $a > 1", "{T | 0.0 - $a > 1}"),
+    ],
+)
+def test_a_negative_is_shown_as_one(text: str, shown: str) -> None:
+    assert print_ready(parse_ready(text)) == shown
+
+
+@pytest.mark.req("RDY-17")
+def test_the_worked_example_binds_the_first_alarm_above_five() -> None:
+    found = parse_ready("Ev1: MyAlarm | $Priority > 5")
+    stream = [alarm(5), alarm(9, name="OtherAlarm"), alarm(6), alarm(8)]
+    first = next(event for event in stream if holds(found.node, event))
+    assert (found.variable, first) == ("Ev1", stream[2])
+
+
+@pytest.mark.req("RDY-18")
+@pytest.mark.parametrize(
+    ("text", "holding"),
+    [
+        ("$pos.x > 3", True),
+        ("$.pos.x > 3", True),
+        ("$pos.y.z < 0", True),
+        ("$pos.x > 4", False),
+        ("$pos.q > 3", False),
+        ("not ($pos.q > 3)", True),
+        ("$Priority.x > 3", False),
+        ("$missing == $missing", False),
+        ("$'odd name\\'s' == 1", True),
+        ("$header.type == 'MyAlarm'", True),
+        ("$header.priority == 3", True),
+        ("$'header.type' == 'inner'", True),
+        ("$env.trace == 'on'", True),
+    ],
+)
+def test_paths_reach_parts_of_the_event_and_what_is_missing_is_false(
+    text: str, holding: bool
+) -> None:
+    assert holds(parse_ready(f"MyAlarm | {text}").node, ALARM) == holding
+
+
+@pytest.mark.req("RDY-19")
+@pytest.mark.parametrize(
+    ("text", "holding"),
+    [
+        ("$Priority == 6", True),
+        ("$Priority != 6", False),
+        ("$Priority < 6", False),
+        ("$Priority <= 6.0", True),
+        ("$load >= 90", True),
+        ("$Priority + 2 * 3 == 12", True),
+        ("($Priority + 2) * 3 == 24", True),
+        ("$Priority - 3 - 2 == 1", True),
+        ("$Priority - (3 - 2) == 5", True),
+        ("$Priority / 4 == 1.5", True),
+        ("$Priority / 0 == 0", False),
+        ("-$Priority == -6", True),
+        ("'is' ~ $text", True),
+        ("'Disk' ~ $text", False),
+        ("'a' in $list and 2 in $list", True),
+        ("'2' in $list", False),
+        ("exist $pos.x and not exist $pos.w", True),
+        ("$flag and not $off", True),
+        ("FALSE and FALSE or TRUE", True),
+        ("FALSE and (FALSE or TRUE)", False),
+        ("not FALSE and FALSE", False),
+        ("$text == 6", False),
+    ],
+)
+def test_expressions_of_the_subset_have_the_truth_of_the_grammar(text: str, holding: bool) -> None:
+    assert holds(expression(text), ALARM) == holding
+
+
+@pytest.mark.req("RDY-14")
+def test_compound_names_mimic_subjects() -> None:
+    pattern = parse_ready("Mail.Msg.*").node
+    names = ("Mail.Msg.New", "Mail.Msg.New.Urgent", "Mail.Box.New", "Mail.Msg", "Mail.Msgs.New")
+    assert [holds(pattern, Event("d", name, {})) for name in names] == [True, True, *[False] * 3]
+
+
+@pytest.mark.req("RDY-44")
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [("N::*", 2), ("*::A", 2), ("A", 2), ("*::*", 3), ("N::A", 1), ("N::B, M::A", 2), ("M::B", 0)],
+)
+def test_types_are_of_a_domain_or_of_any(pattern: str, count: int) -> None:
+    events = [Event("N", "A", {}), Event("N", "B", {}), Event("M", "A", {})]
+    assert sum(holds(parse_ready(pattern).node, event) for event in events) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("$a == 1 and $b == 1 and TRUE",
+         And((Compare("=", A, Const(1)), Compare("=", B, Const(1)), Truth(True)))),
+        ("TRUE or (FALSE or TRUE)", Or((Truth(True), Or((Truth(False), Truth(True)))))),
+        ("not not $a", Not(Not(Compare("=", A, Const(True))))),
+        ("$a - -5 > $b", Compare(">", Arithmetic("-", A, Const(-5)), B)),
+        ("-$a < -(5)",
+         Compare("<", Arithmetic("-", Const(0), A), Arithmetic("-", Const(0), Const(5)))),
+        ("'it\\'s \\\\' in $a", Compare("=", A, Const("it's \\"))),
+        ("$a == TRUE", Compare("=", A, Const(True))),
+        ("exist $header.key", Exists(Path("key", "envelope"))),
+        ("18446744073709551615 > $a", Compare(">", Const(2**64 - 1), A)),
+        ("-9223372036854775808 < $a", Compare("<", Const(-(2**63)), A)),
+        ("$a == 1.5e+3", Compare("=", A, Const(1500.0))),
+        ("$or == $in", Compare("=", Path("or"), Path("in"))),
+    ],
+)  # fmt: skip
+def test_the_tree_is_the_one_of_all_languages(text: str, node: Node) -> None:
+    assert expression(text) == node
+
+
+def test_nodes_know_their_place() -> None:
+    node = parse_ready("A\n | $x\n   == 'é' and $y").node
+    assert isinstance(node, And) and isinstance(node.items[1], And)
+    compare, alone = node.items[1].items
+    assert isinstance(compare, Compare) and isinstance(alone, Compare)
+    places = [one.place for one in (node, node.items[1], compare, compare.left, compare.right)]
+    assert places == [Place(1, 1), Place(3, 11), Place(3, 4), Place(2, 4), Place(3, 7)]
+    assert alone.left.place == Place(3, 15)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Compare("=", A, Const(1)),  # no type
+        And((OfType(None, "A"),)),
+        And((OfType(None, "A"), And((Truth(True),)))),
+        And((OfType(None, "A"), In(A, (Const(1),)))),
+        And((OfType(None, "A"), Text("prefix", A, "x"))),
+        And((OfType(None, "A"), Compare("=", A, Const(None)))),
+        And((OfType(None, "A"), OfType(None, "B"))),
+        And((OfType(None, "A"), Exists(Path("no word", "environment")))),
+    ],
+    ids=repr,
+)
+def test_what_the_grammar_cannot_say_is_not_printed(node: Node) -> None:
+    with pytest.raises(ValueError, match="READY"):
+        print_ready(Simple("v", node))
+
+
+def test_a_name_that_is_no_variable_is_not_printed() -> None:
+    with pytest.raises(ValueError, match="READY"):
+        print_ready(Simple("no name", OfType(None, "A")))
+
+
+names = st.text(min_size=1, max_size=4) | st.sampled_from(
+    ["a", "a.b", "env.x", "header.x", "_length", "and", "TRUE", "it's", "a\\", "5", "@type"]
+)
+paths = (
+    names.filter(lambda name: all(char >= " " for char in name)).map(Path)
+    | st.sampled_from(["type", "priority"]).map(lambda name: Path(name, "envelope"))
+    | st.sampled_from(["x", "a.b"]).map(lambda name: Path(name, "environment"))
+)
+numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+constants = st.builds(Const, numbers | st.text(max_size=4) | st.booleans())
+operands = st.recursive(
+    paths | constants,
+    lambda inner: st.builds(Arithmetic, st.sampled_from("+-*/"), inner, inner),
+    max_leaves=5,
+)
+tests = (
+    st.builds(Compare, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), operands, operands)
+    | st.builds(Text, st.just("substring"), paths, st.text(max_size=4))
+    | st.builds(Exists, paths)
+    | st.builds(Truth, st.booleans())
+)
+conditions = st.recursive(
+    tests,
+    lambda inner: (
+        st.lists(inner, min_size=2, max_size=3).map(lambda items: And(tuple(items)))
+        | st.lists(inner, min_size=2, max_size=3).map(lambda items: Or(tuple(items)))
+        | st.builds(Not, inner)
+    ),
+    max_leaves=8,
+)
+words = st.text(min_size=1, max_size=4).filter(lambda text: "*" not in text and "::" not in text)
+domains = words.filter(lambda text: not text.endswith(":"))
+types = st.builds(OfType, st.none() | domains, st.none() | words.filter(lambda w: w[0] != ":"))
+below = st.builds(lambda name: OfType(None, name, below=True), st.sampled_from(["a", "a.b"]))
+heads = types | below | st.lists(types, min_size=2, max_size=3).map(lambda each: Or(tuple(each)))
+variables = st.sampled_from(["", "v", "Ev1", "and", "_é2"])
+
+
+@pytest.mark.req("RDY-16")
+@given(variables, heads, st.none() | conditions)
+def test_what_is_printed_is_read_as_the_same(
+    variable: str, head: Node, condition: Node | None
+) -> None:
+    simple = Simple(variable, head if condition is None else And((head, condition)))
+    text = print_ready(simple)
+    assert parse_ready(text) == simple
+    assert parse_predicate(printed(simple.node)) == simple.node

@@ -1,0 +1,131 @@
+"""What is asked of a closure: of an event that the hub completes, in turns with whatever else a
+process does, and by audiences without number.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError
+from eventhub.event import protobuf_codec
+from eventhub.event.inbound import from_objects, stored_bytes
+from registrations.filters.closure.shapes import parse_shape, shape_of, wanted
+from registrations.filters.closure.union import Closure
+from registrations.filters.evaluate import holds
+from registrations.filters.languages import parse
+from registrations.filters.normal import normal
+from registrations.interest.audiences import Audiences
+from registrations.interest.live import Demand
+from registrations.interest.routes import answer_of
+from registrations.interest.stored import Asked
+from tests.unit.registrations.filters.closure.vocabulary import closure_of
+
+
+def closure(*texts: str) -> Closure:
+    return closure_of(normal(parse("predicate", text).node) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("fields", "filter", "expected"),
+    [
+        ({"node": ""}, '(= @node "tester")', "maybe"),  # the hub writes who emits
+        ({}, '(= @node "tester")', "maybe"),
+        ({"node": "n"}, '(= @node "tester")', "no"),
+        ({"node": "n"}, '(= @node "n")', "yes"),
+        ({"version": ""}, '(= @version "2")', "maybe"),  # the newest of a declared type
+        ({"version": ""}, "(not (exists @version))", "maybe"),
+        ({"version": "02"}, '(= @version "2")', "maybe"),  # written as 2 if the type is declared
+        ({"version": "2"}, '(= @version "2")', "yes"),
+        ({"version": "3"}, '(= @version "2")', "no"),
+        ({}, '(= @source "tester")', "maybe"),
+        ({"key": "k"}, '(= @key "j")', "no"),
+        ({"priority": 0}, "(> @priority 1)", "no"),
+        ({"environment": {}}, "(exists env.a)", "no"),
+    ],
+)
+def test_of_an_event_what_the_hub_writes_itself_is_not_known(
+    fields: dict[str, Any], filter: str, expected: str
+) -> None:
+    event = {"domain": "d", "type": "t", **fields}
+    assert wanted(closure(filter), shape_of(event)) == expected
+    [read] = from_objects([event])
+    stored = protobuf_codec.decode(stored_bytes(read, client="tester", mask=1))
+    told = holds(parse("predicate", filter).node, stored)
+    assert expected == "maybe" or (expected == "yes") == told
+
+
+@pytest.mark.parametrize(
+    ("shape", "filter", "expected"),
+    [
+        ({"type": "t"}, '(within a (= @type "t"))', "maybe"),
+        ({"type": "t"}, '(not (within a (= @type "t")))', "maybe"),
+        ({"attributes": {"a": [{"b": 1}]}}, "(within a (= b 1))", "yes"),
+        ({"attributes": {"a": [{"b": 1}]}}, "(within a (= b 2))", "no"),
+        ({"attributes": {"c": 1}}, "(within a (within b (exists c)))", "maybe"),
+    ],
+)
+def test_whether_there_is_an_object_is_known_as_what_is_in_it(
+    shape: dict[str, Any], filter: str, expected: str
+) -> None:
+    """Producers were told that nobody wants an event of whose attributes nothing was known."""
+    assert wanted(closure(filter), parse_shape(shape)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "field"),
+    [
+        ({"attributes": {"tags": ["1"] * (limits.ATTRIBUTES_VALUES_MAX + 1)}}, "shape.attributes"),
+        ({"attributes": {"text": "x" * limits.ATTRIBUTES_BYTES_MAX}}, "shape.attributes"),
+        ({"environment": {"text": "x" * limits.ENVIRONMENT_BYTES_MAX}}, "shape.environment"),
+    ],
+)
+def test_a_shape_is_no_larger_than_an_event(shape: dict[str, Any], field: str) -> None:
+    with pytest.raises(EventHubError) as refused:
+        parse_shape(shape)
+    assert (refused.value.code, refused.value.field) == ("field_too_long", field)
+
+
+async def test_while_a_question_is_answered_everything_else_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "TURN_S", 0.0)
+    demand = Demand.of(closure(*(f"(= a{n} 1)" for n in range(50))), {}, quench=True)
+    asking = asyncio.create_task(answer_of(demand, parse_shape({"attributes": {"b": 1}})))
+    turns = 0
+    while not asking.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert (await asking, turns > 40) == ("maybe", True)
+
+
+async def test_of_a_stream_one_audience_at_a_time_and_a_pause_after_a_expensive_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "CLOSURE_WAITING_MAX", 2)
+    audiences, going, done = Audiences(), 0, asyncio.Event()
+    one, other, everybody = Asked(1, ("a",)), Asked(1, ("b",)), Asked(1)
+
+    async def make(asked: Asked) -> None:
+        nonlocal going
+        async with audiences.turn(asked):
+            going += 1
+            await done.wait()
+            going -= 1
+
+    makings = [asyncio.create_task(make(asked)) for asked in (one, other, everybody)]
+    await asyncio.sleep(0)
+    assert going == 2, "one audience, and everybody"
+    assert [audiences.may_begin(asked, 0.0) for asked in (one, everybody)] == [False, True]
+    assert audiences.may_begin(Asked(2, ("a",)), 0.0), "of another stream"
+    done.set()
+    await asyncio.gather(*makings)
+    audiences.made(one, took_s=0.5, many=False, now_s=100.0)
+    assert audiences.may_begin(other, 100.0), "it was not expensive"
+    audiences.made(one, took_s=0.5, many=True, now_s=100.0)
+    found = [audiences.may_begin(other, now_s) for now_s in (100.0, 109.0, 110.0)]
+    assert found == [False, False, True]
+    assert audiences.may_begin(everybody, 100.0)
+    audiences.made(Asked(2, ("a",)), took_s=limits.CLOSURE_EXPENSIVE_S, many=False, now_s=111.0)
+    assert list(audiences._streams) == [2], "what is over is forgotten"

@@ -1,0 +1,313 @@
+"""The comparison catches a mistake planted in each engine of the match index, in its builder and in
+the matcher over it.
+"""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nanobind
+import numpy as np
+import pytest
+
+from eventhub.event.envelope import Event
+from registrations.match_index.engines import (
+    compiled_engine,
+    lookup,
+    numpy_engine,
+    python_engine,
+    residual,
+)
+from registrations.match_index.format import assemble, numbering, terms, tombstones
+from registrations.match_index.format.builder import Plan
+from registrations.match_index.format.columns import NOT
+from registrations.match_index.format.errors import IndexDamaged
+from registrations.matching.index import IndexMatcher
+from registrations.matching.scan import ScanMatcher
+from registrations.matching.spec import Spec
+from tests.unit.registrations.match_index.worlds import OFTEN, built, found, indexed, names
+from tests.unit.registrations.matching import filters
+from tests.unit.registrations.matching.conditions import kin
+from tests.unit.registrations.matching.programs import caught
+
+LENGTH = 1_000
+
+
+def nothing(*args: Any, **named: Any) -> None:
+    return None
+
+
+def first_member(value: Any) -> Any:
+    return true_members_of(value)[:1]
+
+
+def first_object(value: Any) -> dict[str, Any]:
+    return true_fields_inside(value[:1] if isinstance(value, list) else value)
+
+
+def without_applications(look: Any, event: Event) -> list[int]:
+    return true_gates_seen(look, event._replace(application=event.application[:1]))
+
+
+def ranks_forgotten(look: Any, value: Any, low: int, high: int) -> int:
+    return true_number_place(look, (value[0], -1), low, high)
+
+
+def unwanted_forgotten(words: Any, present: Any, *, has_keys_only: bool) -> Any:
+    return true_failing(words & np.uint32(~NOT & 0xFFFFFFFF), present, has_keys_only=False)
+
+
+def first_word_only(look: Any, first: int, end: int, passes: Any, due: list[int]) -> None:
+    for conjunction in range(first, end):
+        at, until = look.rest_at[conjunction : conjunction + 2]
+        if at == until or look.rest[at] >= NOT or look.present[look.rest[at]]:
+            due.append(conjunction)
+
+
+def as_text(value: Any) -> bytes | None:
+    return b"s" + str(value).encode("utf-8", "surrogatepass")
+
+
+def strictness_lost(key: Any) -> int:
+    return 1 - true_rank_of(key)
+
+
+class AlwaysPasses(dict[int, bool]):
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+
+    def __missing__(self, test: int) -> bool:
+        return True
+
+
+class Remembers(python_engine.Verdicts):
+    """Verdicts stay for the next event."""
+
+    kept: dict[int, bool] = {}  # noqa: RUF012 - shared is what it is to be
+
+    def __missing__(self, test: int) -> bool:
+        if test not in self.kept:
+            self.kept[test] = super().__missing__(test)
+        return self.kept[test]
+
+
+true_members_of = lookup.members_of
+true_fields_inside = lookup.fields_inside
+true_gates_seen = lookup.gates_seen
+true_number_place = lookup.number_place
+true_failing = numpy_engine.failing
+true_rank_of = numbering.rank_of
+
+PYTHON: list[tuple[Any, str, Any]] = [
+    (lookup, "members_of", first_member),
+    (lookup, "see_inside", nothing),
+    (lookup, "fields_inside", first_object),
+    (lookup, "mark_sets", nothing),
+    (lookup, "see_types", nothing),
+    (lookup, "see_prefixes", nothing),
+    (lookup, "gates_seen", without_applications),
+    (lookup, "number_place", ranks_forgotten),
+    (lookup, "value_tail", as_text),
+    (residual, "holds", lambda node, event, kin: True),
+]
+OWN: dict[str, list[tuple[Any, str, Any]]] = {
+    "python": [
+        (python_engine, "forget", nothing),
+        (python_engine, "Verdicts", AlwaysPasses),
+        (python_engine, "Verdicts", Remembers),
+        (python_engine, "verify", first_word_only),
+        (tombstones.Graves, "bury", nothing),
+    ],
+    "numpy": [
+        (numpy_engine, "forget", nothing),
+        (numpy_engine, "Verdicts", AlwaysPasses),
+        (numpy_engine, "Verdicts", Remembers),
+        (numpy_engine, "failing", unwanted_forgotten),
+        (numpy_engine.NumpyEngine, "bury", nothing),
+    ],
+}
+CASES = [(engine, *case) for engine in OWN for case in (*PYTHON, *OWN[engine])]
+
+
+@pytest.mark.parametrize(
+    ("engine", "place", "name", "wrong"), CASES, ids=[f"{case[0]}-{case[2]}" for case in CASES]
+)
+def test_a_mistake_of_an_engine_in_python_is_caught(
+    monkeypatch: pytest.MonkeyPatch, engine: str, place: Any, name: str, wrong: Any
+) -> None:
+    Remembers.kept.clear()
+    if engine == "numpy":
+        for few in ("SPAN_FEW", "VERIFIED_FEW", "COPIED_FEW"):
+            monkeypatch.setattr(numpy_engine, few, -1)
+    monkeypatch.setattr(place, name, wrong)
+    assert caught(indexed(engine), ScanMatcher, LENGTH) or caught_with_filters(engine)
+
+
+def caught_with_filters(engine: str) -> bool:
+    """Filters are few, and nearly all of them are in the index."""
+    options = OFTEN._replace(first=2, least=2, share=0.0)
+    met = filters.differs(filters.seeded(1, 2 * LENGTH), indexed(engine, options))
+    return isinstance(met, filters.Wrong)
+
+
+BUILDER: list[tuple[Any, str, Any]] = [
+    (assemble, "rank_of", strictness_lost),
+    (terms, "FLIPPED", {op: op for op in terms.FLIPPED}),
+    (terms, "value_tail", as_text),
+    (terms, "anchor_of", lambda nodes: "nowhere"),
+]
+
+
+@pytest.mark.parametrize(("place", "name", "wrong"), BUILDER)
+def test_a_mistake_of_the_builder_is_caught(
+    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, wrong: Any
+) -> None:
+    terms._test.cache_clear()
+    monkeypatch.setattr(place, name, wrong)
+    assert caught(indexed("python"), ScanMatcher, LENGTH)
+    terms._test.cache_clear()
+
+
+# --- the matcher ---
+
+
+class ForgetsToBury(IndexMatcher):
+    def _bury(self, id: int) -> bool:
+        return False
+
+
+class LosesWhatNoIndexHolds(IndexMatcher):
+    def _take(self, base: Any, refused: set[int]) -> None:
+        super()._take(base, set())
+
+
+@pytest.mark.parametrize("wrong", [ForgetsToBury, LosesWhatNoIndexHolds])
+def test_a_mistake_of_the_matcher_is_caught(wrong: type[IndexMatcher]) -> None:
+    def make(kin: Any) -> IndexMatcher:
+        return wrong(kin, OFTEN)
+
+    assert caught(make, ScanMatcher, LENGTH)  # type: ignore[arg-type]
+
+
+# --- the compiled engine ---
+
+KERNEL = Path(compiled_engine.__file__).parent
+HOME = Path(nanobind.include_dir()).parent
+MISTAKES: dict[str, tuple[str, str]] = {
+    "names are not compared": (
+        "names_.text(name_at_[number], name_at_[size_t(number) + 1]) == name",
+        "true",
+    ),
+    "gates are ignored": ("present_.get(gate)) add_stretch", "true"),
+    "a not is forgotten": ("present_.get(word & NUMBER) != (word >= NOT)", "word < NOT || true"),
+    "marks stay for the next event": (": seen_) present_.clear(key)", "void(0)"),
+    "an exact name does not come first": ("!exact", "true"),
+    "a threshold lets itself through": ("2 * value.second + 1", "2 * value.second"),
+    "verdicts stay for the next event": ("verdicts_[test] = 0", "void(0)"),
+    "a filter is told for each alternative": ("told_.add(ids_.at[at])", "true"),
+    "what is gone is found": ("!gone.count(at)", "true"),
+    "1.0 is not 1": ("value == std::floor(value)", "false"),
+    "true is false": ("value == Py_True", "false"),
+    "sets of alternatives are unknown": ("key >= implying_end_", "true"),
+}
+numbers = {title: number for number, title in enumerate(MISTAKES, 1)}
+
+
+def in_one_file(name: str, taken: set[str]) -> str:
+    """A source with its own headers in their places."""
+
+    def header(found: re.Match[str]) -> str:
+        if found[1] in taken:
+            return ""
+        taken.add(found[1])
+        return in_one_file(found[1], taken)
+
+    text = (KERNEL / name).read_text().replace("#pragma once", "")
+    return re.sub(r'^#include "(.*)"$', header, text, flags=re.M)
+
+
+def with_mistakes(source: str) -> str:
+    """The kernel with a switch for each mistake; 0 is none."""
+    for title, (right, wrong) in MISTAKES.items():
+        assert source.count(right) == 1, title
+        head, tail = "", ""
+        body = right
+        for before, after in ((": seen_) ", ""), ("", ") add_stretch")):
+            if before and body.startswith(before):
+                head, body = before, body[len(before) :]
+            if after and body.endswith(after):
+                tail, body = after, body[: -len(after)]
+        if "clear" in body or "= 0" in body:
+            switched = f"mutant == {numbers[title]} ? {wrong} : void({body})"
+        else:
+            switched = f"(mutant == {numbers[title]} ? ({wrong}) : ({body}))"
+        source = source.replace(right, head + switched + tail)
+    source = f"static int mutant = 0;\n{source}"
+    plant = 'module.def("plant", [](int number) { mutant = number; });'
+    return source.replace("NB_MODULE(kernel, module) {", f"NB_MODULE(kernel, module) {{ {plant}")
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    """The kernel built once, with all mistakes in it and none of them on."""
+    if "compiled" not in names or shutil.which("g++") is None:
+        pytest.skip("there is no compiled engine here")
+    folder = tmp_path_factory.mktemp("planted")
+    source = folder / "kernel.cpp"
+    source.write_text(with_mistakes(in_one_file("kernel.cpp", set())))
+    made = folder / f"kernel{sysconfig.get_config_var('EXT_SUFFIX')}"
+    include = [HOME / "include", HOME / "ext/robin_map/include"]
+    include.append(Path(sysconfig.get_paths()["include"]))
+    flags = ["-O0", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing"]
+    flags += ["-DNDEBUG", "-DNB_DOMAIN=planted", *(f"-I{path}" for path in include)]
+    command = ["g++", *flags, source, HOME / "src/nb_combined.cpp", "-o", made]
+    subprocess.run(command, check=True)
+    spec = importlib.util.spec_from_file_location("kernel", made)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SPECS = {id: Spec(pairs=(("x", id),)) for id in range(20)}
+EVENTS = [Event("", "", {"x": id}) for id in range(40)]
+
+
+@pytest.fixture
+def plant(planted: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    monkeypatch.setattr(compiled_engine, "Kernel", planted.Kernel)
+    return planted.plant  # type: ignore[no-any-return]
+
+
+def wrong_anywhere(root: Path) -> bool:
+    if caught(indexed("compiled"), ScanMatcher, LENGTH):
+        return True
+    if caught_with_filters("compiled"):
+        return True
+    base = built(root, SPECS, Plan(hash_mask=0))
+    expected = [[id] if id < 20 else [] for id in range(40)]
+    try:
+        return found(base, "compiled", EVENTS, kin) != expected
+    except IndexDamaged:
+        return True
+
+
+@pytest.mark.timeout(240)
+def test_the_compiled_engine_is_right_without_a_mistake_and_wrong_with_each(
+    plant: Callable[[int], None], tmp_path: Path
+) -> None:
+    plant(0)
+    assert not wrong_anywhere(tmp_path / "0")
+    missed = []
+    for title, number in numbers.items():
+        plant(number)
+        if not wrong_anywhere(tmp_path / str(number)):
+            missed.append(title)
+    plant(0)
+    assert missed == []

@@ -1,0 +1,112 @@
+"""The structure of strategy `access`: where conjunctions hang, and what changes cost."""
+
+from eventhub.event.envelope import Event
+from registrations.matching.access import PARTNERS_FEW, AccessMatcher
+from registrations.matching.atoms import nested_pairs
+from registrations.matching.conjunctions import REVIEW_MIN
+from registrations.matching.spec import Spec
+
+
+def cost(matcher: AccessMatcher, event: Event) -> int:
+    before = matcher.counters.touched
+    matcher.match(event)
+    return matcher.counters.touched - before
+
+
+def test_a_popular_pair_leads_to_nothing_that_has_a_rarer_one() -> None:
+    matcher = AccessMatcher()
+    matcher.add(0, Spec(pairs=(("popular", True),)))
+    matcher.add(1, Spec(pairs=(("popular", True), ("other", 1))))
+    for id in range(2, 1_000):
+        matcher.add(id, Spec(pairs=(("popular", True), ("number", id))))
+    assert cost(matcher, Event("", "", {"popular": True})) <= 2
+    assert cost(matcher, Event("", "", {"popular": True, "number": 500})) <= 3
+
+
+def test_equal_conjunctions_are_stored_and_touched_once() -> None:
+    matcher = AccessMatcher()
+    for id in range(1_000):
+        pairs = (("a", 1), ("b", 2), ("c", 3))
+        matcher.add(id, Spec(pairs=pairs if id % 2 else pairs[::-1]))
+    assert matcher.size() == (1, 3, 1)
+    event = Event("", "", {"a": 1, "b": 2, "c": 3})
+    assert len(matcher.match(event)) == 1_000
+    assert cost(matcher, event) == 2  # the couple, and what hangs there
+
+
+def test_what_was_rare_once_is_looked_at_again_when_it_doubled() -> None:
+    """`late` is rarer than its partners at first; then half of the partners become rare."""
+    matcher = AccessMatcher()
+    half = 2 * REVIEW_MIN
+    others = range(10_000, 10_000 + 2 * half * 3 * half)
+    for id in others:
+        matcher.add(id, Spec(pairs=((f"x{id % (2 * half)}", 1), ("only", id))))
+    for id in range(half):
+        matcher.add(id, Spec(pairs=(("late", True), (f"x{id}", 1))))
+    late = matcher._gates[None, None, None].names["late"][(True,)]
+    assert late.posted == half
+    for id in others:
+        if id % (2 * half) < half:
+            matcher.remove(id)
+    reviews = matcher.counters.rebuilds
+    for id in range(half, 2 * half):
+        matcher.add(id, Spec(pairs=(("late", True), (f"x{id}", 1))))
+    assert matcher.counters.rebuilds == reviews + 1
+    assert late.posted == half
+    for id in range(2 * half):
+        assert matcher.match(Event("", "", {"late": True, f"x{id}": 1})) == [id]
+
+
+def test_many_partners_are_intersected_not_walked() -> None:
+    matcher = AccessMatcher()
+    partners = 4 * PARTNERS_FEW
+    for id in range(partners):
+        for other in range(3):
+            matcher.add(id * 3 + other, Spec(pairs=(("rare", 1), (f"n{id}", 1), ("extra", other))))
+    for id in range(partners):
+        for other in range(partners):
+            matcher.add(10_000 + id * partners + other, Spec(pairs=((f"n{id}", 1), ("z", other))))
+    event = Event("", "", {"rare": 1, "n3": 1, "extra": 2})
+    assert matcher.match(event) == [3 * 3 + 2]
+    assert cost(matcher, event) < PARTNERS_FEW
+
+
+def test_other_gates_cost_nothing() -> None:
+    matcher = AccessMatcher()
+    for id in range(100):
+        matcher.add(id, Spec(f"d{id}", "t", (("a", 1),)))
+        matcher.add(100 + id, Spec("d", f"t{id}", (("a", 1),)))
+    assert cost(matcher, Event("d", "t", {"a": 1})) == 0
+    assert matcher.counters.lookups == 0
+    assert cost(matcher, Event("d", "t3", {"a": 1})) == 1
+
+
+def test_an_empty_matcher_holds_nothing_of_what_was_there() -> None:
+    matcher = AccessMatcher()
+    specs = [
+        Spec("d", None, (("a.b.c", 1), ("a.b", id % 3), ("x", id % 7), ("y", id)))
+        for id in range(300)
+    ] + [Spec("d", "t"), Spec(), Spec(None, "t", (("a", 1),))]
+    for id, spec in enumerate(specs):
+        matcher.add(id, spec)
+    for id in range(len(specs)):
+        matcher.remove(id)
+    assert len(matcher) == 0
+    assert matcher.size() == (0, 0, 0)
+    assert matcher._gates == {}
+
+
+def test_registrations_of_a_conjunction_stand_in_order_however_they_came() -> None:
+    matcher = AccessMatcher()
+    for id in (5, 1, 9, 3, 7):
+        matcher.add(id, Spec(pairs=(("a", 1),)))
+    matcher.remove(3)
+    assert matcher.match(Event("", "", {"a": 1})) == [1, 5, 7, 9]
+
+
+def test_objects_nobody_asks_for_are_not_opened() -> None:
+    attributes = {"a": {"b": {"c": 1}, "d": 2}, "x": {"y": 3}, "e.f": {"g": 4}}
+    assert nested_pairs(attributes, set()) == []
+    assert nested_pairs(attributes, {"x"}) == [("x.y", 3)]
+    found = dict(nested_pairs(attributes, {"a", "a.b", "e.f", "e"}))
+    assert found == {"a.b": {"c": 1}, "a.d": 2, "a.b.c": 1}

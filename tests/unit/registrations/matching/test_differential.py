@@ -1,0 +1,84 @@
+"""All strategies give what the naive scan gives (G5); and the comparison notices mistakes."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from registrations.filters.evaluate import Kin, only_itself
+from registrations.matching import access, conjunctions, memo
+from registrations.matching.access import AccessMatcher
+from registrations.matching.scan import ScanMatcher
+from registrations.matching.strategies import STRATEGIES
+from tests.unit.registrations.matching.programs import (
+    FEW,
+    Share,
+    Step,
+    differs,
+    programs,
+    seeded,
+    share,
+)
+from tests.unit.registrations.matching.vocabulary import FEW_PATHS, PATHS
+
+SEEDS = (1, 2, 3, 5)
+LENGTH = 2_000
+MATCHED_SHARE_MIN = 0.3  # of the events; below it the comparison would say little
+
+COMPARED = {name: make for name, make in STRATEGIES.items() if name != "scan"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_strategies_agree_with_the_scan(seed: int) -> None:
+    assert differs(seeded(seed, LENGTH), ScanMatcher, **COMPARED) is None
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_strategies_agree_where_fields_and_tests_meet_often(seed: int) -> None:
+    assert differs(seeded(seed, LENGTH, FEW_PATHS), ScanMatcher, **COMPARED) is None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_strategies_agree_where_registrations_are_few(seed: int) -> None:
+    assert differs(seeded(seed, LENGTH, PATHS, FEW), ScanMatcher, **COMPARED) is None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_access_agrees_when_it_looks_again_often(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(conjunctions, "REVIEW_MIN", 1)
+    monkeypatch.setattr(access, "PARTNERS_FEW", 1)
+    made: list[AccessMatcher] = []
+
+    def make(kin: Kin = only_itself) -> AccessMatcher:
+        made.append(AccessMatcher(kin))
+        return made[-1]
+
+    assert differs(seeded(seed, LENGTH), ScanMatcher, access=make) is None
+    assert made[0].counters.rebuilds > 10
+
+
+def test_memo_agrees_when_it_forgets_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memo, "FIELD_SETS_MAX", 2)
+    assert differs(seeded(1, LENGTH), ScanMatcher, memo=memo.MemoMatcher) is None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_enough_of_the_seeded_events_match(seed: int) -> None:
+    for names in (PATHS, FEW_PATHS):
+        found = share(seeded(seed, LENGTH, names), ScanMatcher)
+        assert found.events > LENGTH / 3
+        assert found.matched / found.events >= MATCHED_SHARE_MIN
+
+
+def test_strategies_agree_on_programs_nobody_thought_of() -> None:
+    met: list[Share] = []
+
+    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(steps=programs())
+    def agree(steps: list[Step]) -> None:
+        met.append(share(steps, ScanMatcher))
+        assert differs(steps, ScanMatcher, **COMPARED) is None
+
+    agree()
+    events, matched = (sum(column) for column in zip(*met, strict=True))
+    assert matched / events >= MATCHED_SHARE_MIN, (matched, events)

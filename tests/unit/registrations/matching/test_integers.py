@@ -1,0 +1,70 @@
+"""What integer can be emitted can be asked for, in every language, strategy and engine."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from eventhub.base.errors import EventHubError, NumberOutOfRange
+from eventhub.event.envelope import Event
+from eventhub.event.inbound import from_objects
+from registrations.filter_source import Filter
+from registrations.filters.pairs import parse_pairs
+from registrations.match_index.engines.available import ENGINES
+from registrations.matching.alternatives import FilterMatcher
+from registrations.matching.index import IndexMatcher, Options
+from registrations.matching.matcher import Matcher
+from registrations.matching.strategies import STRATEGIES, new_matcher
+
+GREATEST, LEAST = (1 << 64) - 1, -(1 << 63)
+
+
+def filters(value: int) -> list[tuple[str, Any]]:
+    """That ask for one value, in all languages that know values."""
+    return [
+        ("pairs", {"attributes": {"a": value}}),
+        ("predicate", f"(= a {value})"),
+        ("predicate", f"(in a {value} 7)"),
+        ("predicate", f"(and (>= a {value}) (<= a {value}))"),
+        ("predicate", f"(and (exists a) (not (!= a {value})))"),
+        ("ready", f"*::* | $a == {value}"),
+        ("ready", f"*::* | {value} in $a"),
+        ("eventbridge", {"detail": {"a": [value]}}),
+        ("eventbridge", {"detail": {"a": [{"numeric": ["=", value]}]}}),
+    ]
+
+
+def matchers() -> Iterator[FilterMatcher]:
+    for name in STRATEGIES:
+        yield FilterMatcher(new_matcher(name))
+    for name in ENGINES:
+        index: Matcher = IndexMatcher(options=Options(engine=name, first=1, least=1))
+        yield FilterMatcher(index)
+
+
+def test_every_integer_of_an_event_can_be_asked_for() -> None:
+    values = [LEAST, LEAST + 1, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, GREATEST - 1, GREATEST]
+    asked = [(value, *one) for value in values for one in filters(value)]
+    events = [Event("d", "t", {"a": value}) for value in values]
+    for event in events:
+        stored = {"domain": "d", "type": "t", "attributes": event.attributes}
+        assert from_objects([stored])[0].attributes == event.attributes
+    for matcher in matchers():
+        for id, (_, language, source) in enumerate(asked):
+            matcher.add(id, Filter(language, source).specs())
+        for event in events:
+            wanted = {id for id, (value, *_) in enumerate(asked) if value == event.attributes["a"]}
+            assert set(matcher.match(event)) == wanted
+
+
+@pytest.mark.parametrize("value", [GREATEST + 1, LEAST - 1, 10**30])
+def test_an_integer_that_no_event_has_cannot_be_asked_for(value: int) -> None:
+    for language, source in filters(value):
+        with pytest.raises(EventHubError):
+            Filter(language, source).read()
+    with pytest.raises(NumberOutOfRange) as caught:
+        parse_pairs({"attributes": {"a": value}})  # a listen's
+    assert caught.value.field == "attributes.a"
+    with pytest.raises((EventHubError, orjson.JSONEncodeError)):
+        from_objects([{"domain": "d", "type": "t", "attributes": {"a": value}}])

@@ -1,0 +1,226 @@
+"""What is made of a driver's words, with a shell in the driver's place."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from eventhub.base import limits
+from eventhub.eventlog.errors import StorageFull
+from sparkjobs.runs.cancellation import CANCELLED, Stop, Stopped
+from sparkjobs.runs.driver import Said, drive
+from sparkjobs.runs.errors import SparkFailed
+from sparkjobs.runs.launch import Launch
+
+COUNTS = '"stages_done": 1, "stages": 2, "tasks_done": 3, "tasks": 4'
+CLUSTER = "26/11/22 23:41:18 WARN StandaloneAppClient$ClientEndpoint: "
+IDLE = (
+    "26/11/22 23:44:12 WARN TaskSchedulerImpl: Initial job has not accepted any resources; check"
+    " your cluster UI to ensure that workers are registered and have sufficient resources"
+)
+BEGINNING = """\
+WARNING: Using incubator modules: jdk.incubator.vector
+Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
+26/11/22 23:38:54 INFO SparkContext: Running Spark version 4.3.0
+26/11/22 23:38:54 WARN NativeCodeLoader: Unable to load native-hadoop library for your platform...\
+ using builtin-java classes where applicable
+Setting Spark log level to "WARN".
+"""
+NO_THREADS = f"""\
+{BEGINNING}\
+26/11/22 23:38:56 ERROR SparkContext: Error initializing SparkContext.
+org.apache.spark.SparkException: Asked to run locally with 0 threads
+\tat org.apache.spark.SparkContext$.org$apache$spark$SparkContext$$createTask(SparkContext.scala:1)
+26/11/22 23:38:56 WARN MetricsSystem: Stopping a MetricsSystem that is not running
+Traceback (most recent call last):
+    s = SparkSession.builder.getOrCreate()
+        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+py4j.protocol.Py4JJavaError: An error occurred while calling None.org.apache.spark.JavaSparkContext.
+: org.apache.spark.SparkException: Asked to run locally with 0 threads
+\tat org.apache.spark.SparkContext$.org$apache$spark$SparkContext$$createTask(SparkContext.scala:1)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+
+"""
+NO_HEAP = """\
+Invalid maximum heap size: -Xmxbanana
+Error: Could not create the Java Virtual Machine.
+Error: A fatal exception has occurred. Program will exit.
+"""
+NO_MASTER = """\
+WARNING: Using incubator modules: jdk.incubator.vector
+Exception in thread "main" org.apache.spark.SparkException: Master must either be yarn or start\
+ with spark, k8s, or local
+\tat org.apache.spark.deploy.SparkSubmitArguments.error(SparkSubmitArguments.scala:670)
+\tat org.apache.spark.deploy.SparkSubmit.main(SparkSubmit.scala)
+"""
+REFUSED = f"""\
+{CLUSTER}Failed to connect to master 127.0.0.1:1
+org.apache.spark.SparkException: Exception thrown in awaitResult: \n\
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:53)
+Caused by: java.io.IOException: Failed to connect to /127.0.0.1:1
+Caused by: java.net.ConnectException: finishConnect(..) failed with error(-111): Connection refused
+"""
+STOPPED = """\
+26/11/22 23:42:19 WARN StandaloneAppClient$ClientEndpoint: Drop UnregisterApplication(null) because\
+ has not yet connected to master
+Traceback (most recent call last):
+  File "main.py", line 3, in <module>
+py4j.protocol.Py4JJavaError: An error occurred while calling None.org.apache.spark.SparkSession.
+: java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.
+This stopped SparkContext was created at:
+
+org.apache.spark.api.java.JavaSparkContext.<init>(JavaSparkContext.scala:59)
+
+(No active SparkContext.)
+"""
+KILLED = "26/11/22 23:42:18 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: "
+NOBODY = f"{BEGINNING}{REFUSED}{KILLED}All masters are unresponsive! Giving up.\n{STOPPED}"
+REMOVED = f"{BEGINNING}{REFUSED}{KILLED}Master removed our application: KILLED\n{STOPPED}"
+
+
+def driven(script: str, log: Path, stop: Stop | None = None) -> list[Said]:
+    heard: list[Said] = []
+    launch = Launch(("/bin/sh", "-c", script), dict(os.environ), ("hush",))
+    drive(launch, log, stop or Stop(), heard.append)
+    return heard
+
+
+def test_progress_is_heard_and_everything_else_is_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    script = f"""
+        echo '{{"phase": "matching", {COUNTS}}}'
+        echo '{{"phase": "cut off'
+        echo '{{"phase": "odd", "stages": "x"}}'
+        echo said with hush of s3://key:word@host/b >&2
+    """
+    counts = {"stages_done": 1, "stages": 2, "tasks_done": 3, "tasks": 4}
+    assert driven(script, log) == [Said("matching", counts)]
+    odd = '{"phase": "cut off\n{"phase": "odd", "stages": "x"}\n'
+    assert log.read_text() == f"{odd}said with *** of s3://host/b\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "detail"),
+    [
+        ("ValueError: no /srv/data/x.parquet", "ValueError: no x.parquet"),
+        ("pyspark.errors.PythonException: it", "PythonException: it"),
+        (
+            "ValueError: why\\npy4j.protocol.Py4JJavaError: An error occurred\\n"
+            "org.apache.spark.SparkException: Job aborted",
+            "ValueError: why",
+        ),
+        ("org.apache.spark.SparkException: Job aborted", "SparkException: Job aborted"),
+        ("ConnectionError: s3://key:hush@host/b is away", "ConnectionError: s3://host/b is away"),
+        ("something else\\n", "something else"),
+        ("", "It said nothing."),
+    ],
+)
+def test_why_it_failed_is_its_last_error_without_places_and_secrets(
+    tmp_path: Path, said: str, detail: str
+) -> None:
+    with pytest.raises(SparkFailed) as caught:
+        driven(f"printf '{said}\\n'; exit 7", tmp_path / "log.txt")
+    assert caught.value.message == f"{detail} (status 7)"
+
+
+@pytest.mark.parametrize(
+    ("said", "detail"),
+    [
+        (NO_THREADS, "SparkException: Asked to run locally with 0 threads"),
+        (NO_HEAP, "Invalid maximum heap size: -Xmxbanana"),
+        (
+            NO_MASTER,
+            "SparkException: Master must either be yarn or start with spark, k8s, or local",
+        ),
+        (
+            NOBODY,
+            "Spark's master 127.0.0.1:1 was not reached, or did not let the hub in: see whether it"
+            " runs, where SPARK_MASTER says, with the same secret.",
+        ),
+        (REMOVED, "Spark's cluster ended the job: Master removed our application: KILLED"),
+        ("Error: Missing application resource.", "Error: Missing application resource."),
+        (BEGINNING, "It did not say why; its log has all that it said."),
+    ],
+)
+def test_what_spark_says_of_wrong_settings_is_told(tmp_path: Path, said: str, detail: str) -> None:
+    """Its own words, as version 4.3.0 writes them; cut to what may mislead."""
+    (tmp_path / "said").write_text(said)
+    with pytest.raises(SparkFailed) as caught:
+        driven(f"cat {tmp_path}/said; exit 1", tmp_path / "log.txt")
+    assert caught.value.message == f"{detail} (status 1)"
+
+
+@pytest.mark.parametrize(("whom", "status"), [("$$", "137"), ("$PPID", "-9")])
+@pytest.mark.parametrize(
+    ("said", "before"), [(BEGINNING, ""), ("ValueError: why", " Before that: ValueError: why")]
+)
+def test_who_was_killed_is_said_to_be(
+    tmp_path: Path, whom: str, status: str, said: str, before: str
+) -> None:
+    """The driver, or its guardian."""
+    (tmp_path / "said").write_text(said)
+    with pytest.raises(SparkFailed) as caught:
+        driven(f"cat {tmp_path}/said; kill -9 {whom}; exec sleep 100", tmp_path / "log.txt")
+    assert caught.value.message == (
+        f"Its process was killed (SIGKILL); the log says what it did last.{before}"
+        f" (status {status})"
+    )
+
+
+def test_a_cluster_without_room_is_told_of_until_tasks_begin(tmp_path: Path) -> None:
+    """Spark has no more than a warning for it."""
+    (tmp_path / "said").write_text(IDLE)
+    script = f"""
+        cat {tmp_path}/said; echo
+        echo '{{"phase": "matching", {COUNTS}, "tasks_active": 0}}'
+        cat {tmp_path}/said; echo
+        echo '{{"phase": "matching", {COUNTS}, "tasks_active": 1}}'
+    """
+    phases = [said.phase for said in driven(script, tmp_path / "log.txt")]
+    hint = "(waiting: no worker of the cluster has room for it)"
+    assert phases == [f"starting Spark {hint}", "matching", f"matching {hint}", "matching"]
+    assert (tmp_path / "log.txt").read_text() == f"{IDLE}\n{IDLE}\n"
+
+
+def test_a_log_that_is_full_loses_its_older_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "JOB_LOG_BYTES_MAX", 10_000)
+    log = tmp_path / "log.txt"
+    driven("for n in $(seq 5000); do echo line $n; done", log)
+    lines = log.read_text().splitlines()
+    assert "bytes before this are left out" in lines[0]
+    assert lines[-1] == "line 5000"
+    assert lines[1:] == [f"line {n}" for n in range(5_002 - len(lines), 5_001)]
+    assert 4_000 < log.stat().st_size <= 10_000
+
+
+def test_a_disk_that_is_full_is_told_as_such_and_costs_only_the_log() -> None:
+    """Java goes on for a while, and ends over something else."""
+    said = "java.io.IOException: No space left on device"
+    then = "java.lang.UnsatisfiedLinkError: no snappyjava in java.library.path"
+    noise = "i=0; while [ $i -lt 500 ]; do echo more; i=$((i+1)); done"
+    launch = Launch(("/bin/sh", "-c", f"echo '{said}'; {noise}; echo '{then}'; exit 1"), {}, ())
+    with pytest.raises(StorageFull, match=r"A disk was full: .* Then: UnsatisfiedLinkError"):
+        drive(launch, Path("/dev/full"), Stop(), lambda said: None)
+
+
+def test_who_asks_ends_all_that_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "JOB_STOP_S", 0.2)
+    stop, ready = Stop(), tmp_path / "ready"
+    os.mkfifo(ready)
+
+    def ask() -> None:
+        ready.read_text()
+        stop.ask(CANCELLED)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    deaf = f"trap '' TERM; setsid sleep 1000 & echo > {ready}; while :; do sleep 1000; done"
+    with pytest.raises(Stopped):
+        driven(deaf, tmp_path / "log.txt", stop)
+    asking.join()
+    assert stop.why == CANCELLED

@@ -1,0 +1,109 @@
+"""How Spark is started: nothing secret where others see it, its files in the run's folder."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparkjobs.runs.errors import SparkConfUnreadable
+from sparkjobs.runs.folders import Folder
+from sparkjobs.runs.launch import Launch, Spark, launch, ship
+from tests.unit.sparkjobs.runs.test_java import java_of, version
+
+SECRET = "hush-hush-hush"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    found = Folder(tmp_path / "run")
+    found.make()
+    return found
+
+
+def launched(folder: Folder, master: str, conf: str = "") -> tuple[Launch, dict[str, str]]:
+    """What is started, and the properties that Spark reads."""
+    own = folder.root / "operators.conf"
+    own.write_text(conf)
+    java = java_of(folder.root / "java", version("17.0.2"))
+    found = launch(Spark(master, "3g", str(own), str(java)), folder, "a name", folder.root / "l")
+    lines = (folder.work / "spark.conf").read_text().splitlines()
+    return found, dict(line.split("=", 1) for line in lines)
+
+
+def test_local_spark_stays_on_this_machine_and_in_its_folder(folder: Folder) -> None:
+    found, properties = launched(folder, "local[3]")
+    assert properties["spark.master"] == "local[3]"
+    assert properties["spark.driver.host"] == properties["spark.driver.bindAddress"] == "127.0.0.1"
+    assert properties["spark.authenticate"] == "true"
+    assert properties["spark.ui.enabled"] == "false"
+    assert properties["spark.sql.session.timeZone"] == "UTC"
+    assert properties["spark.sql.shuffle.partitions"] == "12"
+    assert properties["spark.driver.memory"] == "3g"
+    assert properties["spark.pyspark.python"] == sys.executable
+    for name in ("spark.local.dir", "spark.sql.warehouse.dir"):
+        assert properties[name].startswith(str(folder.work))
+    assert "spark.submit.pyFiles" not in properties
+    assert found.argv[-1] == str(folder.order)
+
+
+def test_the_operators_file_says_what_it_may(folder: Folder) -> None:
+    conf = "# own\nspark.driver.memory 7g\nspark.app.name=theirs\n\nspark.executor.cores : 2\n"
+    _, properties = launched(folder, "spark://10.0.0.1:7077", conf)
+    assert properties["spark.driver.memory"] == "7g"
+    assert properties["spark.executor.cores"] == "2"
+    assert properties["spark.app.name"] == "a name", "what jobs rely on is not changed"
+    assert "spark.driver.host" not in properties
+
+
+def test_an_operators_file_that_is_not_there_is_named(folder: Folder) -> None:
+    java = str(java_of(folder.root / "java", version("17.0.2")))
+    spark = Spark("local", "1g", str(folder.root / "none"), java)
+    with pytest.raises(
+        SparkConfUnreadable, match=r"EVENTHUB_SPARK_CONF is .*none, and it cannot be read"
+    ):
+        launch(spark, folder, "a name", folder.root / "l")
+
+
+def test_a_secret_stands_in_one_file_that_nobody_else_reads(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATABASE_URL", "EVENTHUB_SECRET_KEY", "REDIS_URL", "SPARK_CONF_DIR"):
+        monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("AWS_PROFILE", "archive")
+    conf = f"spark.authenticate true\nspark.authenticate.secret {SECRET}\n"
+    found, properties = launched(folder, "spark://127.0.0.1:7077", conf)
+    assert properties["spark.authenticate.secret"] == SECRET
+    assert stat.S_IMODE((folder.work / "spark.conf").stat().st_mode) == 0o600
+    assert SECRET not in " ".join(found.argv)
+    assert SECRET not in " ".join(found.env.values())
+    assert found.secrets == (SECRET,)
+    assert found.env["AWS_PROFILE"] == "archive", "executors read the archive with it"
+    assert properties["spark.driver.host"] == "127.0.0.1", "all of the cluster is here"
+
+
+def test_what_is_shipped_is_enough_for_executors(tmp_path: Path) -> None:
+    """It is imported from the zip alone, with no framework and no driver."""
+    path = ship(tmp_path / "packages.zip")
+    lines = [
+        "import importlib, sys, zipfile",
+        f"path = {str(path)!r}",
+        "sys.path = [path] + [p for p in sys.path if 'site-packages' in p or 'python3' in p]",
+        "sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]",
+        "names = zipfile.ZipFile(path).namelist()",
+        "names = [n for n in names if n.startswith('sparkjobs') and '__main__' not in n]",
+        "names = [n[:-3].replace('/', '.').removesuffix('.__init__') for n in names]",
+        "for name in names: importlib.import_module(name)",
+        "import sparkjobs, registrations",
+        "assert sparkjobs.__file__.startswith(path), sparkjobs.__file__",
+        "found = {'django', 'psycopg', 'redis', 'celery'} & set(sys.modules)",
+        "assert not found, found",
+        "print(len(names))",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 10
