@@ -1,5 +1,5 @@
 """Announces what endpoints did not get, in `system`: deliveries given up after their last try
-(`delivery.dead`), and those dropped because too much waited (`delivery.dropped`). SQL module.
+(`delivery.dead_lettered`), and those dropped because too much waited (`delivery.dropped`). SQL module.
 
 Rows of `endpoint_losses` are written with the deliveries' own, so nothing is missed; an endpoint's
 first loss is announced within seconds, later ones together, so that a storm is few events.
@@ -24,7 +24,7 @@ SQL = queries.load("delivery/sql/backlog.sql")
 class Loss(NamedTuple):
     """What one endpoint did not get since it was last announced."""
 
-    kind: str  # dead, dropped
+    kind: str  # dead_lettered, dropped
     zone: str
     client: str
     endpoint: int
@@ -43,7 +43,7 @@ async def announce_losses(connection: Connection) -> int:
     """Announce what is due, a bounded number of endpoints; how many. Raises what psycopg raises,
     and what refuses an event.
     """
-    bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_LOOK_MAX}
+    bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_CHECK_MAX}
     async with connection.transaction():
         query = await cursor_of(connection, Loss).execute(SQL["losses_due"], bounds)
         losses = await query.fetchall()

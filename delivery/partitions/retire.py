@@ -109,7 +109,9 @@ async def _retire(
         return False
     await _detach(connection, parent, name)
     try:
-        seconds_max = limits.SHELF_PRESSED_S_MAX if pressed else limits.SHELF_S_MAX
+        seconds_max = (
+            limits.PARTITION_ARCHIVE_PRESSED_S_MAX if pressed else limits.PARTITION_ARCHIVE_S_MAX
+        )
         retired = await _archived(connection, parent, name, shelf, seconds_max)
     except EventHubError as error:
         if not pressed:
@@ -158,8 +160,8 @@ async def _keep(
     query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
     keeping = asyncio.ensure_future(asyncio.to_thread(shelf.keep, parent, name, query))
     try:
-        for _ in range(int(seconds_max / limits.SHELF_HEARD_S)):
-            if (await asyncio.wait([keeping], timeout=limits.SHELF_HEARD_S))[0]:
+        for _ in range(int(seconds_max / limits.PARTITION_ARCHIVE_POLL_S)):
+            if (await asyncio.wait([keeping], timeout=limits.PARTITION_ARCHIVE_POLL_S))[0]:
                 return await keeping
             await connection.execute(SQL["still_here"])
         raise ArchiveUnavailable(f"The archive did not take {name} within {seconds_max:.0f} s.")
@@ -174,7 +176,7 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
     count = sql.SQL("SELECT count(*) FROM (SELECT FROM {table} LIMIT {rows_max}) AS found")
     query = count.format(table=sql.Identifier(name), rows_max=sql.Literal(rows_max))
     async with connection.transaction():
-        await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
+        await connection.execute(SQL["be_patient"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",))
         return await (await scalars(connection).execute(query)).fetchone() or 0
 
 
@@ -190,7 +192,7 @@ async def _segments(connection: Connection, retired: Retired) -> str | None:
     )
     query = held.format(table=sql.Identifier(retired.name))
     async with connection.transaction():
-        await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
+        await connection.execute(SQL["be_patient"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",))
         return await (await scalars(connection).execute(query)).fetchone() or None
 
 

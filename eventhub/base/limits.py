@@ -278,25 +278,27 @@ CONNECTIONS_PER_PROCESS_MAX = 20_000
 # until another forwarder takes over; with the look for free streams below 3 s in all
 FORWARD_LEASE_S = 2.0
 FORWARD_RENEW_INTERVAL_S = 0.6  # a third of the lease: two renewals may fail
-FORWARD_HELD_S_MAX = 300.0  # a loop that is held for longer hangs: its leases run out
+FORWARD_BLOCKED_S_MAX = 300.0  # a loop that is held for longer hangs: its leases run out
 FORWARD_IDLE_INTERVAL_S = 5.0  # of a forwarder's signs of life, while no stream has callbacks
 FORWARD_ACQUIRE_INTERVAL_S = 0.25  # between two looks for free streams, while there are some
 FORWARD_ACQUIRE_STREAMS_MAX = 100  # in one look, so that forwarders that start together share
 FORWARD_RELEASE_STREAMS_MAX = 50  # in one renewal, by one that holds more than its share
 FORWARD_STREAMS_PER_PROCESS_MAX = 2_000  # a ring's slots take 64 KiB each
-FORWARD_STREAMS_LOOK_S = 10.0  # for streams with callbacks; a change of registrations looks at once
+FORWARD_STREAMS_CHECK_S = (
+    10.0  # for streams with callbacks; a change of registrations looks at once
+)
 FORWARD_WRITERS_PER_PROCESS_MAX = 4  # database connections; a statement takes some ms
 DELIVERIES_PER_STATEMENT_MAX = 5_000  # about 40 ms and 2 MB of WAL
 # that its deliveries name together; one endpoint may have a million that match every event
 REGISTRATIONS_PER_STATEMENT_MAX = 20_000
 # of one event; beyond it a row of `fanouts` spares the stream's next events the wait
 FANOUT_ENDPOINTS_MIN = 10_000
-FANOUT_LOOK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
+FANOUT_CHECK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
 CHECKPOINT_INTERVAL_S = 1.0  # of a stream without matches: what is matched twice after a crash
 # changes of registrations read at once: 2 MB of filters each, as they may come in bulk
 FORWARD_BARRIERS_MAX = 32
 FORWARD_LOAD_S_MAX = 120.0  # reading a stream's registrations; a million take about half of it
-FORWARD_TURN_S = 0.02  # of matching without a pause, so that leases are renewed in time
+FORWARD_TIME_SLICE_S = 0.02  # of matching without a pause, so that leases are renewed in time
 FORWARD_STOP_S_MAX = 1.5  # for the statements under way when the process is told to stop
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the others share one label
 DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed
@@ -304,9 +306,11 @@ ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
 PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for ...
 PARTITIONS_IDLE_INTERVAL_S = 20.0  # ... and while no stream has callbacks
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
-SHELF_S_MAX = 3_600.0  # archiving one partition that leaves; 10 GB of attempts take some minutes
-SHELF_PRESSED_S_MAX = 60.0  # the same when space is short: then it goes as it is
-SHELF_HEARD_S = 1.0  # how often the session that waits for it is heard
+PARTITION_ARCHIVE_S_MAX = (
+    3_600.0  # archiving one partition that leaves; 10 GB of attempts take some minutes
+)
+PARTITION_ARCHIVE_PRESSED_S_MAX = 60.0  # the same when space is short: then it goes as it is
+PARTITION_ARCHIVE_POLL_S = 1.0  # how often the session that waits for it is heard
 
 # --- listens on record ---
 LISTENS_KEPT_DAYS = 30  # a day is dropped whole; the audit can prove nothing of what is older
@@ -321,7 +325,7 @@ LISTEN_FILTER_CHARS_KEPT = 4_096  # what a longer one lets through cannot be jud
 LISTENS_KEPT_PER_CLIENT_HOUR = 100_000
 
 # --- deliveries ---
-DELIVERIES_LOOKS_MAX = 10_000  # rows that one page of all endpoints looks at; some 50 ms
+DELIVERIES_ROWS_SCANNED_MAX = 10_000  # rows that one page of all endpoints looks at; some 50 ms
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
@@ -336,7 +340,7 @@ CALLBACK_SLOTS_PER_ENDPOINT_MAX = 32  # so that no endpoint takes many of them
 # ones that hang begin 64 requests in 2 s and keep each for 12 s
 CALLBACK_SLOTS_UNPROVEN_MAX = 384
 CALLBACK_SLOTS_NEW_MAX = 64  # of them for endpoints never tried, until they answer or are slow
-CALLBACK_SLOTS_TROUBLE_MAX = 64  # of them for tries of endpoints that are known to be in trouble
+CALLBACK_SLOTS_FAILING_MAX = 64  # of them for tries of endpoints that are known to be in trouble
 CALLBACK_SLOTS_NEW_ENDPOINT_MAX = 4  # until the first good answer; then twice as many each time
 CALLBACK_SLOW_S = 2.0  # an endpoint that keeps a request longer gets one slot until it answers
 CALLBACK_ENDPOINTS_REMEMBERED_MAX = 20_000  # how they did lately, in one worker; about 10 MB
@@ -345,34 +349,36 @@ CALLBACK_CONNECT_TIMEOUT_S_MAX = 4.0  # of the time above: the name, TCP and TLS
 CALLBACK_BODY_S_MAX = 2.0  # for the rest of an answer whose status is known
 CALLBACK_HEADERS_BYTES_MAX = 16 * 1024  # of an answer
 CALLBACK_HEADERS_COUNT_MAX = 100  # of an answer
-CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a longer body the rest is not taken
-CALLBACK_ANSWER_CHARS_KEPT_MAX = 1_024  # of an answer's headers, and of its body, in an attempt
+CALLBACK_RESPONSE_BYTES_READ_MAX = 16 * 1024  # of a longer body the rest is not taken
+CALLBACK_RESPONSE_CHARS_STORED_MAX = 1_024  # of an answer's headers, and of its body, in an attempt
 CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
 CALLBACK_DNS_S_MAX = 10  # how long an address that was looked up is used again
 # look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
 CALLBACK_CLAIM_S = 45.0  # three tries' time; what a dead worker held is due long before
-CALLBACK_BEAT_S = 0.7  # how often a worker shows that it lives ...
-CALLBACK_IDLE_BEAT_S = 1.4  # ... and while it holds no claim; less than half of CALLBACK_SILENT_S
+CALLBACK_HEARTBEAT_S = 0.7  # how often a worker shows that it lives ...
+CALLBACK_IDLE_HEARTBEAT_S = (
+    1.4  # ... and while it holds no claim; less than half of CALLBACK_SILENT_S
+)
 # a worker that was not seen for so long is dead, and what it held is due; it posts nothing either
 # unless it was seen itself: five of its beats, of which a busy database may swallow some
 CALLBACK_SILENT_S = 4.0
 # how often times are looked for that a clock's step left behind; a step that was seen looks at once
-CALLBACK_MEND_INTERVAL_S = 30.0
-CALLBACK_MEND_DELIVERIES_MAX = 1_000  # of one endpoint in one such look
+CALLBACK_REPAIR_INTERVAL_S = 30.0
+CALLBACK_REPAIR_DELIVERIES_MAX = 1_000  # of one endpoint in one such look
 CALLBACK_FAILURES_MIN = 5  # in a row; then the endpoint as a whole backs off ...
 CALLBACK_BACKOFF_S_BASE = 1.0  # ... for half of this to all of it, then for twice as long ...
 CALLBACK_BACKOFF_S_MAX = 60.0  # ... up to this: so late is it noticed that it answers again
 CALLBACK_PROBE_S = 20.0  # the one request meanwhile: a try, and its result written
 # so long tries do not count while an endpoint backs off, if all were of one delivery, which may be
 # what the endpoint cannot take: about what its tries last
-CALLBACK_SPARED_ALONE_S = 2 * 3_600.0
-CALLBACK_SPARED_S = 3 * 24 * 3_600.0  # and if they were not: an outage over a weekend
+CALLBACK_UNCOUNTED_SINGLE_S = 2 * 3_600.0
+CALLBACK_UNCOUNTED_S = 3 * 24 * 3_600.0  # and if they were not: an outage over a weekend
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SCAN_INTERVAL_S = 1.0  # due deliveries are looked for so often while some are pending ...
-CALLBACK_REST_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
-CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still looked for every second
+CALLBACK_IDLE_SCAN_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_IDLE_AFTER_S
+CALLBACK_IDLE_AFTER_S = 10.0  # a burst that pauses is still looked for every second
 CALLBACK_SCAN_ENDPOINTS_MAX = 500  # one look; 10 µs each, and the next look begins behind them
 CALLBACK_SCAN_NEXT_S = 0.05  # after a look that did not reach the end
 CALLBACK_FLUSH_INTERVAL_S = 0.02  # results wait at most so long for others
@@ -384,7 +390,7 @@ CALLBACK_EVENT_CACHED_S_MAX = 30.0  # since its last use; longer than the first 
 CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names; read secrets
 CALLBACK_GATHER_S = 0.003  # slots that get free within it are filled by one claim
 CALLBACK_STOP_S_MAX = 3.0  # a stopping worker waits so long for answers, then gives back the rest
-CALLBACK_TRIES_MAX = 15  # about two hours in the mean; then the delivery is dead
+CALLBACK_ATTEMPTS_MAX = 15  # about two hours in the mean; then the delivery is dead
 CALLBACK_RETRY_S_BASE = 1.0  # the first pause is from 0 to this; each next bound is twice as long
 CALLBACK_RETRY_S_MAX = 3_600.0  # also of what Retry-After asks for
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
@@ -392,7 +398,9 @@ CALLBACK_WAKE_INTERVAL_S = 0.05  # workers are notified of new deliveries at mos
 # one unit of delivery work: then the next begins, so that a worker's tools see what it does
 CALLBACK_UNIT_DELIVERIES_MAX = 10_000
 CALLBACK_UNIT_S_MAX = 5.0  # the same; far below what a broker waits for an acknowledgement
-CALLBACK_UNIT_BEGINS_S = 1.0  # from its message to its begin; else the worker runs it without one
+CALLBACK_UNIT_START_S_MAX = (
+    1.0  # from its message to its begin; else the worker runs it without one
+)
 CALLBACK_UNIT_RETRY_S_MAX = 2  # the longest pause before a unit that failed is tried again
 CALLBACK_UNIT_SEND_S_MAX = 0.5  # of Redis for such a message
 BROKER_POLL_S = 2  # a worker's question to Redis for tasks waits so long; so may its stop
@@ -418,13 +426,13 @@ BACKLOG_SHARE_CLIENT = 0.125  # ... one client no more than two ...
 BACKLOG_SHARE_HUB = 0.25  # ... and all together leave three quarters to the rest
 BACKLOG_SHARE_GOAL = 0.9  # of what may wait is left when more did: so dropping comes in bulks
 BACKLOG_ROW_BYTES = 300  # of a delivery with its entries in indexes, besides the event's bytes
-BACKLOG_LOOK_INTERVAL_S = 1.0  # how often it is counted ...
-BACKLOG_LOOK_SHARE = 20.0  # ... with pauses of at least so many times what the counting took
-BACKLOG_LOOK_INTERVAL_S_MAX = 60.0  # so long a bound may be passed
+BACKLOG_CHECK_INTERVAL_S = 1.0  # how often it is counted ...
+BACKLOG_CHECK_SHARE = 20.0  # ... with pauses of at least so many times what the counting took
+BACKLOG_CHECK_INTERVAL_S_MAX = 60.0  # so long a bound may be passed
 BACKLOG_ENDPOINTS_PER_STATEMENT_MAX = 20  # counted in one; a million rows take about a second
 # an endpoint that loses deliveries is announced at once, and then so often at most
 LOSSES_INTERVAL_S = 600.0
-LOSSES_PER_LOOK_MAX = 100  # of endpoints, announced in one transaction; there is one each second
+LOSSES_PER_CHECK_MAX = 100  # of endpoints, announced in one transaction; there is one each second
 
 # --- overview ---
 # counting so many takes some 20 ms; "or more" tells an operator enough
@@ -433,10 +441,10 @@ OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
 # --- health ---
-HEALTH_LOOK_INTERVAL_S = 2.0  # how often a web process looks at the parts; a few ms each
-HEALTH_ASKED_S = 20.0  # while nobody asked for so long, pauses are longer by ...
-HEALTH_REST_S = 10.0  # ... less than a look stays true (HEALTH_STALE_S_MAX)
-HEALTH_LOOK_MS_MAX = 1_000  # one statement of a look; what takes longer is unknown
+HEALTH_CHECK_INTERVAL_S = 2.0  # how often a web process looks at the parts; a few ms each
+HEALTH_REQUESTED_S = 20.0  # while nobody asked for so long, pauses are longer by ...
+HEALTH_IDLE_S = 10.0  # ... less than a look stays true (HEALTH_STALE_S_MAX)
+HEALTH_CHECK_MS_MAX = 1_000  # one statement of a look; what takes longer is unknown
 HEALTH_STALE_S_MAX = 20.0  # a look that is older says nothing of now
 HEALTH_BEAT_INTERVAL_S = 20.0  # how often the timetable writes its heartbeat
 # a forwarder, worker or builder that was not heard for so long is gone; several missed heartbeats

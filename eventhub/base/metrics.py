@@ -69,8 +69,8 @@ FANOUTS = Counter("eventhub_fanouts", "Events whose deliveries were written in p
 LEASES = Gauge(
     "eventhub_forward_leases", "Streams that forwarders hold.", multiprocess_mode="livesum"
 )
-LEASES_BESIDE = Counter(
-    "eventhub_forward_leases_beside",
+LEASES_RENEWED_IN_BACKGROUND = Counter(
+    "eventhub_forward_background_renewals",
     "Renewals by a forwarder's thread, while one event was matched for long.",
 )
 LEASES_LOST = Counter("eventhub_forward_leases_lost", "Leases that ended without being released.")
@@ -98,8 +98,8 @@ CALLBACK_ATTEMPTS = Counter("eventhub_callback_attempts", "Callbacks tried.", ["
 CALLBACK_CANCELLED = Counter(
     "eventhub_callback_cancelled", "Deliveries cancelled because their endpoint was deleted."
 )
-CALLBACK_DEAD = Counter(
-    "eventhub_callback_dead", "Deliveries given up after their last try failed."
+CALLBACK_DEAD_LETTERED = Counter(
+    "eventhub_callback_dead_lettered", "Deliveries given up after their last try failed."
 )
 BACKLOG_DROPPED = Counter(
     "eventhub_backlog_dropped", "Deliveries dropped because too much waited.", ["bound"]

@@ -103,9 +103,9 @@ def _plots(hours: Sequence[Mapping[str, Any]]) -> list[str]:
         ]
         words = Words("From append to delivered, by hour of append", y="milliseconds")
         plots.append(plot.time_lines([each["hour_us"] for each in timed], percentiles, words))
-    bad = [Series(name, [each[name] or 0 for each in hours]) for name in ("late", "dead")]
+    bad = [Series(name, [each[name] or 0 for each in hours]) for name in ("late", "dead_lettered")]
     if any(value for each in bad for value in each.values):
-        words = Words("Late and dead by hour", y="deliveries")
+        words = Words("Late and dead-lettered by hour", y="deliveries")
         plots.append(plot.time_bars(starts, _HOUR_US, bad, words))
     return plots
 

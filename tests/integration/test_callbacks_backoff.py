@@ -99,7 +99,7 @@ async def test_tries_are_not_used_up_while_the_endpoint_backs_off(
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
     monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
-    monkeypatch.setattr(limits, "CALLBACK_TRIES_MAX", 7)
+    monkeypatch.setattr(limits, "CALLBACK_ATTEMPTS_MAX", 7)
     async with receiver(lambda _: FAILS) as sink:
         endpoint = world.endpoint(sink.url)
         world.owe(world.events(3), endpoint)
@@ -122,7 +122,7 @@ async def test_an_event_that_an_endpoint_cannot_take_keeps_nothing_but_its_own_l
     monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
-    monkeypatch.setattr(limits, "CALLBACK_SPARED_ALONE_S", 1.0)
+    monkeypatch.setattr(limits, "CALLBACK_UNCOUNTED_SINGLE_S", 1.0)
     monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 0.05)
     poison = world.events(3)
 
@@ -136,7 +136,7 @@ async def test_an_event_that_an_endpoint_cannot_take_keeps_nothing_but_its_own_l
         world.owe(poison, lanes)
         world.owe(world.events(30), lanes)
         await until(lambda: world.states(lanes).count("delivered") >= 30)
-        await until(lambda: sorted(world.states(lanes)) == ["dead"] + ["delivered"] * 32)
+        await until(lambda: sorted(world.states(lanes)) == ["dead_lettered"] + ["delivered"] * 32)
 
 
 async def test_the_whole_endpoint_waits_as_long_as_it_asked(world: CallbacksWorld) -> None:
