@@ -1,5 +1,6 @@
 """Announces what endpoints did not get, in `system`: deliveries given up after their last try
-(`delivery.dead_lettered`), and those dropped because too much waited (`delivery.dropped`). SQL module.
+(`delivery.dead_lettered`), and those dropped because too much waited (`delivery.dropped`).
+SQL module.
 
 Rows of `endpoint_losses` are written with the deliveries' own, so nothing is missed; an endpoint's
 first loss is announced within seconds, later ones together, so that a storm is few events.

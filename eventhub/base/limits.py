@@ -284,9 +284,7 @@ FORWARD_ACQUIRE_INTERVAL_S = 0.25  # between two looks for free streams, while t
 FORWARD_ACQUIRE_STREAMS_MAX = 100  # in one look, so that forwarders that start together share
 FORWARD_RELEASE_STREAMS_MAX = 50  # in one renewal, by one that holds more than its share
 FORWARD_STREAMS_PER_PROCESS_MAX = 2_000  # a ring's slots take 64 KiB each
-FORWARD_STREAMS_CHECK_S = (
-    10.0  # for streams with callbacks; a change of registrations looks at once
-)
+FORWARD_STREAMS_CHECK_S = 10.0  # for streams with callbacks; a change of registrations: at once
 FORWARD_WRITERS_PER_PROCESS_MAX = 4  # database connections; a statement takes some ms
 DELIVERIES_PER_STATEMENT_MAX = 5_000  # about 40 ms and 2 MB of WAL
 # that its deliveries name together; one endpoint may have a million that match every event
@@ -306,9 +304,7 @@ ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
 PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for ...
 PARTITIONS_IDLE_INTERVAL_S = 20.0  # ... and while no stream has callbacks
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
-PARTITION_ARCHIVE_S_MAX = (
-    3_600.0  # archiving one partition that leaves; 10 GB of attempts take some minutes
-)
+PARTITION_ARCHIVE_S_MAX = 3_600.0  # archiving one partition; 10 GB of attempts take minutes
 PARTITION_ARCHIVE_PRESSED_S_MAX = 60.0  # the same when space is short: then it goes as it is
 PARTITION_ARCHIVE_POLL_S = 1.0  # how often the session that waits for it is heard
 
@@ -357,9 +353,7 @@ CALLBACK_DNS_S_MAX = 10  # how long an address that was looked up is used again
 CALLBACK_DNS_THREADS_MAX = 384
 CALLBACK_CLAIM_S = 45.0  # three tries' time; what a dead worker held is due long before
 CALLBACK_HEARTBEAT_S = 0.7  # how often a worker shows that it lives ...
-CALLBACK_IDLE_HEARTBEAT_S = (
-    1.4  # ... and while it holds no claim; less than half of CALLBACK_SILENT_S
-)
+CALLBACK_IDLE_HEARTBEAT_S = 1.4  # ... without a claim; less than half of CALLBACK_SILENT_S
 # a worker that was not seen for so long is dead, and what it held is due; it posts nothing either
 # unless it was seen itself: five of its beats, of which a busy database may swallow some
 CALLBACK_SILENT_S = 4.0
@@ -398,9 +392,7 @@ CALLBACK_WAKE_INTERVAL_S = 0.05  # workers are notified of new deliveries at mos
 # one unit of delivery work: then the next begins, so that a worker's tools see what it does
 CALLBACK_UNIT_DELIVERIES_MAX = 10_000
 CALLBACK_UNIT_S_MAX = 5.0  # the same; far below what a broker waits for an acknowledgement
-CALLBACK_UNIT_START_S_MAX = (
-    1.0  # from its message to its begin; else the worker runs it without one
-)
+CALLBACK_UNIT_START_S_MAX = 1.0  # after its message; else the worker runs it without one
 CALLBACK_UNIT_RETRY_S_MAX = 2  # the longest pause before a unit that failed is tried again
 CALLBACK_UNIT_SEND_S_MAX = 0.5  # of Redis for such a message
 BROKER_POLL_S = 2  # a worker's question to Redis for tasks waits so long; so may its stop

@@ -109,7 +109,8 @@ def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sin
 def dead(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
     """As after the last try: two hours of retries are over."""
     hub.sql(
-        "UPDATE deliveries SET state = 'dead_lettered', attempts = 15, finished_at = now(), claim = NULL"
+        "UPDATE deliveries SET state = 'dead_lettered', attempts = 15,"
+        " finished_at = now(), claim = NULL"
         " WHERE endpoint_id = %s AND sequence = ANY (%s)",
         *(endpoint, sequences),
     )
