@@ -76,7 +76,7 @@ def list_ended(*, actor: Actor, asked: dict[str, Any], page: Page) -> Cut:
         ended = ended.filter(_than(TupleLessThan, page.after))
     places = ended.values_list(*_BY_AGE, named=True)
     last = (
-        [*places[limits.DELIVERIES_ROWS_SCANNED_MAX - 1 : limits.DELIVERIES_ROWS_SCANNED_MAX]]
+        [*places[limits.DELIVERIES_SCANNED_MAX - 1 : limits.DELIVERIES_SCANNED_MAX]]
         if shown
         else []
     )

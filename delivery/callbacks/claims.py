@@ -187,8 +187,8 @@ def _states(rows: Sequence[_Seen]) -> tuple[frozenset[int], dict[int, Failing | 
 def _pauses() -> dict[str, float]:
     return {
         "probe_s": limits.CALLBACK_PROBE_S,
-        "alone_s": limits.CALLBACK_UNCOUNTED_SINGLE_S,
-        "spared_s": limits.CALLBACK_UNCOUNTED_S,
+        "alone_s": limits.CALLBACK_SPARED_ALONE_S,
+        "spared_s": limits.CALLBACK_SPARED_S,
         **retry_pauses(),
     }
 

@@ -133,10 +133,10 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         self._body_bytes += len(data)
-        room = limits.CALLBACK_RESPONSE_CHARS_STORED_MAX - len(self._body)
+        room = limits.CALLBACK_ANSWER_CHARS_STORED_MAX - len(self._body)
         if room > 0:
             self._body += data[:room]
-        if self._body_bytes > limits.CALLBACK_RESPONSE_BYTES_READ_MAX:
+        if self._body_bytes > limits.CALLBACK_ANSWER_BYTES_READ_MAX:
             self._end(keep=False)
 
     def on_message_complete(self) -> None:

@@ -161,7 +161,7 @@ class Slots:
         unproven = limits.CALLBACK_SLOTS_UNPROVEN_MAX - held["new"] - held["trouble"]
         return {
             "new": min(limits.CALLBACK_SLOTS_NEW_MAX - held["new"], unproven),
-            "trouble": min(limits.CALLBACK_SLOTS_FAILING_MAX - held["trouble"], unproven),
+            "trouble": min(limits.CALLBACK_SLOTS_TROUBLE_MAX - held["trouble"], unproven),
             "proven": limits.CALLBACK_SLOTS_MAX,
         }
 

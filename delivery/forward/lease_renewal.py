@@ -83,7 +83,7 @@ class Beside:
 
     def _is_trusted(self) -> bool:
         """False if the loop is held for longer than any event takes: it hangs."""
-        return self._clock.monotonic_s() - self._heard_s < limits.FORWARD_BLOCKED_S_MAX
+        return self._clock.monotonic_s() - self._heard_s < limits.FORWARD_HELD_S_MAX
 
     async def _renew(self) -> None:
         held_s = self._clock.monotonic_s() - self._heard_s
@@ -100,7 +100,7 @@ class Beside:
                 await self._connection.close()
             self._connection = None
             return
-        metrics.LEASES_RENEWED_IN_BACKGROUND.inc()
+        metrics.LEASE_THREAD_RENEWALS.inc()
         if lost:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._lose, lost)

@@ -89,7 +89,7 @@ class Watch:
 
     def _rest_s(self) -> float:
         asked_s = self._clock.monotonic_s() - self._asked_s
-        return 0.0 if asked_s < limits.HEALTH_REQUESTED_S else limits.HEALTH_IDLE_S
+        return 0.0 if asked_s < limits.HEALTH_REQUESTED_S else limits.HEALTH_REST_S
 
     def _report(self) -> Report:
         own = [self._database(), self._system(), self._storage(), self._redis]

@@ -160,8 +160,8 @@ async def _keep(
     query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
     keeping = asyncio.ensure_future(asyncio.to_thread(shelf.keep, parent, name, query))
     try:
-        for _ in range(int(seconds_max / limits.PARTITION_ARCHIVE_POLL_S)):
-            if (await asyncio.wait([keeping], timeout=limits.PARTITION_ARCHIVE_POLL_S))[0]:
+        for _ in range(int(seconds_max / limits.PARTITION_ARCHIVE_PING_S)):
+            if (await asyncio.wait([keeping], timeout=limits.PARTITION_ARCHIVE_PING_S))[0]:
                 return await keeping
             await connection.execute(SQL["still_here"])
         raise ArchiveUnavailable(f"The archive did not take {name} within {seconds_max:.0f} s.")

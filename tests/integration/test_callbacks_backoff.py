@@ -122,7 +122,7 @@ async def test_an_event_that_an_endpoint_cannot_take_keeps_nothing_but_its_own_l
     monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
-    monkeypatch.setattr(limits, "CALLBACK_UNCOUNTED_SINGLE_S", 1.0)
+    monkeypatch.setattr(limits, "CALLBACK_SPARED_ALONE_S", 1.0)
     monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 0.05)
     poison = world.events(3)
 

@@ -31,7 +31,7 @@ def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         "CALLBACK_SLOTS_MAX": 144,
         "CALLBACK_SLOTS_UNPROVEN_MAX": 96,
         "CALLBACK_SLOTS_NEW_MAX": 16,
-        "CALLBACK_SLOTS_FAILING_MAX": 16,
+        "CALLBACK_SLOTS_TROUBLE_MAX": 16,
         "CALLBACK_SLOW_S": 0.33,
         "CALLBACK_TIMEOUT_S_MAX": 2.0,
         "CALLBACK_SCAN_INTERVAL_S": 0.16,

@@ -103,7 +103,7 @@ async def test_a_long_match_keeps_its_lease(world: World, tmp_path: Path) -> Non
 async def test_a_loop_that_hangs_loses_its_leases(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "FORWARD_BLOCKED_S_MAX", 0.3)
+    monkeypatch.setattr(limits, "FORWARD_HELD_S_MAX", 0.3)
     async with held(world, tmp_path) as (lease, connection):
         matched_for(0.3 + 1.5 * limits.FORWARD_LEASE_S)
         other = Leases(SystemClock())

@@ -194,7 +194,7 @@ class Forwarder:
             async with self._http.post(
                 self._url, data=body, headers=headers, allow_redirects=False
             ) as answer:
-                await answer.content.read(limits.CALLBACK_RESPONSE_BYTES_READ_MAX)
+                await answer.content.read(limits.CALLBACK_ANSWER_BYTES_READ_MAX)
                 return "" if answer.ok and answer.status < 300 else f"status {answer.status}"
         except (aiohttp.ClientError, TimeoutError) as error:
             return str(error) or "no answer in time"
