@@ -22,10 +22,10 @@ ENVIRONMENT_BYTES_MAX = 16 * 1024  # encoded annotations
 
 # Requests of the emit route that one web process parses and appends at a time, in places: others
 # wait in fair order, for as long as a group commit of so many takes, some 10 ms.
-EMIT_PLACES = 64
-EMIT_PLACES_PER_CLIENT = 16  # while others emit too: they wait for so much of one client, at most
-COMPANY_S = 5.0  # a client is alone again when no other one came for so long
-EMIT_BYTES_PER_PLACE = 16 * 1024  # a request takes a place more for so much of its body
+EMIT_SLOTS = 64
+EMIT_SLOTS_PER_CLIENT = 16  # while others emit too: they wait for so much of one client, at most
+CONTENTION_S = 5.0  # a client is alone again when no other one came for so long
+EMIT_BYTES_PER_SLOT = 16 * 1024  # a request takes a place more for so much of its body
 # places that may wait in one process, for all and for one client: 128 and 32 MiB of bodies
 EMIT_WAITING_MAX = 8_192
 EMIT_WAITING_PER_CLIENT_MAX = 2_048  # a quarter
@@ -39,7 +39,7 @@ TYPE_SCHEMA_VALUES_MAX = 10_000  # in its enums and the like, written out: 16 Ki
 TYPE_PATTERN_BYTES_MAX = 64 * 1024  # a compiled pattern
 TYPE_PATTERNS_MAX = 100  # in one definition, written out
 TYPE_WORK_UNCOUNTED_MAX = 20_000  # units of about 40 ns; a small event costs no counting
-TYPE_WORK_UNBROKEN_MAX = 100_000  # 4 ms, then others have their turn
+TYPE_WORK_PER_SLICE_MAX = 100_000  # 4 ms, then others have their turn
 TYPE_WORK_PER_EVENT_MAX = 1_000_000  # 40 ms: nothing can run meanwhile
 TYPE_WORK_PER_REQUEST_MAX = 20_000_000  # 0.8 s of one core; BATCH_EVENTS_MAX that were not counted
 TYPE_VERSIONS_PER_ZONE_MAX = 1_000  # all types together: 16 MB in each process at the very most
@@ -82,8 +82,10 @@ SEGMENT_EVENTS_DEFAULT = 100_000
 SEGMENT_EVENTS_MAX = 10_000_000
 SEGMENT_BYTES_DEFAULT = 64 * 1024 * 1024
 SEGMENT_BYTES_MAX = 4 * 1024 * 1024 * 1024
-GROUP_BYTES_MAX = 1024 * 1024 * 1024  # a partition; rolled segments go to the next one beyond it
-GROUPS_LIVE_MAX = 1_000  # partitions; 4,000 cost 278 ms on a query without the key
+PARTITION_BYTES_MAX = (
+    1024 * 1024 * 1024
+)  # a partition; rolled segments go to the next one beyond it
+PARTITIONS_LIVE_MAX = 1_000  # partitions; 4,000 cost 278 ms on a query without the key
 PRODUCER_SWEEP_INTERVAL_S = 600.0  # how often old producers are looked for
 STREAMS_PER_ZONE_MAX = 10_000
 
@@ -96,13 +98,15 @@ ACTION_CHARS_MAX = 200  # the id of an action, in a header and in each event tha
 RESTATE_KEYS_MAX = 200  # told again in one transaction: the stream's head is held for some 10 ms
 
 # --- retention ---
-GROUP_BYTES_MIN = 4 * 1024 * 1024  # a smaller partition is mostly its own index pages
-GROUPS_PER_CAPACITY = 16  # partitions in a quota or on a disk: what goes at once is a small part
-RETAIN_LOOK_INTERVAL_S = 1.0  # how often retention looks when there is room enough
+PARTITION_BYTES_MIN = 4 * 1024 * 1024  # a smaller partition is mostly its own index pages
+PARTITIONS_PER_CAPACITY = (
+    16  # partitions in a quota or on a disk: what goes at once is a small part
+)
+RETAIN_CHECK_INTERVAL_S = 1.0  # how often retention looks when there is room enough
 RETAIN_IDLE_INTERVAL_S = 10.0  # and while nothing was stored for RETAIN_IDLE_AFTER_S
 RETAIN_IDLE_AFTER_S = 10.0  # what was stored until then may still have something due
 RETAIN_BUSY_INTERVAL_S = 0.25  # and with little space on the disk
-RETAIN_LOOK_INTERVAL_S_MIN = 0.02  # and just below where emits are refused
+RETAIN_CHECK_INTERVAL_S_MIN = 0.02  # and just below where emits are refused
 RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # as fast may the data grow, indexes and all
 # of what is free below the quota: so much may one process store until it is measured anew, however
 # late that comes; processes, and the tables' own pages, share the rest
@@ -129,18 +133,18 @@ CLEAN_BYTES_MAX = 4 * 1024 * 1024  # copied in one statement
 CLEAN_LOCK_TIMEOUT_MS = 2_000  # for locks on a partition that nobody reads any more
 RETAIN_SESSION_IDLE_S_MAX = 15  # a stopped process that leads: the server ends its session
 RETAINED_ROWS_MAX = 500  # pending deliveries that get their events' bytes in one statement
-RETAINED_GROUPS_MAX = 200  # partitions of deliveries that outlive their events
+RETAINED_PARTITIONS_MAX = 200  # partitions of deliveries that outlive their events
 STORAGE_FULL_RETRY_S = 2  # Retry-After of 507
 STORAGE_STREAMS_MAX = 1_000  # in a report of storage, the largest first
 
 # --- disk ---
 DISK_IDLE_INTERVAL_S = 5.0  # and while this process stores nothing and there is room enough
-DISK_LOOK_INTERVAL_S = 0.25  # how often the free space is looked at; a second of emits is 30 MB
+DISK_CHECK_INTERVAL_S = 0.25  # how often the free space is looked at; a second of emits is 30 MB
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # below so much free space emits are refused ...
 DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks below this
 DISK_SPARE_SHARE = 0.02  # of the disk, between the two
 # of what is free when the oldest segments go: with less, no job writes what it can do without
-DISK_NARROW_FACTOR = 2
+DISK_LOW_FACTOR = 2
 # of the disk, or of the quota: so much is left to events whatever else fills the rest
 DISK_FLOOR_SHARE = 0.125
 WAL_BYTES_MIN = 48 * 1024 * 1024  # max_wal_size on the smallest disk
@@ -150,17 +154,17 @@ WAL_SMALL_DISK_BYTES = 4 * 1024 * 1024 * 1024  # below it the WAL is in small fi
 BALLAST_BYTES_MIN = 16 * 1024 * 1024  # PostgreSQL recovers with one file of its log and a few pages
 BALLAST_BYTES_MAX = 128 * 1024 * 1024  # on large disks
 BALLAST_DISK_SHARE = 0.05  # of the disk, between the two
-BALLAST_LOOK_INTERVAL_S = 5.0  # how often it is looked whether there is room for it again
+BALLAST_CHECK_INTERVAL_S = 5.0  # how often it is looked whether there is room for it again
 DISK_FULL_RESTART_S = 1.0  # a part that ended on a full disk is started again after this
 
 # --- tail and read ---
 RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
 RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally; in memory
-RING_KEPT_S = 10.0  # after its last reader has left: one that polls comes again
+RING_IDLE_S = 10.0  # after its last reader has left: one that polls comes again
 HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 HEAD_IDLE_INTERVAL_S = 0.8  # while nobody reads a stream; less than AUTHORISATION_FRESH_S_MAX
 HEAD_REST_INTERVAL_S = 10.0  # and while nobody asks for anything either ...
-HEAD_RELIED_S = 10.0  # ... for so long
+HEAD_USED_S = 10.0  # ... for so long
 MARK_INTERVAL_S = 1.0  # how far the mark outside the database may be behind what was acknowledged
 MARK_TIMEOUT_S_MAX = 1.0  # of Redis; the head of `system` is held while it is asked
 READ_EVENTS_MAX = 512  # one read from the database
@@ -184,7 +188,7 @@ TRANSIENT_PRODUCER_S = 24 * 3600
 # --- sockets ---
 SOCKETS_PER_PROCESS_MAX = 10_000
 SOCKETS_PER_CLIENT_MAX = 1_000  # in one process
-LISTENS_PER_SOCKET_MAX = 64
+LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; its largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events a listen may ask for
@@ -196,12 +200,12 @@ KEEPER_IDLE_INTERVAL_S = 5.0  # and how often its counters are written while it 
 ABANDON_S = 2.0  # from a last frame to a slow reader until its connection is dropped
 # a position is sent at least this often, so a filtered reader's cursor moves on
 PING_INTERVAL_S = 15.0
-TURN_BYTES_MAX = 64 * 1024  # frames to one socket in one write
-FRAMES_PER_TURN_MAX = 64  # frames to one socket before others get their turn
+SOCKET_WRITE_BYTES_MAX = 64 * 1024  # frames to one socket in one write
+FRAMES_PER_SLICE_MAX = 64  # frames to one socket before others get their turn
 UNSENT_TCP_TIMEOUT_MS = 30_000  # the kernel drops a connection whose peer takes nothing for so long
 # of listens that begin or catch up: at a time in one process, in fair order between clients
-CATCH_UP_TURNS = 2  # turns of the event loop before everything else goes on: about 1 ms
-CATCH_UP_TURN_S_MAX = 0.25  # a turn that is not taken by then is lost
+CATCH_UP_SLICES = 2  # turns of the event loop before everything else goes on: about 1 ms
+CATCH_UP_SLICE_S_MAX = 0.25  # a turn that is not taken by then is lost
 CATCH_UP_OPENS = 2  # looks at where a stream stands; with the reads all of READERS_PER_PROCESS_MAX
 CATCH_UP_READS = 2  # pages that are read
 PAIRS_MAX = 64  # pairs of one listen
@@ -251,7 +255,7 @@ REGISTRATIONS_PER_REQUEST_MAX = 1_000  # one barrier and one append: about 100 m
 REGISTRATION_KEY_CHARS_MAX = 200  # a name for programs; each registration stores its own
 GROUPS_PER_CLIENT_MAX = 10_000  # a matcher keeps the suspensions of each
 BULK_LINE_BYTES_MAX = 128 * 1024  # a filter of 1,000 parts; a longer line is passed over
-BULK_PIECE_BYTES_MAX = 2 * 1024 * 1024  # of lines that wait for one barrier
+BULK_BATCH_BYTES_MAX = 2 * 1024 * 1024  # of lines that wait for one barrier
 BULK_LINGER_S = 0.05  # lines are stored when so long no other one came, however few
 BULK_IDLE_S_MAX = 60.0  # a request that sends nothing for so long has ended
 BULK_THREADS = 2  # that store pieces in one process; each takes a connection of the database
@@ -284,44 +288,50 @@ FORWARD_ACQUIRE_INTERVAL_S = 0.25  # between two looks for free streams, while t
 FORWARD_ACQUIRE_STREAMS_MAX = 100  # in one look, so that forwarders that start together share
 FORWARD_RELEASE_STREAMS_MAX = 50  # in one renewal, by one that holds more than its share
 FORWARD_STREAMS_PER_PROCESS_MAX = 2_000  # a ring's slots take 64 KiB each
-FORWARD_STREAMS_LOOK_S = 10.0  # for streams with callbacks; a change of registrations looks at once
+FORWARD_STREAMS_CHECK_S = (
+    10.0  # for streams with callbacks; a change of registrations looks at once
+)
 FORWARD_WRITERS_PER_PROCESS_MAX = 4  # database connections; a statement takes some ms
 DELIVERIES_PER_STATEMENT_MAX = 5_000  # about 40 ms and 2 MB of WAL
 # that its deliveries name together; one endpoint may have a million that match every event
 REGISTRATIONS_PER_STATEMENT_MAX = 20_000
 # of one event; beyond it a row of `fanouts` spares the stream's next events the wait
 FANOUT_ENDPOINTS_MIN = 10_000
-FANOUT_LOOK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
+FANOUT_CHECK_INTERVAL_S = 1.0  # for rows that another forwarder left behind
 CHECKPOINT_INTERVAL_S = 1.0  # of a stream without matches: what is matched twice after a crash
 # changes of registrations read at once: 2 MB of filters each, as they may come in bulk
 FORWARD_BARRIERS_MAX = 32
 FORWARD_LOAD_S_MAX = 120.0  # reading a stream's registrations; a million take about half of it
-FORWARD_TURN_S = 0.02  # of matching without a pause, so that leases are renewed in time
+FORWARD_SLICE_S = 0.02  # of matching without a pause, so that leases are renewed in time
 FORWARD_STOP_S_MAX = 1.5  # for the statements under way when the process is told to stop
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the others share one label
-DELIVERIES_KEPT_DAYS = 30  # after the last segment of their group was sealed
-ATTEMPTS_KEPT_DAYS = 30  # a day is dropped whole
+DELIVERIES_RETAINED_DAYS = 30  # after the last segment of their group was sealed
+ATTEMPTS_RETAINED_DAYS = 30  # a day is dropped whole
 PARTITIONS_INTERVAL_S = 5.0  # how often partitions ahead of need are looked for ...
 PARTITIONS_IDLE_INTERVAL_S = 20.0  # ... and while no stream has callbacks
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; it is finished the next time
-SHELF_S_MAX = 3_600.0  # archiving one partition that leaves; 10 GB of attempts take some minutes
-SHELF_PRESSED_S_MAX = 60.0  # the same when space is short: then it goes as it is
-SHELF_HEARD_S = 1.0  # how often the session that waits for it is heard
+PARTITION_ARCHIVE_S_MAX = (
+    3_600.0  # archiving one partition that leaves; 10 GB of attempts take some minutes
+)
+PARTITION_ARCHIVE_PRESSED_S_MAX = 60.0  # the same when space is short: then it goes as it is
+PARTITION_ARCHIVE_PING_S = 1.0  # how often the session that waits for it is heard
 
 # --- listens on record ---
-LISTENS_KEPT_DAYS = 30  # a day is dropped whole; the audit can prove nothing of what is older
-LISTENS_WRITTEN_S = 1.0  # how often ends are written; a process that is killed leaves open rows
-LISTENS_PROGRESS_S = 30.0  # how often it is written how far the others were told
-LISTENS_FINISH_S_MAX = 2.0  # for what is not yet written when the process is told to stop
-LISTENS_PER_STATEMENT_MAX = 500  # about 10 ms
-LISTEN_PAUSE_S = 90.0  # between requests that follow one another and count as one listen
-LISTEN_ROW_S_MAX = 86_400.0  # a longer listen begins a new row: a day's rows end by the next
-LISTEN_FILTER_CHARS_KEPT = 4_096  # what a longer one lets through cannot be judged later
+LISTENERS_RETAINED_DAYS = 30  # a day is dropped whole; the audit can prove nothing of what is older
+LISTENERS_WRITE_INTERVAL_S = (
+    1.0  # how often ends are written; a process that is killed leaves open rows
+)
+LISTENERS_PROGRESS_INTERVAL_S = 30.0  # how often it is written how far the others were told
+LISTENERS_FINISH_S_MAX = 2.0  # for what is not yet written when the process is told to stop
+LISTENERS_PER_STATEMENT_MAX = 500  # about 10 ms
+LISTENER_PAUSE_S = 90.0  # between requests that follow one another and count as one listen
+LISTENER_ROW_S_MAX = 86_400.0  # a longer listen begins a new row: a day's rows end by the next
+LISTENER_FILTER_CHARS_STORED = 4_096  # what a longer one lets through cannot be judged later
 # of one client in one process; of more it is only said that they were there: 30 MB an hour
-LISTENS_KEPT_PER_CLIENT_HOUR = 100_000
+LISTENERS_RECORDED_PER_CLIENT_HOUR = 100_000
 
 # --- deliveries ---
-DELIVERIES_LOOKS_MAX = 10_000  # rows that one page of all endpoints looks at; some 50 ms
+DELIVERIES_SCANNED_MAX = 10_000  # rows that one page of all endpoints looks at; some 50 ms
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
@@ -346,20 +356,22 @@ CALLBACK_BODY_S_MAX = 2.0  # for the rest of an answer whose status is known
 CALLBACK_HEADERS_BYTES_MAX = 16 * 1024  # of an answer
 CALLBACK_HEADERS_COUNT_MAX = 100  # of an answer
 CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a longer body the rest is not taken
-CALLBACK_ANSWER_CHARS_KEPT_MAX = 1_024  # of an answer's headers, and of its body, in an attempt
+CALLBACK_ANSWER_CHARS_STORED_MAX = 1_024  # of an answer's headers, and of its body, in an attempt
 CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
 CALLBACK_DNS_S_MAX = 10  # how long an address that was looked up is used again
 # look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
 CALLBACK_CLAIM_S = 45.0  # three tries' time; what a dead worker held is due long before
-CALLBACK_BEAT_S = 0.7  # how often a worker shows that it lives ...
-CALLBACK_IDLE_BEAT_S = 1.4  # ... and while it holds no claim; less than half of CALLBACK_SILENT_S
+CALLBACK_HEARTBEAT_S = 0.7  # how often a worker shows that it lives ...
+CALLBACK_IDLE_HEARTBEAT_S = (
+    1.4  # ... and while it holds no claim; less than half of CALLBACK_SILENT_S
+)
 # a worker that was not seen for so long is dead, and what it held is due; it posts nothing either
 # unless it was seen itself: five of its beats, of which a busy database may swallow some
 CALLBACK_SILENT_S = 4.0
 # how often times are looked for that a clock's step left behind; a step that was seen looks at once
-CALLBACK_MEND_INTERVAL_S = 30.0
-CALLBACK_MEND_DELIVERIES_MAX = 1_000  # of one endpoint in one such look
+CALLBACK_REPAIR_INTERVAL_S = 30.0
+CALLBACK_REPAIR_DELIVERIES_MAX = 1_000  # of one endpoint in one such look
 CALLBACK_FAILURES_MIN = 5  # in a row; then the endpoint as a whole backs off ...
 CALLBACK_BACKOFF_S_BASE = 1.0  # ... for half of this to all of it, then for twice as long ...
 CALLBACK_BACKOFF_S_MAX = 60.0  # ... up to this: so late is it noticed that it answers again
@@ -384,7 +396,7 @@ CALLBACK_EVENT_CACHED_S_MAX = 30.0  # since its last use; longer than the first 
 CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names; read secrets
 CALLBACK_GATHER_S = 0.003  # slots that get free within it are filled by one claim
 CALLBACK_STOP_S_MAX = 3.0  # a stopping worker waits so long for answers, then gives back the rest
-CALLBACK_TRIES_MAX = 15  # about two hours in the mean; then the delivery is dead
+CALLBACK_ATTEMPTS_MAX = 15  # about two hours in the mean; then the delivery is dead
 CALLBACK_RETRY_S_BASE = 1.0  # the first pause is from 0 to this; each next bound is twice as long
 CALLBACK_RETRY_S_MAX = 3_600.0  # also of what Retry-After asks for
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
@@ -392,17 +404,17 @@ CALLBACK_WAKE_INTERVAL_S = 0.05  # workers are notified of new deliveries at mos
 # one unit of delivery work: then the next begins, so that a worker's tools see what it does
 CALLBACK_UNIT_DELIVERIES_MAX = 10_000
 CALLBACK_UNIT_S_MAX = 5.0  # the same; far below what a broker waits for an acknowledgement
-CALLBACK_UNIT_BEGINS_S = 1.0  # from its message to its begin; else the worker runs it without one
+CALLBACK_UNIT_START_S = 1.0  # from its message to its begin; else the worker runs it without one
 CALLBACK_UNIT_RETRY_S_MAX = 2  # the longest pause before a unit that failed is tried again
 CALLBACK_UNIT_SEND_S_MAX = 0.5  # of Redis for such a message
 BROKER_POLL_S = 2  # a worker's question to Redis for tasks waits so long; so may its stop
 QUEUE_BUSY_S = 10  # until a task that found no slot of its queue free in a worker comes again
-NAMESAKE_ANSWERS_S = 2.0  # so long a worker that starts waits for another one of its name
-SOON_S_MAX = 300  # a task that was asked for and not begun by then is the timetable's
+WORKER_NAME_CHECK_S = 2.0  # so long a worker that starts waits for another one of its name
+TASK_REQUEST_EXPIRY_S = 300  # a task that was asked for and not begun by then is the timetable's
 TIMETABLE_REST_S = 300.0  # looks for what the log brings, while nothing is appended to it
 CONSUMER_PAUSE_S_MAX = 5.0  # of a worker's tasks, while Redis is away or answers errors
 CONSUMER_STEADY_S = 10.0  # it went well for so long: the next pause is short again
-CALLBACK_LANE_KEPT_S = 3_600.0  # a lane that nobody holds is forgotten after this
+CALLBACK_LANE_IDLE_S = 3_600.0  # a lane that nobody holds is forgotten after this
 CALLBACK_ARCHIVE_S_MAX = 2.0  # reading archived events for one claim; the rest is tried again
 CALLBACK_HEADER_REGISTRATIONS_MAX = 100  # beyond it a CloudEvent says not which ones matched
 
@@ -418,13 +430,13 @@ BACKLOG_SHARE_CLIENT = 0.125  # ... one client no more than two ...
 BACKLOG_SHARE_HUB = 0.25  # ... and all together leave three quarters to the rest
 BACKLOG_SHARE_GOAL = 0.9  # of what may wait is left when more did: so dropping comes in bulks
 BACKLOG_ROW_BYTES = 300  # of a delivery with its entries in indexes, besides the event's bytes
-BACKLOG_LOOK_INTERVAL_S = 1.0  # how often it is counted ...
-BACKLOG_LOOK_SHARE = 20.0  # ... with pauses of at least so many times what the counting took
-BACKLOG_LOOK_INTERVAL_S_MAX = 60.0  # so long a bound may be passed
+BACKLOG_CHECK_INTERVAL_S = 1.0  # how often it is counted ...
+BACKLOG_CHECK_SHARE = 20.0  # ... with pauses of at least so many times what the counting took
+BACKLOG_CHECK_INTERVAL_S_MAX = 60.0  # so long a bound may be passed
 BACKLOG_ENDPOINTS_PER_STATEMENT_MAX = 20  # counted in one; a million rows take about a second
 # an endpoint that loses deliveries is announced at once, and then so often at most
 LOSSES_INTERVAL_S = 600.0
-LOSSES_PER_LOOK_MAX = 100  # of endpoints, announced in one transaction; there is one each second
+LOSSES_PER_CHECK_MAX = 100  # of endpoints, announced in one transaction; there is one each second
 
 # --- overview ---
 # counting so many takes some 20 ms; "or more" tells an operator enough
@@ -433,12 +445,12 @@ OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
 # --- health ---
-HEALTH_LOOK_INTERVAL_S = 2.0  # how often a web process looks at the parts; a few ms each
-HEALTH_ASKED_S = 20.0  # while nobody asked for so long, pauses are longer by ...
+HEALTH_CHECK_INTERVAL_S = 2.0  # how often a web process looks at the parts; a few ms each
+HEALTH_REQUESTED_S = 20.0  # while nobody asked for so long, pauses are longer by ...
 HEALTH_REST_S = 10.0  # ... less than a look stays true (HEALTH_STALE_S_MAX)
-HEALTH_LOOK_MS_MAX = 1_000  # one statement of a look; what takes longer is unknown
+HEALTH_CHECK_MS_MAX = 1_000  # one statement of a look; what takes longer is unknown
 HEALTH_STALE_S_MAX = 20.0  # a look that is older says nothing of now
-HEALTH_BEAT_INTERVAL_S = 20.0  # how often the timetable writes its heartbeat
+HEALTH_HEARTBEAT_INTERVAL_S = 20.0  # how often the timetable writes its heartbeat
 # a forwarder, worker or builder that was not heard for so long is gone; several missed heartbeats
 HEALTH_SILENT_S_MAX = 15.0
 HEALTH_TIMETABLE_S_MAX = 65.0  # the same of the timetable; three heartbeats
@@ -451,11 +463,11 @@ ENDPOINT_HEALTH_INTERVAL_S = 10.0  # how often an unchanged outcome of an endpoi
 
 # --- matching ---
 FILTER_CHARS_MAX = 16_384  # of its text; read in about 10 ms
-TURN_S = 0.005  # of long work on an event loop before others get their turn
+TIME_SLICE_S = 0.005  # of long work on an event loop before others get their turn
 # of the texts of stored filters that a process keeps compiled; some 20 bytes for each
 COMPILED_CHARS_CACHED_MAX = 2 * 1024 * 1024
 COMPILED_FILTER_CHARS = 200  # that one filter counts for besides its text
-FILTER_CHARS_AT_ONCE = 256  # of a listen's: read on the event loop, in about 1 ms; others aside
+FILTER_CHARS_INLINE = 256  # of a listen's: read on the event loop, in about 1 ms; others aside
 FILTER_DEPTH_MAX = 32  # forms within forms
 FILTER_PARTS_MAX = 1_000  # nodes of its tree
 FILTER_ALTERNATIVES_MAX = 64  # conjunctions that it comes to ...
@@ -480,22 +492,22 @@ CLOSURE_VALUES_MAX = 20_000  # ... with so many values; prefixes and ranges wher
 CLOSURE_SCAN_MAX = 2_000_000  # registrations looked at for it, some 50 µs each, ...
 CLOSURE_WORK_S = 0.002  # that a thread makes closures without a pause ...
 CLOSURE_REST_S = 0.001  # ... and the pause: the event loop has the interpreter for itself
-CLOSURE_PIECE = 2_000  # ... so many at a time; of more than the most it is everything
-CLOSURE_NEWS_MAX = 2_000  # registrations added to one of many; for more it is made anew
+CLOSURE_CHUNK = 2_000  # ... so many at a time; of more than the most it is everything
+CLOSURE_ADDED_MAX = 2_000  # registrations added to one of many; for more it is made anew
 CLOSURE_WAIT_S = 5.0  # for a closure that is being made; until then it is everything
-CLOSURE_AGAIN_S = 10.0  # between two makings of one of many, which takes out what has ended ...
-CLOSURE_AGAIN_SHARE = 20.0  # ... and at least so many times what the last one took
+CLOSURE_REBUILD_S = 10.0  # between two makings of one of many, which takes out what has ended ...
+CLOSURE_REBUILD_SHARE = 20.0  # ... and at least so many times what the last one took
 CLOSURE_EXPENSIVE_S = 1.0  # to make one for an audience; then a pause by this share before the next
 CLOSURE_WAITING_MAX = 16  # for audiences of one stream, made one by one; for more it is everything
-CLOSURE_LISTENS_MAX = 1_000  # different filters of listens; of more it is everything
-CLOSURES_KEPT_MAX = 256  # that a process keeps current, of streams and audiences asked about
+CLOSURE_LISTENERS_MAX = 1_000  # different filters of listens; of more it is everything
+CLOSURES_CACHED_MAX = 256  # that a process keeps current, of streams and audiences asked about
 CLOSURE_BARRIERS_MAX = 10_000  # changes heard between two looks; of more every closure is made anew
 INTERESTS_PER_SOCKET_MAX = 64  # that one websocket is told of
 INTERESTS_PER_PROCESS_MAX = 500  # who wants to be told: each is a look at the database a second
 INTEREST_PAUSE_S = 0.1  # between two answers to who wants to be told of changes ...
-INTEREST_LOOK_S = 1.0  # ... and a look at listens, which nothing announces
-LISTEN_INTEREST_S = 60.0  # a listen counts so long after it was last known to be there
-LISTEN_INTEREST_RENEWED_S = 5.0  # how often processes say which listens are there
+INTEREST_CHECK_S = 1.0  # ... and a look at listens, which nothing announces
+LISTENER_INTEREST_S = 60.0  # a listen counts so long after it was last known to be there
+LISTENER_INTEREST_RENEW_S = 5.0  # how often processes say which listens are there
 INDEX_SHARD_ENTRIES_MAX = 16_000_000  # of a match index; its builder holds up to 600 bytes for each
 # A build takes some 10 us of a core for each registration, and one that is due for each 20 of them
 # that changed: at 1,000 changed versions a second a fifth of a core, however many registrations.
@@ -504,7 +516,7 @@ INDEX_DELTA_MIN = 1_000  # changes that are worth it
 INDEX_REFUSED_MAX = 100_000  # versions that no index can hold; they are named in its manifest
 INDEX_CHARS_CACHED_MAX = 12 * 1024 * 1024  # of filters that a builder parsed: some 50,000, 50 MB
 SPARK_INDEX_MIN = 1_000_000  # filters to be parsed from which on Spark on two cores is sooner done
-INDEX_LOOK_INTERVAL_S = 1.0  # how often a forwarder looks for newer indexes: one stat for a stream
+INDEX_CHECK_INTERVAL_S = 1.0  # how often a forwarder looks for newer indexes: one stat for a stream
 INDEX_INLINE_SHARE = 0.25  # the same where matching waits for it: a constant work for each change
 INDEX_AUTO_MIN = 50_000  # registrations from which on `auto` builds an index
 TIER_TESTS_FIRST = 500  # evaluated, some 1 ms: then an index in memory is worth making ...
@@ -517,11 +529,11 @@ INDEX_IDLE_INTERVAL_S = 5.0  # and one that forwards no stream
 INDEX_DUE_INTERVAL_S = 30.0  # how often a worker counts what has changed since an index was built
 INDEX_BUILD_RETRY_S_BASE = 60.0  # after a build that failed; each next pause is twice as long
 INDEX_BUILD_RETRY_S_MAX = 3_600.0  # what was mended is used within the hour
-INDEX_BUILD_HEARD_INTERVAL_S = 1.0  # how often a builder says how far it is
+INDEX_BUILD_HEARTBEAT_S = 1.0  # how often a builder says how far it is
 INDEX_BUILD_SILENT_S = 15.0  # a builder that was not heard for so long has gone, or is stopped
 # after its end an ended version stays so long whatever else is so: whoever follows changes with a
 # delay, and jobs of Spark with the snapshot that they are of
-VERSIONS_KEPT_S = 24 * 3_600.0
+VERSIONS_RETAINED_S = 24 * 3_600.0
 VERSIONS_PURGED_AT_ONCE = 5_000  # looked at in one transaction: some 100 ms
 VERSIONS_PURGE_S_MAX = 60.0  # one run of the task; a million a run
 INDEX_BUILD_NICENESS = 10  # those who match come first; it gets a tenth of what one of them gets
@@ -534,10 +546,10 @@ REPORTS_CACHED_MAX = 10_000  # different ones, read, in one process
 PATH_CHARS_MAX = 1_024  # a pair's name; every event's objects are opened along such paths
 
 # --- understanding ---
-UNDERSTAND_TURN_S = 0.004  # of work in a web process before others get their turn
-UNDERSTAND_PER_PROCESS_MAX = 4  # dry runs and searches for matches at a time; each takes a core
-UNDERSTAND_PER_CLIENT_MAX = 2  # of them, in one process
-MATCHES_LOOKS_MAX = 20_000  # registrations that one answer looks at; about 2 s ...
+EXPLAIN_SLICE_S = 0.004  # of work in a web process before others get their turn
+EXPLAIN_PER_PROCESS_MAX = 4  # dry runs and searches for matches at a time; each takes a core
+EXPLAIN_PER_CLIENT_MAX = 2  # of them, in one process
+MATCHES_SCANNED_MAX = 20_000  # registrations that one answer looks at; about 2 s ...
 MATCHES_S_MAX = 2.0  # ... and for so long; `next` goes on
 MATCHES_PAGE = 500  # registrations read at once; some 10 ms
 MATCHES_SHOWN_MAX = 100  # registrations that matched, in one answer; their number has no bound
@@ -553,7 +565,7 @@ DRY_RUN_PROGRESS_S = 0.25  # between two lines of progress
 # --- client ---
 CLIENT_PAUSE_S_MIN = 0.05  # before the first new try; then twice as long each time
 CLIENT_PAUSE_S_MAX = 5.0  # a hub that comes back is found within it
-CLIENT_TRIES_MAX = 3  # to begin what a person waits for; what has begun is never given up
+CLIENT_ATTEMPTS_MAX = 3  # to begin what a person waits for; what has begun is never given up
 CLIENT_POLL_S = 25  # one long poll; below the 30 s after which proxies commonly give up
 CLIENT_SILENCE_S = 45.0  # three heartbeats of the hub; then the connection counts as dead
 CLIENT_CONFIRM_S_MAX = 5.0  # for the answer whether a closure is current; then everything is sent
@@ -568,7 +580,7 @@ PROGRAM_TIMEOUT_S = 60.0  # of a program that the command line runs for an event
 FORWARD_LOCAL_TIMEOUT_S = 12.0  # of a receiver; as long as the hub's own callbacks wait
 RELAY_BATCH_EVENTS = 100  # emitted in one request of a relay, of up to 1 MiB; as many more wait
 RELAY_RETRY_S = 3_600.0  # a relay waits so long for a hub that is away, then ends with a status
-CONSUMER_TRIES = 3  # of a program or receiver, before an event counts as failed
+CONSUMER_ATTEMPTS = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
 
 # --- listening ---
@@ -578,20 +590,20 @@ LISTEN_PAGE_EVENTS_MAX = 1_024  # one read of a listen that catches up; two of t
 LISTEN_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same page
 # what all listens of a process hold of pages read; beyond it they read again what they did not send
 LISTEN_PAGES_BYTES_TOTAL_MAX = 64 * 1024 * 1024
-LISTEN_LOOKS_PER_TURN_MAX = 512  # events that a listen looks at before others get their turn ...
-LISTEN_TESTS_PER_TURN_MAX = 8_192  # ... and tests of its filter for them: about 10 ms
+LISTEN_EVENTS_PER_SLICE_MAX = 512  # events that a listen looks at before others get their turn ...
+LISTEN_TESTS_PER_SLICE_MAX = 8_192  # ... and tests of its filter for them: about 10 ms
 POLL_TIMEOUT_S_MAX = 60  # a long poll; proxies commonly give up soon after
 HISTORY_EVENTS_DEFAULT = 100  # a page of history in JSON
 HISTORY_EVENTS_MAX = 1_000  # the same
 HISTORY_BYTES_MAX = 1024 * 1024  # of stored bytes in a page of history; always one event
-HISTORY_LOOKS_MAX = 20_000  # events that one page looks at; its cursor moves on
+HISTORY_SCANNED_MAX = 20_000  # events that one page looks at; its cursor moves on
 HISTORY_S_MAX = 3.0  # and for so long
 QUERY_FIELDS_MAX = 32  # parameters of a URL; a listen has fifteen
 QUERY_NAMES_MAX = 64  # channels in a URL
-STREAM_TURN_EVENTS_MAX = 256  # told over HTTP in one write
-STREAM_TURN_BYTES_MAX = 256 * 1024  # of stored bytes; the same write
+STREAM_WRITE_EVENTS_MAX = 256  # told over HTTP in one write
+STREAM_WRITE_BYTES_MAX = 256 * 1024  # of stored bytes; the same write
 SSE_RETRY_MS = 1_000  # an EventSource connects again after so long
-STATE_KEEP_KEYS_MAX = 2_000  # copied in one statement before their segment leaves; some 50 ms
+STATE_COPY_KEYS_MAX = 2_000  # copied in one statement before their segment leaves; some 50 ms
 STATE_PAGE_KEYS_MAX = 512  # one read of a stream's state
 STATE_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same read
 STATE_READS_MAX = 16  # for one page, past keys that are for others; at most 8 MB
@@ -606,7 +618,7 @@ ARCHIVE_PRODUCERS_MAX = 10_000  # listed in a manifest; some 80 bytes each
 ARCHIVE_STATEMENT_S_MAX = 30  # one page of rows; a disk at its limit still gives it
 ARCHIVE_LEASE_S = 60.0  # until another archiver takes over; longer than syncing a large file
 ARCHIVE_RENEW_INTERVAL_S = 5.0  # an archiver at work prolongs its lease so often
-ARCHIVE_SEGMENTS_PER_LOOK_MAX = 100  # found at once; the list is looked at again after them
+ARCHIVE_SEGMENTS_PER_SCAN_MAX = 100  # found at once; the list is looked at again after them
 ARCHIVE_RETRY_S_BASE = 60.0  # after a failed try; each next pause is twice as long
 ARCHIVE_RETRY_S_MAX = 3_600.0  # an archive that was mended is used within the hour
 ARCHIVE_FAILURES_SHOWN_MAX = 100  # in one status; the oldest say what is wrong
@@ -629,17 +641,17 @@ AUDIT_DECLARED_S = 60.0
 AUDIT_CLOCKS_S = 60.0  # what clocks of the hub's machines may differ by
 EXPORT_STATEMENT_S_MAX = 3_600.0  # one table of a job's inputs; 20 M events take some minutes
 SNAPSHOT_ALIVE_INTERVAL_S = 2.0  # the database ends a statement whose reader has died
-EXPORT_TOLD_INTERVAL_S = 0.5  # how often an export says how far it is, and can be cancelled
+EXPORT_PROGRESS_INTERVAL_S = 0.5  # how often an export says how far it is, and can be cancelled
 EXPORT_MISSING_MAX = 1_000  # sequences named of one segment; their number is told in full
 EXPORT_MANIFESTS_AT_ONCE = 16  # read from the archive, which may be far away
 
 # --- jobs ---
 JOB_LEASE_S = 15.0  # a run whose runner was not heard for so long has none, and the next may begin
-JOB_BEAT_S = 1.0  # how often a runner says how far it is, and hears that it is to end
+JOB_HEARTBEAT_S = 1.0  # how often a runner says how far it is, and hears that it is to end
 JOB_S_MAX = 12 * 3_600.0  # one run; half a day for what is done every day
 JOB_STOP_S = 5.0  # Spark may end by itself when it is told to; then it is killed
 JOB_STOPPED_S_MAX = 20.0  # a run that was told to end and has not: its process ends itself
-JOB_RUNS_KEPT = 100  # of each job with their results; three months of a daily one
+JOB_RUNS_RETAINED = 100  # of each job with their results; three months of a daily one
 # the files of one result: some five tables of an audit that are cut at AUDIT_ROWS_MAX; a larger one
 # fails, and says how to ask for less
 JOB_RESULT_BYTES_MAX = 2 * 1024 * 1024 * 1024
@@ -653,12 +665,12 @@ JOB_DETAIL_CHARS_MAX = 1_000  # why a run failed, in words
 JOB_FILE_CHUNK_BYTES = 256 * 1024  # of a result's file that is sent
 JOB_PARTITIONS_PER_CORE = 4  # of a shuffle on one machine; each then fits into memory for longer
 JOB_JAVA_S_MAX = 15.0  # one `java -version`; a slow disk gives it in two, a busy machine in twelve
-JOB_JAVA_TRIES = 4  # in one run: a minute
+JOB_JAVA_ATTEMPTS = 4  # in one run: a minute
 JOB_ATTEMPTS_MAX = 5  # of a run of the timetable, with the first: what lasts longer is for people
 JOB_REPEAT_PAUSE_S = 300.0  # before its first repeat; what was restarted is there again
 JOB_REPEAT_GROWTH = 3  # each next pause is so many times as long: 5, 15, 45, 135 minutes
-JOB_ASK_PAUSE_S = 120  # between two tries to ask for a run of the timetable, while ...
-JOB_ASK_RETRIES_MAX = 25  # ... the database is away: within the hour
+JOB_REQUEST_RETRY_PAUSE_S = 120  # between two tries to ask for a run of the timetable, while ...
+JOB_REQUEST_RETRIES_MAX = 25  # ... the database is away: within the hour
 JOB_REPEAT_WITHIN_S = 6 * 3_600.0  # after it was asked for; later it would take the day's resources
 
 # --- retention plans ---
@@ -674,7 +686,7 @@ AUDIT_LATE_S = 60.0  # from append to delivered; an endpoint that is up is told 
 AUDIT_SHOWN_MAX = 200  # findings, streams, clients in a result's details; its files have all
 # of one table of a result: what a spreadsheet opens (1,048,576), some 130 MB as CSV
 AUDIT_ROWS_MAX = 1_000_000
-AUDIT_NUMBERS_TOLD_MAX = 20  # registrations that the evidence of one finding names
+AUDIT_EVIDENCE_REGISTRATIONS_MAX = 20  # registrations that the evidence of one finding names
 AUDIT_HOURS_MAX = 2_400  # of a result's plots: 100 days
 AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,000,000 events
 
