@@ -9,7 +9,7 @@ import pytest
 
 from eventhub.supervisor.hub import HOME
 
-COUNTED = "from eventhub import metrics; metrics.APPENDED.inc()"
+COUNTED = "from eventhub.base import metrics; metrics.APPENDED.inc()"
 
 
 @pytest.mark.parametrize(("folder", "files"), [("", False), (".", True)])
