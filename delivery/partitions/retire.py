@@ -25,7 +25,7 @@ from eventhub.postgresql.rows import cursor_of, scalars
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/retiring.sql")
 
-_KEPT_DAYS = {"attempts": limits.ATTEMPTS_KEPT_DAYS, "listens": limits.LISTENS_KEPT_DAYS}
+_KEPT_DAYS = {"attempts": limits.ATTEMPTS_RETAINED_DAYS, "listens": limits.LISTENERS_RETAINED_DAYS}
 
 
 class _Detached(NamedTuple):
@@ -59,7 +59,7 @@ async def retire(connection: Connection, shelf: Shelf | None) -> None:
         kept = {"parent": parent, "kept_days": days}
         for name in await (await scalars(connection).execute(SQL["days_over"], kept)).fetchall():
             await _retire(connection, parent, name, shelf)
-    kept = {"kept_days": limits.DELIVERIES_KEPT_DAYS}
+    kept = {"kept_days": limits.DELIVERIES_RETAINED_DAYS}
     for group in await (await scalars(connection).execute(SQL["groups_over"], kept)).fetchall():
         await retire_deliveries_group(connection, group, shelf)
 
