@@ -1,18 +1,22 @@
 """The command line `eventhub`: a client of a hub, in a shell. Plain module."""
 
 import logging
+import os
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from eventhub_client.commands import login
+from eventhub_client.commands.api import add_commands
 from eventhub_client.commands.emit import emit
+from eventhub_client.commands.exits import run
 from eventhub_client.commands.listen import listen, replay
 from eventhub_client.commands.manage import segments, state, streams, types
 from eventhub_client.commands.outbox import outbox
 from eventhub_client.commands.output import say
 from eventhub_client.commands.relay import relay
-from eventhub_client.commands.settings import Given, settings
+from eventhub_client.commands.settings import Given, Settings, settings
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -46,7 +50,7 @@ from eventhub_client.commands.settings import Given, settings
 )
 @click.pass_context  # fmt: skip
 def main(context: click.Context, /, **given: Any) -> None:
-    """Emit events to a hub, and hear them.
+    """Emit events to a hub, receive them, and manage the hub.
 
     \b
     export EVENTHUB_URL=http://127.0.0.1:8000 EVENTHUB_KEY=...
@@ -72,5 +76,28 @@ def main(context: click.Context, /, **given: Any) -> None:
     context.obj = settings(Given(**given))
 
 
+@main.command("login")
+@click.argument("name")
+@click.pass_obj
+def sign_in(settings: Settings, name: str) -> None:
+    """Sign in as the operator NAME, for commands that an API key may not use.
+
+    The password is taken from EVENTHUB_PASSWORD, or typed. The login is kept in a file for its
+    owner alone until `eventhub logout`.
+    """
+    password = os.environ.get("EVENTHUB_PASSWORD") or click.prompt(
+        "Password", hide_input=True, err=True
+    )
+    run(login.sign_in(settings.url, name, password))
+
+
+@main.command("logout")
+@click.pass_obj
+def sign_out(settings: Settings) -> None:
+    """Sign out."""
+    run(login.sign_out(settings.url))
+
+
 for command in (emit, listen, replay, relay, streams, segments, state, types, outbox):
     main.add_command(command)
+add_commands(main)
