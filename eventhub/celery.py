@@ -29,7 +29,7 @@ from eventhub.units import Unit
 from eventhub.worker import attach
 from registrations.match_index.builds.task import IndexJob
 from registrations.purge import VersionPurge
-from sparkjobs.runs.task import RunJob, ask_by_timetable
+from sparkjobs.runs.task import RunJob, request_scheduled_run
 
 app = Celery("eventhub", broker=broker_url(require_env().redis_url), task_cls=Work)
 app.conf.update(
@@ -156,7 +156,7 @@ def run_jobs() -> None:
 )
 def ask_job(job: str) -> None:
     """Ask for a run of a job, as the timetable does; again later while the database is away."""
-    ask_by_timetable(read_env().database_direct_url, job)
+    request_scheduled_run(read_env().database_direct_url, job)
     run_jobs.apply_async()
 
 

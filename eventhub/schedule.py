@@ -8,7 +8,7 @@ from datetime import timedelta
 from celery.schedules import crontab
 
 from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
-from sparkjobs.runs.jobs import KINDS
+from sparkjobs.runs.jobs import JOBS
 
 HOUR_S = 3600
 ARCHIVE_INTERVAL_S = 60
@@ -64,7 +64,7 @@ TIMETABLE = {
             "schedule": crontab(hour=kind.timetable.hour, minute=kind.timetable.minute),
             "options": {"expires": HOUR_S},
         }
-        for kind in KINDS.values()
+        for kind in JOBS.values()
         if kind.timetable
     },
 }

@@ -15,8 +15,8 @@ if __name__ == "__main__":
 
 from pyspark.sql import SparkSession
 
-from sparkjobs.order import read_order
-from sparkjobs.progress import told
+from sparkjobs.job_spec import read_spec
+from sparkjobs.progress import reported_phases
 from sparkjobs.result import write_result
 
 ORPHANED = 75
@@ -24,11 +24,11 @@ ORPHANED = 75
 
 def main(path: str) -> None:
     _end_with_standard_input()
-    order = read_order(Path(path))
+    order = read_spec(Path(path))
     job = import_module(f"sparkjobs.{order.job}.run")
     spark = SparkSession.builder.getOrCreate()
     try:
-        with told(spark.sparkContext) as phases:
+        with reported_phases(spark.sparkContext) as phases:
             result = job.run(spark, order, phases)
             phases.begin("writing the result")
             write_result(Path(order.result), result)

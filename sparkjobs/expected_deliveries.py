@@ -20,17 +20,17 @@ from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS
 from registrations.matching.stream_matcher import Matching
 from registrations.matching.versions import Owed, Rules, Suspension, hold, holding, living
-from sparkjobs.matchers import InMemory, read_names, root_of
+from sparkjobs.matchers import InMemoryVersions, matcher_folder, read_names
 from sparkjobs.segment_reader import read_rows
 from sparkjobs.tables import CLIENTS, SUSPENSIONS
-from sparkjobs.type_hierarchy import kin_of
+from sparkjobs.type_hierarchy import types_of_zone
 
 _MATCHERS_OPEN_MAX = 16  # streams of one worker; a few mapped files each
 _DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 _CLOCKS_US = int(limits.AUDIT_CLOCKS_S * 1_000_000)
 
 
-class Where(NamedTuple):
+class ExecutorPaths(NamedTuple):
     """The run's folders, as executors see them, and the moment of its inputs."""
 
     inputs: str
@@ -39,14 +39,14 @@ class Where(NamedTuple):
 
     def root(self, stream_id: int) -> Path:
         """Of a stream's matcher."""
-        return root_of(self.work, stream_id)
+        return matcher_folder(self.work, stream_id)
 
     def may_have_expired(self, event: Event) -> bool:
         """Before somebody looked at it, by whatever clock."""
         return bool(event.expires_at_us) and event.expires_at_us <= self.now_us + _CLOCKS_US
 
 
-class OfStream(NamedTuple):
+class StreamInZone(NamedTuple):
     """Whose matcher."""
 
     stream_id: int
@@ -64,7 +64,7 @@ class Doubt:
     REGISTRATIONS = "registrations"  # it is owed in any case, for some of these
 
 
-class Due(NamedTuple):
+class ExpectedDelivery(NamedTuple):
     """One event owed to one endpoint."""
 
     endpoint_id: int
@@ -72,19 +72,19 @@ class Due(NamedTuple):
     doubt: str | None
 
 
-class Matcher:
+class DeliveryMatcher:
     """What one stream's events are owed to. One task at a time uses it."""
 
-    def __init__(self, where: Where, of: OfStream) -> None:
+    def __init__(self, where: ExecutorPaths, of: StreamInZone) -> None:
         """Raises IndexAbsent, OSError."""
         root = where.root(of.stream_id)
         self._may_have_expired = where.may_have_expired
-        kin = self._kin = kin_of(where.inputs, of.zone_id)
+        kin = self._kin = types_of_zone(where.inputs, of.zone_id)
         self._shards = [
             (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
         ]
         self._names = read_names(root)
-        self._memory = InMemory(root, Matching(kin=kin).new())
+        self._memory = InMemoryVersions(root, Matching(kin=kin).new())
         self._suspensions = suspensions_of(where.inputs, of.stream_id)
         self._groups: Callable[[], dict[str, frozenset[str]]] = lambda: _groups(
             where.inputs, of.zone_id
@@ -101,7 +101,7 @@ class Matcher:
         """The versions in memory, by id: those that no index has."""
         return self._memory.versions.keys()
 
-    def due(self, event: Event, sequence: int, appended_us: int) -> list[Due]:
+    def due(self, event: Event, sequence: int, appended_us: int) -> list[ExpectedDelivery]:
         """In no order; `load` was called for the sequence. Raises IndexDamaged."""
         found = self._due(event, sequence)
         declared_us = self._kin.declared_us(event)
@@ -113,16 +113,18 @@ class Matcher:
             *_either(before, found, Doubt.LATER_TYPES if appended_us < declared_us else Doubt.TYPES)
         ]
 
-    def _due(self, event: Event, sequence: int) -> list[Due]:
+    def _due(self, event: Event, sequence: int) -> list[ExpectedDelivery]:
         doubt = Doubt.EXPIRES if self._may_have_expired(event) else None
         if not event.audience:
             found = self._owed(event, sequence, _in_none)
-            return [Due(*each, doubt) for each in found.items()]
+            return [ExpectedDelivery(*each, doubt) for each in found.items()]
         groups = self._groups()
         now = self._owed(event, sequence, lambda client: groups.get(client, frozenset()))
         ever = self._owed(event._replace(audience=()), sequence, _in_none)
         return [
-            Due(endpoint, found, Doubt.GROUPS if endpoint in now else Doubt.OTHER_GROUPS)
+            ExpectedDelivery(
+                endpoint, found, Doubt.GROUPS if endpoint in now else Doubt.OTHER_GROUPS
+            )
             for endpoint, found in ever.items()
         ]
 
@@ -139,12 +141,14 @@ class Matcher:
         owed.sort()
         return owed.endpoints
 
-    def _sees(self, event: Event, columns: "_Columns", place: int, rules: Rules) -> bool:
+    def _sees(self, event: Event, columns: "_ShardColumns", place: int, rules: Rules) -> bool:
         name = self._names[columns.client[place]]
         return may_see(event, name, rules.groups_of(name))
 
 
-def _either(before: list[Due], since: list[Due], later: str) -> Iterator[Due]:
+def _either(
+    before: list[ExpectedDelivery], since: list[ExpectedDelivery], later: str
+) -> Iterator[ExpectedDelivery]:
     """What is owed by one of two answers. `later`: the doubt about what is owed by the second."""
     first = {due.endpoint_id: due for due in before}
     for due in since:
@@ -161,7 +165,7 @@ def _either(before: list[Due], since: list[Due], later: str) -> Iterator[Due]:
         yield due._replace(doubt=due.doubt or Doubt.TYPES)
 
 
-class _Columns(NamedTuple):
+class _ShardColumns(NamedTuple):
     """Bounds of the versions of one shard, by dense place, mapped."""
 
     client: memoryview
@@ -174,15 +178,15 @@ class _Columns(NamedTuple):
     ids: memoryview
 
 
-def _columns(shard: Shard) -> _Columns:
+def _columns(shard: Shard) -> _ShardColumns:
     views = {name: shard.views[EXTRA + name] for name in COLUMNS}
-    return _Columns(**views, ids=shard.views["ids"])
+    return _ShardColumns(**views, ids=shard.views["ids"])
 
 
 @lru_cache(maxsize=_MATCHERS_OPEN_MAX)
-def matcher_of(where: Where, of: OfStream) -> Matcher | None:
+def matcher_of(where: ExecutorPaths, of: StreamInZone) -> DeliveryMatcher | None:
     """This worker's, made when it is first asked for; None where nothing is called back."""
-    return Matcher(where, of) if where.root(of.stream_id).exists() else None
+    return DeliveryMatcher(where, of) if where.root(of.stream_id).exists() else None
 
 
 def _in_none(client: str) -> frozenset[str]:

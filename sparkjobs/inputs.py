@@ -3,11 +3,11 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from sparkjobs.order import Order
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.tables import TABLES
 
 
-def table(spark: SparkSession, order: Order, name: str) -> DataFrame:
+def table(spark: SparkSession, order: JobSpec, name: str) -> DataFrame:
     """One table of the inputs. An empty one has its columns too."""
     schema = from_arrow_schema(TABLES[name])
     return spark.read.schema(schema).parquet(order.table(name))

@@ -46,7 +46,7 @@ _ROWS_PER_GROUP = 10_000  # versions in memory while they are written or read: s
 _BUILT = "stream_id long, versions long, in_memory long"
 
 
-def root_of(work: str, stream_id: int) -> Path:
+def matcher_folder(work: str, stream_id: int) -> Path:
     """The folder of a stream's matcher."""
     return Path(work) / _FOLDER / str(stream_id)
 
@@ -68,7 +68,7 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
     def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
         for stream_id, found in groupby(rows, key=itemgetter("stream_id")):
-            counts = build_matcher(root_of(work, stream_id), found)
+            counts = build_matcher(matcher_folder(work, stream_id), found)
             yield pa.RecordBatch.from_pydict(
                 {
                     "stream_id": [stream_id],
@@ -84,8 +84,8 @@ def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]
     """Of one stream, from rows of `tables.VERSIONS` that name an endpoint; how many there are, and
     how many of them no index takes.
     """
-    with _InMemoryFile(root) as in_memory:
-        made = _Making(in_memory)
+    with _InMemoryVersionsFile(root) as in_memory:
+        made = _MatcherBuild(in_memory)
         build_columns(root, made.shards(rows), Plan(extra=COLUMNS, durable=False))
     names = {"client_id": list(made.names), "client": list(made.names.values())}
     pq.write_table(pa.table(names, schema=_NAMES_SCHEMA), root / _NAMES)
@@ -98,7 +98,7 @@ def read_names(root: Path) -> dict[int, str]:
     return dict(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-class InMemory:
+class InMemoryVersions:
     """The versions of a stream that no index has, loaded for one range of sequences at a time."""
 
     def __init__(self, root: Path, matcher: FilterMatcher) -> None:
@@ -147,7 +147,7 @@ class InMemory:
             self._matcher.add(version.id, version.specs)
 
 
-class _InMemoryFile:
+class _InMemoryVersionsFile:
     """The file of the versions that no index has, written piece by piece."""
 
     def __init__(self, root: Path) -> None:
@@ -176,10 +176,10 @@ class _InMemoryFile:
             self._rows.clear()
 
 
-class _Making:
+class _MatcherBuild:
     """What one build gathers beside its shards."""
 
-    def __init__(self, in_memory: _InMemoryFile) -> None:
+    def __init__(self, in_memory: _InMemoryVersionsFile) -> None:
         self.versions = 0
         self.names: dict[int, str] = {}
         self._in_memory = in_memory

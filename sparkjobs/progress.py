@@ -28,7 +28,7 @@ class Phases:
 
 
 @contextmanager
-def told(context: SparkContext) -> Iterator[Phases]:
+def reported_phases(context: SparkContext) -> Iterator[Phases]:
     """Tell until the block is left."""
     phases = Phases(context)
     over = threading.Event()

@@ -15,7 +15,7 @@ NAME = "result.json"
 Verdict = Literal["", "ok", "problems"]
 
 
-class Result(NamedTuple):
+class JobResult(NamedTuple):
     """`verdict` is "" where a job judges nothing."""
 
     summary: str  # a sentence for people
@@ -34,14 +34,14 @@ class File(NamedTuple):
     about: str
 
 
-class Stored(NamedTuple):
+class StoredResult(NamedTuple):
     """A result as it is on the disk."""
 
-    result: Result
+    result: JobResult
     files: tuple[File, ...]
 
 
-def write_result(folder: Path, result: Result) -> Stored:
+def write_result(folder: Path, result: JobResult) -> StoredResult:
     """Say what is in the folder; all of it is on the disk then."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and _is_told(path))
@@ -51,14 +51,14 @@ def write_result(folder: Path, result: Result) -> Stored:
         out.write(json.dumps(stored, indent=1) + "\n")
         out.flush()
         os.fsync(out.fileno())
-    return Stored(result, files)
+    return StoredResult(result, files)
 
 
-def read_result(folder: Path) -> Stored:
+def read_result(folder: Path) -> StoredResult:
     """Raises OSError, ValueError, TypeError, KeyError."""
     fields = json.loads((folder / NAME).read_text())
     files = tuple(File(**file) for file in fields.pop("files"))
-    return Stored(Result(**fields), files)
+    return StoredResult(JobResult(**fields), files)
 
 
 def _is_told(path: Path) -> bool:

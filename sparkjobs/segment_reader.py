@@ -21,7 +21,7 @@ ALTERED = "altered"
 _TIME = pa.timestamp("us", tz="UTC")
 
 
-class Unreadable(Exception):
+class SegmentUnreadable(Exception):
     """`fault`: missing_file, truncated, altered, unreadable."""
 
     def __init__(self, fault: str, detail: str) -> None:
@@ -48,7 +48,9 @@ class SegmentFile:
         try:
             self._file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
-            raise Unreadable(ALTERED if self.altered else "unreadable", str(error)) from error
+            raise SegmentUnreadable(
+                ALTERED if self.altered else "unreadable", str(error)
+            ) from error
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Of `tables.EVENTS`, in the order of the file. Raises Unreadable."""
@@ -56,15 +58,19 @@ class SegmentFile:
             for number in range(self._file.num_row_groups):
                 yield from _as_events(self._file, number)
         except (pa.ArrowException, OSError, KeyError) as error:
-            raise Unreadable(ALTERED if self.altered else "unreadable", str(error)) from error
+            raise SegmentUnreadable(
+                ALTERED if self.altered else "unreadable", str(error)
+            ) from error
 
 
 def _archived(segment: dict[str, Any], archive_url: str) -> bytes:
     if segment["file"] is None:
-        raise Unreadable("missing_file", "The archive does not say which file it is.")
+        raise SegmentUnreadable("missing_file", "The archive does not say which file it is.")
     data = _fetched(f"{archive_url.rstrip('/')}/{segment['file']}")
     if len(data) < segment["file_bytes"]:
-        raise Unreadable("truncated", f"{len(data):,} of {segment['file_bytes']:,} bytes are left.")
+        raise SegmentUnreadable(
+            "truncated", f"{len(data):,} of {segment['file_bytes']:,} bytes are left."
+        )
     return data
 
 
@@ -74,7 +80,9 @@ def _fetched(url: str) -> bytes:
     try:
         found: bytes = filesystem.cat_file(path)
     except FileNotFoundError as error:
-        raise Unreadable("missing_file", f"{path.rpartition('/')[2]} is not there.") from error
+        raise SegmentUnreadable(
+            "missing_file", f"{path.rpartition('/')[2]} is not there."
+        ) from error
     return found
 
 

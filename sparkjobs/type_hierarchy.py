@@ -11,7 +11,7 @@ from sparkjobs.segment_reader import read_rows
 from sparkjobs.tables import TYPES
 
 
-class Declared(NamedTuple):
+class DeclaredType(NamedTuple):
     """A row of `tables.TYPES` of one zone. It can be hashed, so workers may keep what they make of
     it.
     """
@@ -23,9 +23,9 @@ class Declared(NamedTuple):
     declared_us: tuple[int, ...] = ()  # of each version; empty: always were
 
 
-def declared(row: Any) -> Declared:
+def declared_type(row: Any) -> DeclaredType:
     """Of Spark's row, or of a dict."""
-    return Declared(
+    return DeclaredType(
         row["domain"],
         row["type"],
         row["versions"],
@@ -34,12 +34,12 @@ def declared(row: Any) -> Declared:
     )
 
 
-class ZoneKin:
+class ZoneTypes:
     """The kin of a zone's events as matchers ask for it; without declarations each type stands
     alone. One thread at a time.
     """
 
-    def __init__(self, types: Iterable[Declared]) -> None:
+    def __init__(self, types: Iterable[DeclaredType]) -> None:
         self._types = {(one.domain, one.type): one for one in types}
         self._alone = False
 
@@ -66,13 +66,13 @@ class ZoneKin:
         finally:
             self._alone = False
 
-    def _found(self, event: Event) -> Declared | None:
+    def _found(self, event: Event) -> DeclaredType | None:
         found = self._types.get((event.domain, event.type))
         known = found is not None and 0 < version_number(event.version) <= found.versions
         return found if known else None
 
 
-def kin_of(inputs: str, zone_id: int) -> ZoneKin:
+def types_of_zone(inputs: str, zone_id: int) -> ZoneTypes:
     """Of a zone's events; on `system` no types are declared."""
     types = read_rows(inputs, "types", TYPES, ds.field("zone_id") == zone_id)
-    return ZoneKin(map(declared, types))
+    return ZoneTypes(map(declared_type, types))

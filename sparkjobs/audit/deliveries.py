@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from eventhub.base import limits
-from sparkjobs.audit.gaps import BACKLOG, marked
+from sparkjobs.audit.gaps import BACKLOG, mark_skipped
 from sparkjobs.audit.scan import HOUR_US
 from sparkjobs.expected_deliveries import Doubt
 
@@ -25,10 +25,10 @@ EXPIRED = "expired"  # before it was matched, or (the state of a delivery) befor
 SKIPPED = "skipped"  # its events were gone before they were matched; a notice says so
 DROPPED = "dropped"  # because too much waited for its endpoint
 UNKNOWN = "unknown"  # nobody can tell
-NOBODY = "nobody"  # not owed with the groups that clients have now, or as its type was then
+NOT_EXPECTED = "nobody"  # not owed with the groups that clients have now, or as its type was then
 
 
-def tries(attempts: DataFrame) -> DataFrame:
+def attempts_by_delivery(attempts: DataFrame) -> DataFrame:
     """By delivery: how many attempts there were, when one succeeded, and how many came after it."""
     good = sf.col("outcome") == _SUCCESS
     return (
@@ -45,7 +45,7 @@ def tries(attempts: DataFrame) -> DataFrame:
     )
 
 
-def written(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
+def stored_deliveries(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
     """Deliveries as they are, with those of fan-outs that are to come. Notices of gaps are none,
     but one of a backlog was the last delivery that it stands for.
     """
@@ -72,7 +72,7 @@ def written(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
     return there.unionByName(coming, allowMissingColumns=True)
 
 
-def compared(owed: DataFrame, there: DataFrame, tried: DataFrame) -> DataFrame:
+def compare(owed: DataFrame, there: DataFrame, tried: DataFrame) -> DataFrame:
     """All that is owed or written, by KEY: `matched` where the event matches."""
     expected = owed.select(
         "endpoint_id",
@@ -92,7 +92,7 @@ def compared(owed: DataFrame, there: DataFrame, tried: DataFrame) -> DataFrame:
     )
 
 
-def places(
+def segment_facts(
     segments: DataFrame, streams: DataFrame, read: DataFrame, retired: DataFrame
 ) -> DataFrame:
     """By segment, what judging its deliveries takes. `lost`: some may have left with a partition
@@ -116,7 +116,7 @@ def places(
     )
 
 
-def judged(
+def judge(
     rows: DataFrame, of_segment: DataFrame, skipped: DataFrame, days: Sequence[str], now_us: int
 ) -> DataFrame:
     """The rows of `compared` with what became of each (`outcome`), and what is wrong (`faults`).
@@ -124,7 +124,7 @@ def judged(
     `skipped`: ranges that notices stand for (gaps.py). `days`: of attempts that left and were
     archived nowhere.
     """
-    known = marked(rows.join(of_segment, "segment_id", "left"), skipped)
+    known = mark_skipped(rows.join(of_segment, "segment_id", "left"), skipped)
     latency = sf.col("finished_at_us") - sf.col("appended_at_us")
     waits = sf.lit(now_us) - sf.col("appended_at_us")
     late_us = int(limits.AUDIT_LATE_S * _SECOND_US)
@@ -165,7 +165,7 @@ def judged(
 def _absent() -> Column:
     """Why there is no delivery although the event matches, the surest first."""
     return (
-        sf.when(sf.col("doubt").isin(Doubt.OTHER_GROUPS, Doubt.LATER_TYPES), sf.lit(NOBODY))
+        sf.when(sf.col("doubt").isin(Doubt.OTHER_GROUPS, Doubt.LATER_TYPES), sf.lit(NOT_EXPECTED))
         .when(sf.col("skipped"), sf.lit(SKIPPED))
         .when(sf.col("doubt") == Doubt.EXPIRES, sf.lit(EXPIRED))
         .when(sf.col("lost") | sf.col("doubt").isin(Doubt.GROUPS, Doubt.TYPES), sf.lit(UNKNOWN))
@@ -177,7 +177,7 @@ def _faults(days: Sequence[str]) -> Column:
     """Kinds of findings; none for nearly all rows."""
     there = sf.col("state").isNotNull() & (sf.col("state") != EXPANDING)
     live = there & (sf.col("run") == 0)
-    judged = sf.col("seen") & (sf.col("sequence") <= sf.coalesce("forwarded", sf.lit(0)))
+    judge = sf.col("seen") & (sf.col("sequence") <= sf.coalesce("forwarded", sf.lit(0)))
     differs = sf.sort_array("told") != sf.sort_array("registrations")
     sure = sf.col("doubt").isNull() | (sf.col("doubt") == Doubt.EXPIRES)
     finished = sf.col("finished_at_us")
@@ -187,7 +187,7 @@ def _faults(days: Sequence[str]) -> Column:
     return sf.filter(
         sf.array(
             sf.when(sf.col("outcome") == NOT_DELIVERED, sf.lit(NOT_DELIVERED)),
-            sf.when(live & ~sf.col("matched") & judged, sf.lit(NOT_MATCHED)),
+            sf.when(live & ~sf.col("matched") & judge, sf.lit(NOT_MATCHED)),
             sf.when(live & sf.col("matched") & sure & differs, sf.lit(WRONG_REGISTRATIONS)),
             sf.when(unproved, sf.lit(WITHOUT_ATTEMPT)),
         ),

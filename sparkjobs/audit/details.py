@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from eventhub.base import limits
 from eventhub.event.json_codec import time_text
-from sparkjobs.audit import listeners, log
+from sparkjobs.audit import event_log, listeners
 
 Row = dict[str, Any]
 # of partitions, why their rows are not looked at; those of listens may well be archived
@@ -67,7 +67,7 @@ def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) ->
     if unknown:
         why = "Their deliveries left the database, or the groups or types then decided."
         found.append({"what": f"Whether {unknown:,} matches were owed", "why": why})
-    if forgotten := noted.get(log.FORGOTTEN_NUMBER):
+    if forgotten := noted.get(event_log.FORGOTTEN_NUMBER):
         why = "The first ones were forgotten by then, or another client had the name before."
         found.append({"what": f"{forgotten:,} numbers that producers used again", "why": why})
     if skipped := noted.get(listeners.SKIPPED):

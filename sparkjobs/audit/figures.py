@@ -9,8 +9,8 @@ from sparkjobs.audit.deliveries import (
     DROPPED,
     EXPANDING,
     EXPIRED,
-    NOBODY,
     NOT_DELIVERED,
+    NOT_EXPECTED,
     SKIPPED,
     UNKNOWN,
 )
@@ -30,7 +30,7 @@ def _outcome(*names: str) -> Column:
 
 def _figures() -> list[Column]:
     """Of any group of `judged` rows of run 0."""
-    matched = sf.col("matched") & ~_outcome(NOBODY)
+    matched = sf.col("matched") & ~_outcome(NOT_EXPECTED)
     return [
         _count(matched).alias("matched"),
         _count(_outcome(*_THERE)).alias("owed"),

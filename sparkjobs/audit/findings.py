@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sparkjobs.audit import deliveries, listeners, log, scan, sequences
+from sparkjobs.audit import deliveries, event_log, listeners, scan, sequences
 from sparkjobs.segment_reader import ALTERED
 
 # Kinds, in the order in which they are told.
@@ -24,18 +24,18 @@ KINDS: Mapping[str, str] = {
     sequences.OUTSIDE: "Events lie outside of what was sealed.",
     scan.UNDECODABLE: "The stored bytes are no event.",
     ALTERED: "The bytes are not those that were stored.",
-    log.MISSING_SEGMENT: "Between two segments, or at an end of the stream, events are gone.",
-    log.OVERLAP: "A segment begins with numbers that the one before had given.",
-    log.MISSING_LIVE: "The database lacks events of a segment that is archived too.",
-    log.ALTERED_LIVE: "The database holds other bytes than were sealed.",
-    log.DUPLICATE_NUMBER: "A producer's number is stored twice.",
-    log.LOST_NUMBER: "A producer's number was acknowledged and is not stored.",
+    event_log.MISSING_SEGMENT: "Between two segments, or at an end of the stream, events are gone.",
+    event_log.OVERLAP: "A segment begins with numbers that the one before had given.",
+    event_log.MISSING_LIVE: "The database lacks events of a segment that is archived too.",
+    event_log.ALTERED_LIVE: "The database holds other bytes than were sealed.",
+    event_log.DUPLICATE_NUMBER: "A producer's number is stored twice.",
+    event_log.LOST_NUMBER: "A producer's number was acknowledged and is not stored.",
     deliveries.NOT_DELIVERED: "An event matches registrations, and no delivery was written.",
     deliveries.NOT_MATCHED: "A delivery was written for an event that matches none of them.",
     deliveries.WRONG_REGISTRATIONS: "A delivery names other registrations than match.",
     deliveries.WITHOUT_ATTEMPT: "A delivery is said to be delivered, and no attempt succeeded.",
-    listeners.UNTOLD: "A listen was told less than it had asked for.",
-    listeners.NOT_ASKED: "A listen was told more than it had asked for.",
+    listeners.NOT_DELIVERED: "A listen was told less than it had asked for.",
+    listeners.NOT_MATCHED: "A listen was told more than it had asked for.",
 }
 COLUMNS = (
     *("kind", "zone", "stream", "segment", "first", "last", "registration", "endpoint", "client"),
@@ -71,7 +71,7 @@ def findings(
     )
 
 
-def padded(faults: DataFrame) -> DataFrame:
+def pad(faults: DataFrame) -> DataFrame:
     """With all columns that `findings` takes."""
     for name, kind in _NUMBERS.items():
         if name not in faults.columns:

@@ -14,7 +14,7 @@ BACKLOG = "backlog"  # why of a notice of what was dropped because too much wait
 _BLOCK = 1_024  # sequences; ranges that are apart are at most 512 in one
 
 
-def gaps(deliveries: DataFrame, segments: DataFrame) -> DataFrame:
+def gap_ranges(deliveries: DataFrame, segments: DataFrame) -> DataFrame:
     """(stream_id, from, to), none over another or next to it: what the notices among the deliveries
     say, of sequences that a segment which can be read may hold. Not those of a backlog: they are of
     one endpoint, and nobody else's excuse.
@@ -37,10 +37,10 @@ def gaps(deliveries: DataFrame, segments: DataFrame) -> DataFrame:
         )
         .where(sf.col("from") <= sf.col("to"))
     )
-    return merged(notices)
+    return merge_ranges(notices)
 
 
-def merged(ranges: DataFrame) -> DataFrame:
+def merge_ranges(ranges: DataFrame) -> DataFrame:
     """(stream_id, from, to) with what overlaps or adjoins put together."""
     in_order = Window.partitionBy("stream_id").orderBy("from", "to")
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
@@ -55,7 +55,7 @@ def merged(ranges: DataFrame) -> DataFrame:
     )
 
 
-def marked(rows: DataFrame, ranges: DataFrame) -> DataFrame:
+def mark_skipped(rows: DataFrame, ranges: DataFrame) -> DataFrame:
     """The rows (stream_id, sequence, ...), each once, with `skipped`: a range of `merged` holds its
     sequence.
     """

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from sparkjobs.audit import counts, log
-from sparkjobs.expected_deliveries import Where
-from sparkjobs.order import Order
+from sparkjobs.audit import event_log, listener_counts
+from sparkjobs.expected_deliveries import ExecutorPaths
+from sparkjobs.job_spec import JobSpec
 
-UNTOLD, NOT_ASKED, SKIPPED = "untold", "told_unasked", "skipped"
+NOT_DELIVERED, NOT_MATCHED, SKIPPED = "untold", "told_unasked", "skipped"
 BY = ("zone", "client", "client_id", "stream", "stream_id", "wish")
 _KEY = ["stream_id", "client_id", "wish"]
 _FAULTS = "stream_id long, segment_id long, kind string, first long, last long, evidence string"
@@ -30,7 +30,7 @@ _PLACES = ("sequence", "told_sequence", "covered", "top", "low")
 _NUMBERS = {"sure": "owed", "doubtful": "doubtful", "unseen": "unseen"}  # as judged
 
 
-class Told(NamedTuple):
+class ListenerAudit(NamedTuple):
     """`faults` have the columns of scan.FAULT and `client`; `clients` is a row for each client,
     stream and wish.
     """
@@ -39,7 +39,7 @@ class Told(NamedTuple):
     clients: DataFrame
 
 
-class Heard(NamedTuple):
+class ListenerTables(NamedTuple):
     """Tables of the inputs."""
 
     listens: DataFrame
@@ -48,19 +48,19 @@ class Heard(NamedTuple):
     clients: DataFrame
 
 
-def told(order: Order, heard: Heard) -> Told:
+def audit_listeners(order: JobSpec, heard: ListenerTables) -> ListenerAudit:
     """Reads the segments of streams that were listened to once more."""
     listens, segments, streams, clients = heard
     spark = listens.sparkSession
     if listens.isEmpty():
-        return Told(
+        return ListenerAudit(
             spark.createDataFrame([], f"{_FAULTS}, client string"),
             spark.createDataFrame([], _CLIENTS),
         )
     work = Path(order.work)
-    ranged = _kept(ranges(listens), work / "told-ranges")
-    _kept(wishes(ranged, clients), work / counts.WISHES)
-    points = _kept(points_of(ranged), work / counts.POINTS)
+    ranged = _stored(ranges(listens), work / "told-ranges")
+    _stored(interests(ranged, clients), work / listener_counts.INTERESTS)
+    points = _stored(points_of(ranged), work / listener_counts.POINTS)
     zones = streams.select(sf.col("id").alias("stream_id"), "zone_id")
     reached = points.groupBy("stream_id").agg(sf.min("sequence").alias("from"))
     asked = (
@@ -69,11 +69,13 @@ def told(order: Order, heard: Heard) -> Told:
         .where("last >= first and last > from")
         .drop("from")
     )
-    found = counts.counted(asked, Where(order.inputs, order.work, order.now_us), order.archive_url)
-    found = _kept(found, work / "told-counts")
-    gaps = log.discontinuities(segments, streams)
-    judged = _kept(hidden(judge(ranged, cumulated(points, found)), gaps), work / "told")
-    return Told(faults(judged), by_client(judged))
+    found = listener_counts.count_events(
+        asked, ExecutorPaths(order.inputs, order.work, order.now_us), order.archive_url
+    )
+    found = _stored(found, work / "told-counts")
+    gaps = event_log.discontinuities(segments, streams)
+    judged = _stored(add_unchecked(judge(ranged, cumulate(points, found)), gaps), work / "told")
+    return ListenerAudit(faults(judged), by_client(judged))
 
 
 def ranges(listens: DataFrame) -> DataFrame:
@@ -122,22 +124,22 @@ def _no() -> Column:
     return sf.lit(False)
 
 
-def wishes(ranged: DataFrame, clients: DataFrame) -> DataFrame:
-    """counts.WISH"""
+def interests(ranged: DataFrame, clients: DataFrame) -> DataFrame:
+    """listener_counts.INTEREST"""
     names = clients.select(sf.col("id").alias("client_id"), "zone")
     first = [sf.first(name).alias(name) for name in ("mask", "filter", "registrations", "client")]
     found = ranged.groupBy(*_KEY).agg(*first).join(names, "client_id", "left")
-    return found.select(*counts.WISH.names)
+    return found.select(*listener_counts.INTEREST.names)
 
 
 def points_of(ranged: DataFrame) -> DataFrame:
-    """counts.POINT: every place that is counted up to."""
+    """listener_counts.POINT: every place that is counted up to."""
     places = sf.array(*_PLACES)
     each = ranged.select(*_KEY, sf.explode(sf.array_compact(places)).alias("sequence"))
-    return each.distinct().select(*counts.POINT.names)
+    return each.distinct().select(*listener_counts.POINT.names)
 
 
-def cumulated(points: DataFrame, counted: DataFrame) -> DataFrame:
+def cumulate(points: DataFrame, counted: DataFrame) -> DataFrame:
     """How many events there are up to each point, from where the first segment that was counted
     begins. Points of wishes that cannot be judged are left out.
     """
@@ -201,7 +203,7 @@ def judge(ranged: DataFrame, upto: DataFrame) -> DataFrame:
     )
 
 
-def hidden(judged: DataFrame, gaps: DataFrame) -> DataFrame:
+def add_unchecked(judged: DataFrame, gaps: DataFrame) -> DataFrame:
     """Listens whose ranges meet a fault in the list of segments, which is told by itself, could not
     look at what is there.
     """
@@ -230,8 +232,8 @@ def faults(judged: DataFrame) -> DataFrame:
         "The listen %d begins behind %d events that none before it was told.", "id", "before"
     )
     return (
-        _fault(less, UNTOLD, "sequence", "told_sequence", told_of)
-        .unionByName(_fault(more, NOT_ASKED, "sequence", "told_sequence", told_of))
+        _fault(less, NOT_DELIVERED, "sequence", "told_sequence", told_of)
+        .unionByName(_fault(more, NOT_MATCHED, "sequence", "told_sequence", told_of))
         .unionByName(_fault(holes, SKIPPED, "covered", "sequence", hole_of))
     )
 
@@ -271,13 +273,13 @@ def by_client(judged: DataFrame) -> DataFrame:
     )
 
 
-def named(clients: DataFrame, streams: DataFrame) -> DataFrame:
+def with_names(clients: DataFrame, streams: DataFrame) -> DataFrame:
     """With the names of zones and streams; in one order by BY."""
     names = streams.select(sf.col("id").alias("stream_id"), "zone", sf.col("name").alias("stream"))
     return names.join(clients, "stream_id")
 
 
-def _kept(frame: DataFrame, path: Path) -> DataFrame:
+def _stored(frame: DataFrame, path: Path) -> DataFrame:
     """On the disk: executors read it, or it is looked at several times."""
     frame.write.mode("overwrite").parquet(str(path))
     return frame.sparkSession.read.parquet(str(path))

@@ -18,7 +18,7 @@ from sparkjobs.csv_export import write_csv
 _ROWS = 65_536  # held at once
 
 
-class Cut(NamedTuple):
+class Truncation(NamedTuple):
     """A table of which not all rows are there; `since_us`: those of all hours from there on, None:
     the first ones.
     """
@@ -50,19 +50,21 @@ class Cut(NamedTuple):
         return f"Cut: {self.rows:,} of {self.of:,} rows, {which}. For others ask for {ask}."
 
 
-def write_latest(frame: DataFrame, order: Sequence[str], work: Path, result: Path) -> Cut | None:
+def write_latest_hours(
+    frame: DataFrame, order: Sequence[str], work: Path, result: Path
+) -> Truncation | None:
     """As `write_both`; of a table with `hour_us` that is too long the latest hours stay, whole."""
     newest_first = sf.desc_nulls_last("hour_us")
     counted = frame.groupBy("hour_us").count().orderBy(newest_first).collect()
     hours = [(row[0], row[1]) for row in counted]
     since_us = first_hour(hours, limits.AUDIT_ROWS_MAX)
     if since_us is None:
-        return write_both(frame, order, work, result)
-    cut = write_both(frame.where(sf.col("hour_us") >= since_us), order, work, result)
+        return write_table(frame, order, work, result)
+    cut = write_table(frame.where(sf.col("hour_us") >= since_us), order, work, result)
     there = sum(count for hour, count in hours if hour is not None and hour >= since_us)
     rows = there if cut is None else cut.rows
     of = sum(count for _, count in hours)
-    return Cut(result.name, rows, of, since_us, whole=cut is None)
+    return Truncation(result.name, rows, of, since_us, whole=cut is None)
 
 
 def first_hour(hours: Sequence[tuple[int | None, int]], most: int) -> int | None:
@@ -78,7 +80,9 @@ def first_hour(hours: Sequence[tuple[int | None, int]], most: int) -> int | None
     return None
 
 
-def write_both(frame: DataFrame, order: Sequence[str], work: Path, result: Path) -> Cut | None:
+def write_table(
+    frame: DataFrame, order: Sequence[str], work: Path, result: Path
+) -> Truncation | None:
     """`result`.parquet and `result`.csv, and what is left out of them: all but the first rows, if
     there are too many. Rows that are equal in `order` must be equal.
     """
@@ -95,4 +99,4 @@ def write_both(frame: DataFrame, order: Sequence[str], work: Path, result: Path)
     write_csv(result.with_name(f"{result.name}.csv"), stored.schema_arrow, batches)
     rows = stored.metadata.num_rows
     of = rows if rows < most else frame.count()
-    return Cut(result.name, rows, of) if of > rows else None
+    return Truncation(result.name, rows, of) if of > rows else None

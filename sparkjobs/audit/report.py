@@ -6,8 +6,8 @@ from typing import Any
 
 from sparkjobs.audit.findings import KINDS
 from sparkjobs.report import page, plot
-from sparkjobs.report.page import Section
-from sparkjobs.report.plot import Series, Words
+from sparkjobs.report.page import ReportSection
+from sparkjobs.report.plot import PlotLabels, PlotSeries
 
 _HOUR_US = 3_600_000_000
 _SHOWN = 50  # rows of a table; the files have all
@@ -25,12 +25,12 @@ def report(
         "Audit",
         summary,
         [
-            Section("Findings", _findings(details, kinds)),
-            Section("The log", _streams(details)),
-            Section("Deliveries", [page.figures(figures), *_plots(hours)]),
-            Section("What clients were told", _clients(details)),
-            Section("What is not known", _not_known(details)),
-            *([Section("What was cut", _cut(details))] if details["cut"] else []),
+            ReportSection("Findings", _findings(details, kinds)),
+            ReportSection("The log", _streams(details)),
+            ReportSection("Deliveries", [page.figures(figures), *_plots(hours)]),
+            ReportSection("What clients were told", _clients(details)),
+            ReportSection("What is not known", _not_known(details)),
+            *([ReportSection("What was cut", _cut(details))] if details["cut"] else []),
         ],
     )
 
@@ -56,8 +56,8 @@ def _findings(details: Mapping[str, Any], kinds: Mapping[str, int]) -> list[str]
     return [
         plot.bars(
             [kind for kind, _ in ordered],
-            [Series("findings", [count for _, count in ordered])],
-            Words("Findings by kind", y="", x=""),
+            [PlotSeries("findings", [count for _, count in ordered])],
+            PlotLabels("Findings by kind", y="", x=""),
         ),
         page.table(["Kind", "Findings", "What it means"],
                    [(kind, count, KINDS[kind]) for kind, count in ordered]),
@@ -90,22 +90,22 @@ def _plots(hours: Sequence[Mapping[str, Any]]) -> list[str]:
     if not hours:
         return ["Nothing was appended or owed."]
     starts = [each["hour_us"] for each in hours]
-    series = [Series(name, [each[name] or 0 for each in hours]) for name in ("events", "owed")]
-    series.append(Series("delivered", [each["delivered"] or 0 for each in hours]))
+    series = [PlotSeries(name, [each[name] or 0 for each in hours]) for name in ("events", "owed")]
+    series.append(PlotSeries("delivered", [each["delivered"] or 0 for each in hours]))
     plots: list[str] = [
-        plot.time_lines(starts, series, Words("Events and deliveries by hour", y=""))
+        plot.time_lines(starts, series, PlotLabels("Events and deliveries by hour", y=""))
     ]
     timed = [each for each in hours if each["p50_ms"] is not None]
     if timed:
         percentiles = [
-            Series(text, [each[name] for each in timed])
+            PlotSeries(text, [each[name] for each in timed])
             for name, text in (("p50_ms", "p50"), ("p95_ms", "p95"), ("p99_ms", "p99"))
         ]
-        words = Words("From append to delivered, by hour of append", y="milliseconds")
+        words = PlotLabels("From append to delivered, by hour of append", y="milliseconds")
         plots.append(plot.time_lines([each["hour_us"] for each in timed], percentiles, words))
-    bad = [Series(name, [each[name] or 0 for each in hours]) for name in ("late", "dead")]
+    bad = [PlotSeries(name, [each[name] or 0 for each in hours]) for name in ("late", "dead")]
     if any(value for each in bad for value in each.values):
-        words = Words("Late and dead by hour", y="deliveries")
+        words = PlotLabels("Late and dead by hour", y="deliveries")
         plots.append(plot.time_bars(starts, _HOUR_US, bad, words))
     return plots
 

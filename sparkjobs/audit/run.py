@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from eventhub.base import limits
-from sparkjobs.audit import deliveries, details, figures, findings, listeners, log, scan
-from sparkjobs.audit.gaps import gaps
-from sparkjobs.audit.output import Cut, write_both, write_latest
+from sparkjobs.audit import deliveries, details, event_log, figures, findings, listeners, scan
+from sparkjobs.audit.gaps import gap_ranges
+from sparkjobs.audit.output import Truncation, write_latest_hours, write_table
 from sparkjobs.audit.report import report
-from sparkjobs.expected_deliveries import Where
+from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.inputs import table
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.matchers import build_matchers
-from sparkjobs.order import Order
 from sparkjobs.progress import Phases
-from sparkjobs.result import Result
+from sparkjobs.result import JobResult
 
 _BY_HOUR = "by registration and the hour in which events were appended"
 _ABOUT = {
@@ -40,11 +40,11 @@ ABOUT = {f"{name}.{kind}": text for name, text in _ABOUT.items() for kind in ("c
 }
 _OF_STREAMS = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
 # what the hub could not know any more, and what clients left out by themselves
-NOTED = (log.FORGOTTEN_NUMBER, listeners.SKIPPED)
+NOTED = (event_log.FORGOTTEN_NUMBER, listeners.SKIPPED)
 _JOIN_ROWS = 500_000  # of a shuffle's partition: sorted in memory
 
 
-class Tables(NamedTuple):
+class AuditTables(NamedTuple):
     """Of the inputs."""
 
     streams: DataFrame
@@ -61,7 +61,7 @@ class Tables(NamedTuple):
     listens: DataFrame
 
 
-class Facts(NamedTuple):
+class ScanFacts(NamedTuple):
     """Of the scan."""
 
     owed: DataFrame
@@ -72,7 +72,7 @@ class Facts(NamedTuple):
     read: DataFrame
 
 
-class Judged(NamedTuple):
+class Assessment(NamedTuple):
     """What came of it all, on the disk."""
 
     faults: DataFrame
@@ -81,9 +81,9 @@ class Judged(NamedTuple):
     clients: DataFrame  # by client and hour
 
 
-def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
+def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
     """Leaves what `ABOUT` says in the result's folder."""
-    tables = Tables(*(table(spark, order, name) for name in Tables._fields))
+    tables = AuditTables(*(table(spark, order, name) for name in AuditTables._fields))
     work, folder = Path(order.work), Path(order.result)
     folder.mkdir(parents=True, exist_ok=True)
     phases.begin("building matchers")
@@ -91,102 +91,106 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     phases.begin("reading segments")
     facts = _facts(spark, order, tables)
     phases.begin("adding up what clients heard")
-    asked = listeners.Heard(tables.listens, tables.segments, tables.streams, tables.clients)
-    heard = listeners.told(order, asked)
+    asked = listeners.ListenerTables(
+        tables.listens, tables.segments, tables.streams, tables.clients
+    )
+    heard = listeners.audit_listeners(order, asked)
     phases.begin("comparing deliveries")
     judged = _judged(spark, order, tables, facts, heard.faults)
     phases.begin("writing findings")
     found = findings.findings(judged.faults, tables.streams, tables.segments, tables.endpoints)
-    cuts = [write_both(found, findings.ORDER, work, folder / "findings")]
+    cuts = [write_table(found, findings.ORDER, work, folder / "findings")]
     phases.begin("counting")
     cuts += _write_figures(tables, facts, judged, work, folder)
-    named = listeners.named(heard.clients, tables.streams)
-    cuts.append(write_both(named, listeners.BY, work, folder / "listeners"))
+    named = listeners.with_names(heard.clients, tables.streams)
+    cuts.append(write_table(named, listeners.BY, work, folder / "listeners"))
     phases.begin("writing the report")
     return _result(order, tables, judged, [cut for cut in cuts if cut is not None])
 
 
-def _facts(spark: SparkSession, order: Order, tables: Tables) -> Facts:
+def _facts(spark: SparkSession, order: JobSpec, tables: AuditTables) -> ScanFacts:
     """Reads each segment once."""
-    asked = scan.asked(tables.segments, tables.streams)
+    asked = scan.segments_to_scan(tables.segments, tables.streams)
     most = limits.AUDIT_TASKS_PER_CORE * spark.sparkContext.defaultParallelism
     tasks = max(min(asked.count(), most), 1)
-    where = Where(order.inputs, order.work, order.now_us)
+    where = ExecutorPaths(order.inputs, order.work, order.now_us)
     found = scan.scan(asked.repartition(tasks), where, order.archive_url)
-    kept = _kept(found, f"{order.work}/facts")
-    parts = (kept.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in Facts._fields)
-    return Facts(*parts)
+    kept = _stored(found, f"{order.work}/facts")
+    parts = (kept.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in ScanFacts._fields)
+    return ScanFacts(*parts)
 
 
 def _judged(
-    spark: SparkSession, order: Order, tables: Tables, facts: Facts, heard: DataFrame
-) -> Judged:
-    compared = deliveries.compared(
+    spark: SparkSession, order: JobSpec, tables: AuditTables, facts: ScanFacts, heard: DataFrame
+) -> Assessment:
+    compared = deliveries.compare(
         facts.owed,
-        deliveries.written(tables.deliveries, tables.fanouts),
-        deliveries.tries(tables.attempts),
+        deliveries.stored_deliveries(tables.deliveries, tables.fanouts),
+        deliveries.attempts_by_delivery(tables.attempts),
     )
     rows = tables.deliveries.count()
     before = spark.conf.get("spark.sql.shuffle.partitions")
     least = int(before or 1)
     spark.conf.set("spark.sql.shuffle.partitions", max(least, rows // _JOIN_ROWS))
-    places = deliveries.places(tables.segments, tables.streams, facts.read, tables.retired)
-    skipped = _kept(gaps(tables.deliveries, tables.segments), f"{order.work}/gaps")
-    judged = _kept(
-        deliveries.judged(compared, places, skipped, _days(tables), order.now_us),
+    places = deliveries.segment_facts(tables.segments, tables.streams, facts.read, tables.retired)
+    skipped = _stored(gap_ranges(tables.deliveries, tables.segments), f"{order.work}/gaps")
+    judged = _stored(
+        deliveries.judge(compared, places, skipped, _days(tables), order.now_us),
         f"{order.work}/judged",
     )
     spark.conf.set("spark.sql.shuffle.partitions", least)
     faults = _faults(tables, facts, judged, heard)
-    faults = _kept(faults, f"{order.work}/faults")
+    faults = _stored(faults, f"{order.work}/faults")
     is_fault = ~sf.col("kind").isin(*NOTED)
-    owed = judged.where(sf.col("outcome") != deliveries.NOBODY)
+    owed = judged.where(sf.col("outcome") != deliveries.NOT_EXPECTED)
     zones = tables.streams.select("zone_id", "zone").distinct()
     clients = figures.by_client(owed, tables.endpoints).join(zones, "zone_id", "left")
-    return Judged(
+    return Assessment(
         faults.where(is_fault),
         faults.where(~is_fault),
         owed,
-        _kept(clients, f"{order.work}/by-client"),
+        _stored(clients, f"{order.work}/by-client"),
     )
 
 
-def _faults(tables: Tables, facts: Facts, judged: DataFrame, heard: DataFrame) -> DataFrame:
+def _faults(
+    tables: AuditTables, facts: ScanFacts, judged: DataFrame, heard: DataFrame
+) -> DataFrame:
     of_log = _log_faults(tables, facts)
-    whole = log.whole_streams(tables.segments, facts.unseen, of_log, facts.read)
+    whole = event_log.whole_streams(tables.segments, facts.unseen, of_log, facts.read)
     parts = [
-        log.repeated_numbers(facts.run, tables.segments, tables.streams, tables.clients),
-        log.lost_numbers(tables.producers, facts.run, whole),
+        event_log.repeated_numbers(facts.run, tables.segments, tables.streams, tables.clients),
+        event_log.lost_numbers(tables.producers, facts.run, whole),
         deliveries.delivery_faults(judged, facts.unseen),
         heard,
     ]
-    faults = findings.padded(of_log)
+    faults = findings.pad(of_log)
     for part in parts:
-        faults = faults.unionByName(findings.padded(part))
+        faults = faults.unionByName(findings.pad(part))
     return faults
 
 
-def _log_faults(tables: Tables, facts: Facts) -> DataFrame:
+def _log_faults(tables: AuditTables, facts: ScanFacts) -> DataFrame:
     return facts.fault.unionByName(
-        log.discontinuities(tables.segments, tables.streams)
-    ).unionByName(log.live_faults(tables.segments, tables.live))
+        event_log.discontinuities(tables.segments, tables.streams)
+    ).unionByName(event_log.live_faults(tables.segments, tables.live))
 
 
-def _kept(frame: DataFrame, path: str) -> DataFrame:
+def _stored(frame: DataFrame, path: str) -> DataFrame:
     """On the disk, because it is looked at several times."""
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
-def _days(tables: Tables) -> list[str]:
+def _days(tables: AuditTables) -> list[str]:
     """Of attempts that nobody has any more."""
     gone = tables.retired.where("parent = 'attempts' and not archived and rows > 0")
     return [row.day for row in gone.select("day").distinct().orderBy("day").collect()]
 
 
 def _write_figures(
-    tables: Tables, facts: Facts, judged: Judged, work: Path, folder: Path
-) -> list[Cut | None]:
+    tables: AuditTables, facts: ScanFacts, judged: Assessment, work: Path, folder: Path
+) -> list[Truncation | None]:
     names = tables.streams.select(
         sf.col("id").alias("stream_id"), "zone_id", "zone", sf.col("name").alias("stream")
     )
@@ -194,9 +198,9 @@ def _write_figures(
     events = facts.hour.groupBy("hour_us").agg(sf.sum("events").alias("events"))
     hours = events.join(figures.by_hour(live), "hour_us", "full_outer").where("hour_us is not null")
     hours = hours.fillna(0, [name for name in hours.columns if name not in figures.PERCENTILES])
-    of_log = log.stream_figures(tables.segments, judged.faults, facts.read)
+    of_log = event_log.stream_figures(tables.segments, judged.faults, facts.read)
     by_stream = names.join(of_log, "stream_id").drop("zone_id")
-    producers = names.join(log.producer_figures(facts.run), "stream_id").drop("zone_id")
+    producers = names.join(event_log.producer_figures(facts.run), "stream_id").drop("zone_id")
     replays = figures.by_replay(judged.deliveries).join(names, "stream_id", "left")
     written = {
         "streams": (by_stream, ("zone", "stream", "stream_id")),
@@ -213,12 +217,17 @@ def _write_figures(
         "clients": (judged.clients, ("zone", "client", "hour_us")),
     }
     return [
-        *(write_both(frame, by, work, folder / name) for name, (frame, by) in written.items()),
-        *(write_latest(frame, by, work, folder / name) for name, (frame, by) in hourly.items()),
+        *(write_table(frame, by, work, folder / name) for name, (frame, by) in written.items()),
+        *(
+            write_latest_hours(frame, by, work, folder / name)
+            for name, (frame, by) in hourly.items()
+        ),
     ]
 
 
-def _result(order: Order, tables: Tables, judged: Judged, cuts: Sequence[Cut]) -> Result:
+def _result(
+    order: JobSpec, tables: AuditTables, judged: Assessment, cuts: Sequence[Truncation]
+) -> JobResult:
     folder = Path(order.result)
     kinds, streams = _kinds(judged.faults), details.streams(folder)
     totals = figures.totals(judged.deliveries.where("run = 0")).first()
@@ -251,7 +260,7 @@ def _result(order: Order, tables: Tables, judged: Judged, cuts: Sequence[Cut]) -
     }
     summary = details.summary(counted, [cut.table for cut in cuts])
     (folder / "report.html").write_text(report(summary, shown, of_deliveries, kinds, hours))
-    return Result(summary, counted, "problems" if kinds else "ok", _about(cuts), shown)
+    return JobResult(summary, counted, "problems" if kinds else "ok", _about(cuts), shown)
 
 
 def _kinds(faults: DataFrame) -> Counter[str]:
@@ -259,7 +268,7 @@ def _kinds(faults: DataFrame) -> Counter[str]:
     return Counter({row.kind: row["count"] for row in faults.groupBy("kind").count().collect()})
 
 
-def _about(cuts: Sequence[Cut]) -> dict[str, str]:
+def _about(cuts: Sequence[Truncation]) -> dict[str, str]:
     """What is in the files, and what is not."""
     words = {cut.table: f" {cut.words()}" for cut in cuts}
     return {name: text + words.get(name.partition(".")[0], "") for name, text in ABOUT.items()}

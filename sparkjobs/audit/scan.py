@@ -16,10 +16,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.event import event_pb2, protobuf_codec
-from sparkjobs.audit.numbers import Numbers, Run
-from sparkjobs.audit.sequences import Range, Sequences
-from sparkjobs.expected_deliveries import Matcher, OfStream, Where, matcher_of
-from sparkjobs.segment_reader import ALTERED, NONE, SegmentFile, Unreadable
+from sparkjobs.audit.producer_numbers import NumberRange, ProducerNumbers
+from sparkjobs.audit.sequences import SequenceCheck, SequenceRange
+from sparkjobs.expected_deliveries import DeliveryMatcher, ExecutorPaths, StreamInZone, matcher_of
+from sparkjobs.segment_reader import ALTERED, NONE, SegmentFile, SegmentUnreadable
 
 UNDECODABLE, UNREADABLE = "undecodable", "unreadable"
 HOUR_US = 3_600_000_000
@@ -32,7 +32,7 @@ def _struct(**fields: pa.DataType) -> pa.StructType:
 
 
 # An event that matches registrations of an endpoint, and was to be matched by now.
-OWED = _struct(
+EXPECTED = _struct(
     stream_id=_INT,
     segment_id=_INT,
     sequence=_INT,
@@ -44,11 +44,11 @@ OWED = _struct(
 # What is wrong with a segment's rows.
 FAULT = _struct(stream_id=_INT, segment_id=_INT, kind=_TEXT, first=_INT, last=_INT, evidence=_TEXT)
 # Sequences that could not be looked at.
-UNSEEN = _struct(segment_id=_INT, first=_INT, last=_INT)
+UNCHECKED = _struct(segment_id=_INT, first=_INT, last=_INT)
 # Events by the hour in which they were appended.
 HOUR = _struct(stream_id=_INT, hour_us=_INT, events=_INT)
 # numbers.Run
-RUN = _struct(
+NUMBER_RANGE = _struct(
     stream_id=_INT,
     client=_TEXT,
     incarnation=_INT,
@@ -66,17 +66,17 @@ READ = _struct(stream_id=_INT, segment_id=_INT, events=_INT)
 
 FACTS = pa.schema(
     [
-        pa.field("owed", OWED),
+        pa.field("owed", EXPECTED),
         pa.field("fault", FAULT),
-        pa.field("unseen", UNSEEN),
+        pa.field("unseen", UNCHECKED),
         pa.field("hour", HOUR),
-        pa.field("run", RUN),
+        pa.field("run", NUMBER_RANGE),
         pa.field("read", READ),
     ]
 )
 
 
-class Asked(NamedTuple):
+class SegmentToScan(NamedTuple):
     """A segment to read, and what of its events was to be matched by now."""
 
     id: int
@@ -89,7 +89,7 @@ class Asked(NamedTuple):
     fault: str | None  # of the manifest
 
 
-def asked(segments: DataFrame, streams: DataFrame) -> DataFrame:
+def segments_to_scan(segments: DataFrame, streams: DataFrame) -> DataFrame:
     """The segments that hold something that can be read here, one row each."""
     of_stream = streams.select(sf.col("id").alias("stream_id"), "zone_id", "forwarded")
     return (
@@ -102,7 +102,7 @@ def asked(segments: DataFrame, streams: DataFrame) -> DataFrame:
     )
 
 
-def scan(found: DataFrame, where: Where, archive_url: str) -> DataFrame:
+def scan(found: DataFrame, where: ExecutorPaths, archive_url: str) -> DataFrame:
     """Facts (FACTS) of the segments of `asked`."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -113,40 +113,42 @@ def scan(found: DataFrame, where: Where, archive_url: str) -> DataFrame:
     return found.mapInArrow(read, from_arrow_schema(FACTS))
 
 
-def facts_of(row: dict[str, Any], where: Where, archive_url: str) -> Iterator[pa.RecordBatch]:
+def facts_of(
+    row: dict[str, Any], where: ExecutorPaths, archive_url: str
+) -> Iterator[pa.RecordBatch]:
     """Of one segment."""
-    segment = Asked(**{name: row[name] for name in Asked._fields})
-    matcher = matcher_of(where, OfStream(segment.stream_id, segment.zone_id))
+    segment = SegmentToScan(**{name: row[name] for name in SegmentToScan._fields})
+    matcher = matcher_of(where, StreamInZone(segment.stream_id, segment.zone_id))
     if matcher is not None:
         matcher.load(segment.first, segment.last)
-    one = _Pass(segment, matcher)
+    one = _SegmentScan(segment, matcher)
     try:
         file = SegmentFile(row, where.inputs, archive_url)
         for batch in file.batches():
             yield from one.take(batch)
-    except Unreadable as error:
+    except SegmentUnreadable as error:
         yield from one.broken(error)
     else:
         yield from one.end(altered=file.altered)
 
 
-class _Pass:
+class _SegmentScan:
     """What is known of one segment so far."""
 
-    def __init__(self, segment: Asked, matcher: Matcher | None) -> None:
+    def __init__(self, segment: SegmentToScan, matcher: DeliveryMatcher | None) -> None:
         self._segment = segment
         self._matcher = matcher
-        self._sequences = Sequences(segment.first, segment.last)
-        self._numbers = Numbers()
+        self._sequences = SequenceCheck(segment.first, segment.last)
+        self._numbers = ProducerNumbers()
         self._hours: dict[int, int] = {}
         self._bytes = 0
         self._undecodable: list[tuple[int, str]] = []
-        self._owed = _Owed(segment)
+        self._owed = _ExpectedRows(segment)
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Rows of `tables.EVENTS`. Raises Unreadable."""
         if any(column.null_count for column in batch.columns):
-            raise Unreadable(UNREADABLE, "A row lacks a value.")
+            raise SegmentUnreadable(UNREADABLE, "A row lacks a value.")
         sequences, times, _, payloads = batch.columns
         fresh = self._sequences.take(sequences.to_numpy())
         self._bytes += int(_lengths(payloads)[fresh].sum())
@@ -176,18 +178,18 @@ class _Pass:
         for hour, count in zip(*np.unique(times // HOUR_US, return_counts=True), strict=True):
             self._hours[int(hour)] = self._hours.get(int(hour), 0) + int(count)
 
-    def broken(self, error: Unreadable) -> Iterator[pa.RecordBatch]:
+    def broken(self, error: SegmentUnreadable) -> Iterator[pa.RecordBatch]:
         """It could not be read to its end: that is the one thing told of it."""
-        whole = Range(self._segment.first, self._segment.last)
+        whole = SequenceRange(self._segment.first, self._segment.last)
         yield from self._close([(self._segment.fault or error.fault, whole, error.detail)])
 
     def end(self, *, altered: bool) -> Iterator[pa.RecordBatch]:
         """All of it was read: wrong rows are told, else that other bytes hold the right ones."""
-        whole = Range(self._segment.first, self._segment.last)
+        whole = SequenceRange(self._segment.first, self._segment.last)
         sealed = f"{whole.first:,} to {whole.last:,} were stored, each once."
         faults = [(kind, each, sealed) for kind, each in self._sequences.faults()]
         for sequence, why in self._undecodable:
-            faults.append((UNDECODABLE, Range(sequence, sequence), why))
+            faults.append((UNDECODABLE, SequenceRange(sequence, sequence), why))
         of_manifest = self._segment.fault
         if not faults and of_manifest:
             faults.append((of_manifest, whole, "All rows are there."))
@@ -198,26 +200,26 @@ class _Pass:
             faults.append((ALTERED, whole, told))
         yield from self._close(faults)
 
-    def _close(self, faults: list[tuple[str, Range, str]]) -> Iterator[pa.RecordBatch]:
+    def _close(self, faults: list[tuple[str, SequenceRange, str]]) -> Iterator[pa.RecordBatch]:
         stream, segment = self._segment.stream_id, self._segment.id
         unseen = self._sequences.missing()
-        unseen += [Range(sequence, sequence) for sequence, _ in self._undecodable]
+        unseen += [SequenceRange(sequence, sequence) for sequence, _ in self._undecodable]
         if len(self._owed):
             yield self._owed.batch()
         told = [(stream, segment, kind, *each, why) for kind, each, why in faults]
         yield from _facts("fault", FAULT, told)
-        yield from _facts("unseen", UNSEEN, [(segment, *each) for each in unseen])
+        yield from _facts("unseen", UNCHECKED, [(segment, *each) for each in unseen])
         hours = [(stream, hour * HOUR_US, count) for hour, count in sorted(self._hours.items())]
         yield from _facts("hour", HOUR, hours)
-        runs: Iterable[Run] = self._numbers.runs()
-        yield from _facts("run", RUN, ((stream, *run) for run in runs))
+        runs: Iterable[NumberRange] = self._numbers.runs()
+        yield from _facts("run", NUMBER_RANGE, ((stream, *run) for run in runs))
         yield from _facts("read", READ, [(stream, segment, self._sequences.events)])
 
 
-class _Owed:
+class _ExpectedRows:
     """Rows of OWED, not yet told. `registrations` are those of the first row, of the second, ..."""
 
-    def __init__(self, segment: Asked) -> None:
+    def __init__(self, segment: SegmentToScan) -> None:
         self._segment = segment
         self._clear()
 
@@ -254,7 +256,7 @@ class _Owed:
             pa.array(self._doubts, _TEXT),
         ]
         self._clear()
-        return _only("owed", pa.StructArray.from_arrays(columns, fields=list(OWED)))
+        return _only("owed", pa.StructArray.from_arrays(columns, fields=list(EXPECTED)))
 
 
 def _facts(

@@ -12,14 +12,14 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-class Range(NamedTuple):
+class SequenceRange(NamedTuple):
     """Sequences, both ends included."""
 
     first: int
     last: int
 
 
-class Sequences:
+class SequenceCheck:
     """Takes the rows of one segment in the order of the file. Memory: 5 bytes for each event."""
 
     def __init__(self, first: int, last: int) -> None:
@@ -56,10 +56,10 @@ class Sequences:
         """Different ones that belong there."""
         return int(np.count_nonzero(self._times))
 
-    def missing(self) -> list[Range]:
+    def missing(self) -> list[SequenceRange]:
         return ranges(np.flatnonzero(self._times == 0) + self._first)
 
-    def faults(self) -> list[tuple[str, Range]]:
+    def faults(self) -> list[tuple[str, SequenceRange]]:
         """What is wrong, by kind; nothing if the rows are those that were sealed."""
         outside = np.unique(np.concatenate([np.zeros(0, np.int64), *self._outside]))
         found = {
@@ -71,11 +71,11 @@ class Sequences:
         return [(kind, each) for kind, several in found.items() for each in several]
 
 
-def ranges(numbers: Integers) -> list[Range]:
+def ranges(numbers: Integers) -> list[SequenceRange]:
     """Numbers that rise, as few ranges."""
     if not len(numbers):
         return []
     ends = np.flatnonzero(np.diff(numbers) > 1)
     firsts = numbers[np.concatenate([[0], ends + 1])].tolist()
     lasts = numbers[np.concatenate([ends, [len(numbers) - 1]])].tolist()
-    return [Range(*each) for each in zip(firsts, lasts, strict=True)]
+    return [SequenceRange(*each) for each in zip(firsts, lasts, strict=True)]

@@ -3,22 +3,22 @@
 import json
 from typing import Any
 
-from sparkjobs.report.page import Section, Value, figures, page, table, verbatim
-from sparkjobs.report.plot import Series, Words, time_bars
-from sparkjobs.result import Result
+from sparkjobs.report.page import ReportSection, Value, figures, page, table, verbatim
+from sparkjobs.report.plot import PlotLabels, PlotSeries, time_bars
+from sparkjobs.result import JobResult
 
 
-def report(params: dict[str, Any], result: Result) -> str:
+def report(params: dict[str, Any], result: JobResult) -> str:
     """The page. `params` are the run's, `result` has the details."""
     details = result.details
     sections = [
-        Section("The filter", _filter(params)),
-        Section("Found", [figures(_figures(details))]),
-        Section("When", _when(details)),
-        Section("The first of them", _shown(details)),
+        ReportSection("The filter", _filter(params)),
+        ReportSection("Found", [figures(_figures(details))]),
+        ReportSection("When", _when(details)),
+        ReportSection("The first of them", _shown(details)),
     ]
     if details["skipped"]:
-        sections.append(Section("Not searched", _skipped(details, result)))
+        sections.append(ReportSection("Not searched", _skipped(details, result)))
     return page(f"Back-test on {params['stream']}", result.summary, sections)
 
 
@@ -42,8 +42,8 @@ def _when(details: Any) -> list[str]:
     hours, width_s = details["hours"], details["buckets_s"]
     if not hours:
         return ["There are no events in this range of time."]
-    counts = Series("matches", [count for _, count in hours])
-    words = Words(f"Matches by {_span(width_s)} (UTC)", "events")
+    counts = PlotSeries("matches", [count for _, count in hours])
+    words = PlotLabels(f"Matches by {_span(width_s)} (UTC)", "events")
     return [time_bars([start for start, _ in hours], width_s * 1_000_000, [counts], words)]
 
 
@@ -70,7 +70,7 @@ def _attributes(one: dict[str, Any]) -> str:
     return "(too long to be shown)" if given is None else json.dumps(given, ensure_ascii=False)
 
 
-def _skipped(details: Any, result: Result) -> list[str]:
+def _skipped(details: Any, result: JobResult) -> list[str]:
     shown, count = details["skipped"], result.figures["skipped_segments"]
     return [
         f"{count} segments are not in these figures: what they hold could not be read, or has left "

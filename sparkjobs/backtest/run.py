@@ -16,12 +16,12 @@ from eventhub.event.json_codec import time_text
 from sparkjobs import inputs
 from sparkjobs.backtest import transform
 from sparkjobs.backtest.report import report
-from sparkjobs.backtest.search import FOUND, Search
+from sparkjobs.backtest.search import SEARCH_ROW, BacktestQuery
 from sparkjobs.csv_export import write_csv
-from sparkjobs.order import Order
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.progress import Phases
-from sparkjobs.result import Result
-from sparkjobs.type_hierarchy import declared
+from sparkjobs.result import JobResult
+from sparkjobs.type_hierarchy import declared_type
 
 ABOUT = {
     "report.html": "What was found, for people.",
@@ -43,7 +43,7 @@ class Counts(NamedTuple):
     skipped: list[dict[str, Any]]  # segment, fault
 
 
-def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
+def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
     """Searches the segments of `order.inputs` and leaves what `ABOUT` says."""
     folder = Path(order.result)
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,39 +51,39 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     found = _found(spark, order)
     phases.begin("writing matches")
     transform.matches(found).write.parquet(f"{folder}/matches")
-    transform.searched(found).write.parquet(f"{folder}/segments")
+    transform.segment_rows(found).write.parquet(f"{folder}/segments")
     phases.begin("counting matches")
     matches = spark.read.parquet(f"{folder}/matches")
     counts = _counts(spark.read.parquet(f"{folder}/segments"))
     details = _details(order.params, counts, found, matches)
     _write_csv(matches, folder / "matches.csv")
-    result = Result(_summary(counts), _figures(counts), about=ABOUT, details=details)
+    result = JobResult(_summary(counts), _figures(counts), about=ABOUT, details=details)
     (folder / "report.html").write_text(report(order.params, result))
     return result
 
 
-def _found(spark: SparkSession, order: Order) -> DataFrame:
+def _found(spark: SparkSession, order: JobSpec) -> DataFrame:
     """What the segments hold, kept in the work folder: it is looked at several times."""
     params, segments = order.params, inputs.table(spark, order, "segments")
-    wanted = transform.to_search(segments, params["stream_id"])
+    wanted = transform.segments_to_search(segments, params["stream_id"])
     tasks = max(1, min(wanted.count(), limits.BACKTEST_TASKS_MAX))
     kept = f"{order.work}/found"
-    found = transform.found(wanted.repartition(tasks), _search(spark, order))
+    found = transform.search_segments(wanted.repartition(tasks), _search(spark, order))
     bounds = params.get("since_us"), params.get("until_us")
-    left = transform.left(segments, params["stream_id"], *bounds)
+    left = transform.dropped_segments(segments, params["stream_id"], *bounds)
     found.unionByName(left).write.mode("overwrite").parquet(kept)
-    return spark.read.parquet(kept).select(*FOUND.names)
+    return spark.read.parquet(kept).select(*SEARCH_ROW.names)
 
 
-def _search(spark: SparkSession, order: Order) -> Search:
+def _search(spark: SparkSession, order: JobSpec) -> BacktestQuery:
     params = order.params
     streams = inputs.table(spark, order, "streams").where(f.col("id") == params["stream_id"])
     zone_id = next((row.zone_id for row in streams.collect()), params["zone_id"])
     types = inputs.table(spark, order, "types").where(f.col("zone_id") == zone_id).collect()
-    return Search(
+    return BacktestQuery(
         params["language"],
         json.dumps(params["filter"]),
-        tuple(sorted(map(declared, types))),
+        tuple(sorted(map(declared_type, types))),
         params["zone"] if zone_id == SYSTEM_ZONE else None,
         params.get("since_us"),
         params.get("until_us"),
@@ -134,7 +134,7 @@ def _hours(counts: Counts, matches: DataFrame) -> tuple[list[list[int]], int]:
     if counts.first_us is None or counts.last_us is None:
         return [], transform.WIDTHS_S[0]
     width_s = transform.width_for(counts.first_us, counts.last_us)
-    rows = transform.counted(matches, width_s).collect()
+    rows = transform.histogram(matches, width_s).collect()
     by_start = {row.start_us: row.events for row in rows}
     starts = transform.spans(counts.first_us, counts.last_us, width_s)
     return [[start, by_start.get(start, 0)] for start in starts], width_s
@@ -148,7 +148,7 @@ def _shown(found: DataFrame, shown_max: int) -> list[dict[str, Any]]:
             "appended_at": time_text(row.appended_at_us),
             **json.loads(row.shown),
         }
-        for row in transform.shown(found, shown_max).collect()
+        for row in transform.sample(found, shown_max).collect()
     ]
 
 

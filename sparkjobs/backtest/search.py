@@ -18,12 +18,12 @@ from eventhub.event.protobuf_codec import decode
 from registrations.filter_source import stored_filter
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.stream_matcher import Matching
-from sparkjobs.segment_reader import ALTERED, SegmentFile, Unreadable
+from sparkjobs.segment_reader import ALTERED, SegmentFile, SegmentUnreadable
 from sparkjobs.tables import INT, TEXT
-from sparkjobs.type_hierarchy import Declared, ZoneKin
+from sparkjobs.type_hierarchy import DeclaredType, ZoneTypes
 
 # A row for each match (`sequence` is set), and one for each segment (`searched` is).
-FOUND = pa.schema(
+SEARCH_ROW = pa.schema(
     [
         pa.field("segment_id", INT),
         pa.field("segment", TEXT),  # its UUID
@@ -39,12 +39,12 @@ FOUND = pa.schema(
 )
 
 
-class Search(NamedTuple):
+class BacktestQuery(NamedTuple):
     """It can be hashed: a worker compiles the filter of a search once."""
 
     language: str
     filter: str  # as JSON
-    types: tuple[Declared, ...]  # of the stream's zone
+    types: tuple[DeclaredType, ...]  # of the stream's zone
     system_of: str | None  # of the hub's own stream: the zone whose events are meant
     since_us: int | None  # inclusive
     until_us: int | None  # exclusive
@@ -53,7 +53,7 @@ class Search(NamedTuple):
     archive_url: str
 
 
-class Found(NamedTuple):
+class FilterMatch(NamedTuple):
     """A match, fit for the table of matches."""
 
     sequence: int
@@ -61,7 +61,7 @@ class Found(NamedTuple):
     shown: str | None
 
 
-def search(segments: Iterator[pa.RecordBatch], wanted: Search) -> Iterator[pa.RecordBatch]:
+def search(segments: Iterator[pa.RecordBatch], wanted: BacktestQuery) -> Iterator[pa.RecordBatch]:
     """For mapInArrow: `segments` with id, uuid and what `SegmentFile` asks for; gives FOUND."""
     matcher = _matcher(wanted.language, wanted.filter, wanted.types)
     for batch in segments:
@@ -70,28 +70,30 @@ def search(segments: Iterator[pa.RecordBatch], wanted: Search) -> Iterator[pa.Re
 
 
 @functools.lru_cache(maxsize=4)
-def _matcher(language: str, filter: str, types: tuple[Declared, ...]) -> FilterMatcher:
-    found = Matching(kin=ZoneKin(types)).new()
+def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> FilterMatcher:
+    found = Matching(kin=ZoneTypes(types)).new()
     found.add(0, stored_filter(language, filter).specs())
     return found
 
 
-def _searched(segment: dict[str, Any], matcher: FilterMatcher, wanted: Search) -> pa.RecordBatch:
+def _searched(
+    segment: dict[str, Any], matcher: FilterMatcher, wanted: BacktestQuery
+) -> pa.RecordBatch:
     try:
         if segment["fault"] is not None:
-            raise Unreadable(segment["fault"], "The manifest says no such file.")
+            raise SegmentUnreadable(segment["fault"], "The manifest says no such file.")
         file = SegmentFile(segment, wanted.inputs, wanted.archive_url)
         if file.altered:
-            raise Unreadable(ALTERED, "Its bytes are not those that were archived.")
+            raise SegmentUnreadable(ALTERED, "Its bytes are not those that were archived.")
         return _looked_through(segment, file, matcher, wanted)
-    except Unreadable as error:
+    except SegmentUnreadable as error:
         return _batch(segment, [], {"searched": 0, "matched": 0, "fault": error.fault})
 
 
 def _looked_through(
-    segment: dict[str, Any], file: SegmentFile, matcher: FilterMatcher, wanted: Search
+    segment: dict[str, Any], file: SegmentFile, matcher: FilterMatcher, wanted: BacktestQuery
 ) -> pa.RecordBatch:
-    found: list[Found] = []
+    found: list[FilterMatch] = []
     searched, first_us, last_us = 0, None, None
     for batch in file.batches():
         rows = _within(batch, wanted)
@@ -105,7 +107,9 @@ def _looked_through(
     return _batch(segment, found, about)
 
 
-def _match(rows: pa.RecordBatch, matcher: FilterMatcher, wanted: Search, found: list[Found]) -> int:
+def _match(
+    rows: pa.RecordBatch, matcher: FilterMatcher, wanted: BacktestQuery, found: list[FilterMatch]
+) -> int:
     """The hot loop: adds to `found`; how many events were looked at. Raises Unreadable for what is
     no event.
     """
@@ -115,16 +119,18 @@ def _match(rows: pa.RecordBatch, matcher: FilterMatcher, wanted: Search, found: 
         try:
             event = decode(payload)
         except (DecodeError, LookupError, ValueError, TypeError) as error:
-            raise Unreadable("unreadable", f"{sequences[at]} is no event: {error}") from error
+            raise SegmentUnreadable(
+                "unreadable", f"{sequences[at]} is no event: {error}"
+            ) from error
         if wanted.system_of is not None and not shown_to(event, wanted.system_of):
             hidden += 1
         elif matcher.match(event):
             shown = _shown(event) if len(found) < wanted.shown_max else None
-            found.append(Found(sequences[at], times[at], shown))
+            found.append(FilterMatch(sequences[at], times[at], shown))
     return len(payloads) - hidden
 
 
-def _within(batch: pa.RecordBatch, wanted: Search) -> pa.RecordBatch:
+def _within(batch: pa.RecordBatch, wanted: BacktestQuery) -> pa.RecordBatch:
     times = batch.column("appended_at_us")
     if wanted.since_us is not None:
         batch = batch.filter(pc.greater_equal(times, wanted.since_us))
@@ -143,7 +149,9 @@ def _shown(event: Event) -> str:
     return f'{{"type":{kind.decode()},"attributes":{attributes.decode()}}}'
 
 
-def _batch(segment: dict[str, Any], found: list[Found], about: dict[str, Any]) -> pa.RecordBatch:
+def _batch(
+    segment: dict[str, Any], found: list[FilterMatch], about: dict[str, Any]
+) -> pa.RecordBatch:
     """The matches of a segment, and the row that tells of it."""
     one = [None]
     columns = {
@@ -155,4 +163,4 @@ def _batch(segment: dict[str, Any], found: list[Found], about: dict[str, Any]) -
     }
     for name in ("searched", "matched", "first_us", "last_us", "fault"):
         columns[name] = [None] * len(found) + [about.get(name)]
-    return pa.RecordBatch.from_pydict(columns, schema=FOUND)
+    return pa.RecordBatch.from_pydict(columns, schema=SEARCH_ROW)

@@ -10,14 +10,14 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.base import limits
-from sparkjobs.backtest.search import FOUND, Search, search
+from sparkjobs.backtest.search import SEARCH_ROW, BacktestQuery, search
 from sparkjobs.segment_reader import NONE
 
 # How wide the spans of a plot are, in seconds; each is a multiple of the one before.
 WIDTHS_S = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_419_200)
 
 
-def to_search(segments: DataFrame, stream_id: int) -> DataFrame:
+def segments_to_search(segments: DataFrame, stream_id: int) -> DataFrame:
     """The segments of a stream whose rows are there, or should be."""
     there = f.col("source") != NONE
     return segments.where((f.col("stream_id") == stream_id) & there & _holds_events()).select(
@@ -25,7 +25,7 @@ def to_search(segments: DataFrame, stream_id: int) -> DataFrame:
     )
 
 
-def left(
+def dropped_segments(
     segments: DataFrame, stream_id: int, since_us: int | None, until_us: int | None
 ) -> DataFrame:
     """What was dropped of the range of time, as rows of FOUND: nobody can tell what it held."""
@@ -41,50 +41,50 @@ def left(
         "matched": f.lit(0),
         "fault": f.lit("dropped"),
     }
-    types = {field.name: field.dataType for field in from_arrow_schema(FOUND)}
+    types = {field.name: field.dataType for field in from_arrow_schema(SEARCH_ROW)}
     return segments.where(gone).select(
         *(columns.get(name, f.lit(None)).cast(kind).alias(name) for name, kind in types.items())
     )
 
 
-def found(to_search: DataFrame, wanted: Search) -> DataFrame:
+def search_segments(segments_to_search: DataFrame, wanted: BacktestQuery) -> DataFrame:
     """FOUND of segments, which are searched one by one."""
 
     def of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return search(batches, wanted)
 
-    return to_search.mapInArrow(of, from_arrow_schema(FOUND))
+    return segments_to_search.mapInArrow(of, from_arrow_schema(SEARCH_ROW))
 
 
-def matches(found: DataFrame) -> DataFrame:
+def matches(search_segments: DataFrame) -> DataFrame:
     """Every match, in the order of the stream."""
     return (
-        found.where(f.col("sequence").isNotNull())
+        search_segments.where(f.col("sequence").isNotNull())
         .select("sequence", "segment", "appended_at_us")
         .orderBy("sequence", "segment")
     )
 
 
-def searched(found: DataFrame) -> DataFrame:
+def segment_rows(search_segments: DataFrame) -> DataFrame:
     """A row for each segment, in the order in which they were opened."""
     return (
-        found.where(f.col("searched").isNotNull())
+        search_segments.where(f.col("searched").isNotNull())
         .select("segment_id", "segment", "searched", "matched", "first_us", "last_us", "fault")
         .orderBy("segment_id")
     )
 
 
-def shown(found: DataFrame, shown_max: int) -> DataFrame:
+def sample(search_segments: DataFrame, shown_max: int) -> DataFrame:
     """The first matches, with their events."""
     return (
-        found.where(f.col("shown").isNotNull())
+        search_segments.where(f.col("shown").isNotNull())
         .select("sequence", "segment", "appended_at_us", "shown")
         .orderBy("sequence", "segment")
         .limit(shown_max)
     )
 
 
-def counted(matches: DataFrame, width_s: int) -> DataFrame:
+def histogram(matches: DataFrame, width_s: int) -> DataFrame:
     """Matches by span of time; a span without any has no row."""
     width_us = width_s * 1_000_000
     start = f.col("appended_at_us") - f.pmod("appended_at_us", f.lit(width_us))

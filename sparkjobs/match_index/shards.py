@@ -22,7 +22,7 @@ class Pack(NamedTuple):
     slices: tuple[int, ...]
 
 
-class Written(NamedTuple):
+class WrittenShard(NamedTuple):
     """A shard."""
 
     file: str
@@ -31,7 +31,7 @@ class Written(NamedTuple):
     bytes: int
 
 
-def packed(slices: Iterable[Slice], entries_max: int) -> list[Pack]:
+def pack_slices(slices: Iterable[Slice], entries_max: int) -> list[Pack]:
     """As few shards as there can be, because every event is matched against each; of whole slices
     in their order.
     """
@@ -48,7 +48,7 @@ def packed(slices: Iterable[Slice], entries_max: int) -> list[Pack]:
     return [Pack(number, tuple(numbers)) for number, numbers in enumerate(found)]
 
 
-def write_pack(slices: Path, shards: Path, pack: Pack) -> Written:
+def write_pack(slices: Path, shards: Path, pack: Pack) -> WrittenShard:
     """Of the folders of slices and of shards. It is on the disk then. Raises OSError."""
     gathering = Gathering(COLUMNS)
     for number in pack.slices:
@@ -58,4 +58,4 @@ def write_pack(slices: Path, shards: Path, pack: Pack) -> Written:
     aside = path.with_suffix(f".{uuid4()}")
     size = write_shard(aside, made, durable=True)
     aside.replace(path)
-    return Written(path.name, made.head.entries, made.head.ids, size)
+    return WrittenShard(path.name, made.head.entries, made.head.ids, size)

@@ -23,7 +23,7 @@ SLICE = pa.schema(
 )
 
 
-class Refused(NamedTuple):
+class RefusedVersion(NamedTuple):
     """A version that no index can hold."""
 
     version: int
@@ -36,14 +36,14 @@ class Slice(NamedTuple):
 
     number: int
     entries: int
-    refused: list[Refused]
+    refused: list[RefusedVersion]
 
 
 def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) -> Slice:
     """Of rows of `transform.INDEXED`. Raises OSError."""
     gathering = Gathering(COLUMNS)
     compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
-    refused: list[Refused] = []
+    refused: list[RefusedVersion] = []
     for batch in batches:
         rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
         for id, language, filter_json, *values in rows:
@@ -51,7 +51,7 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
             try:
                 gathering.add(id, compiled.specs(language, filter_json), extra)
             except NotIndexable as error:
-                refused.append(Refused(id, extra["registration"], error.message))
+                refused.append(RefusedVersion(id, extra["registration"], error.message))
     entries = len(gathering)
     path = _file(folder, number)
     aside = path.with_suffix(f".{uuid4()}")  # a task may be tried again, or be run twice

@@ -10,7 +10,7 @@ from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 INDEXED = ("id", "language", "filter", *COLUMNS)
 
 
-def indexed(versions: DataFrame, stream_id: int, after: int) -> DataFrame:
+def indexed_versions(versions: DataFrame, stream_id: int, after: int) -> DataFrame:
     """Of `tables.VERSIONS` those with an endpoint, not suspended by themselves, that can hold for
     an event after that sequence; with INDEXED.
     """
@@ -36,6 +36,6 @@ def indexed(versions: DataFrame, stream_id: int, after: int) -> DataFrame:
     )
 
 
-def sliced(versions: DataFrame, slices: int) -> DataFrame:
+def partition_by_id(versions: DataFrame, slices: int) -> DataFrame:
     """Parted by a hash of the version's id: what is in a slice does not depend on files."""
     return versions.repartition(slices, "id")

@@ -36,14 +36,14 @@ class Html(str):
     __slots__ = ()
 
 
-class Section(NamedTuple):
+class ReportSection(NamedTuple):
     """Plain text among the parts becomes a paragraph."""
 
     heading: str
     parts: Sequence[str]
 
 
-def page(title: str, about: str, sections: Iterable[Section]) -> str:
+def page(title: str, about: str, sections: Iterable[ReportSection]) -> str:
     """The whole document. `about`: a sentence below the title."""
     body = "\n".join(_section(each) for each in sections)
     return (
@@ -80,7 +80,7 @@ def time_text(time_us: int) -> str:
     return datetime.fromtimestamp(time_us // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     parts = (each if isinstance(each, Html) else f"<p>{escape(each)}</p>" for each in section.parts)
     return f"<section><h2>{escape(section.heading)}</h2>\n" + "\n".join(parts) + "\n</section>"
 

@@ -35,7 +35,7 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-class Words(NamedTuple):
+class PlotLabels(NamedTuple):
     """What is said on a plot; `x` and `y` name the axes."""
 
     title: str
@@ -43,19 +43,19 @@ class Words(NamedTuple):
     x: str = ""
 
 
-class Series(NamedTuple):
+class PlotSeries(NamedTuple):
     """One colour: a value for each place."""
 
     name: str
     values: Sequence[float]
 
 
-def lines(places: Sequence[float], series: Sequence[Series], words: Words) -> Html:
+def lines(places: Sequence[float], series: Sequence[PlotSeries], words: PlotLabels) -> Html:
     """A line for each series over numbers."""
     return _drawn(words, series, lambda axes: _lines(axes, places, series))
 
 
-def time_lines(times_us: Sequence[int], series: Sequence[Series], words: Words) -> Html:
+def time_lines(times_us: Sequence[int], series: Sequence[PlotSeries], words: PlotLabels) -> Html:
     """A line for each series over time (UTC)."""
 
     def draw(axes: Axes) -> None:
@@ -66,7 +66,7 @@ def time_lines(times_us: Sequence[int], series: Sequence[Series], words: Words) 
 
 
 def time_bars(
-    starts_us: Sequence[int], width_us: int, series: Sequence[Series], words: Words
+    starts_us: Sequence[int], width_us: int, series: Sequence[PlotSeries], words: PlotLabels
 ) -> Html:
     """Bars that begin at these times (UTC) and are so wide; series lie on one another."""
 
@@ -77,7 +77,7 @@ def time_bars(
     return _drawn(words, series, draw)
 
 
-def bars(names: Sequence[str], series: Sequence[Series], words: Words) -> Html:
+def bars(names: Sequence[str], series: Sequence[PlotSeries], words: PlotLabels) -> Html:
     """A bar to the right for each name, the first on top; series lie on one another."""
     shown = [_short(name) for name in names]
 
@@ -91,13 +91,13 @@ def bars(names: Sequence[str], series: Sequence[Series], words: Words) -> Html:
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
-    turned = Words(words.title, y=words.x, x=words.y)
+    turned = PlotLabels(words.title, y=words.x, x=words.y)
     return _drawn(turned, series, draw, height=1.2 + 0.35 * max(len(names), 2), numbers_up=False)
 
 
 def _drawn(
-    words: Words,
-    series: Sequence[Series],
+    words: PlotLabels,
+    series: Sequence[PlotSeries],
     draw: Callable[[Axes], None],
     *,
     height: float = 3.6,
@@ -127,13 +127,13 @@ def _inline(svg: str) -> str:
     return re.sub(r'<g id="[^"]*"', "<g", inner).replace(_TEXT, "currentColor")
 
 
-def _lines(axes: Axes, places: Sequence[float], series: Sequence[Series]) -> None:
+def _lines(axes: Axes, places: Sequence[float], series: Sequence[PlotSeries]) -> None:
     for colour, one in zip(_colours(series), series, strict=True):
         marker = "o" if len(one.values) < 30 else ""
         axes.plot(places, one.values, color=colour, label=_short(one.name), marker=marker, ms=4)
 
 
-def _bars(axes: Axes, starts: Sequence[float], series: Sequence[Series], width: float) -> None:
+def _bars(axes: Axes, starts: Sequence[float], series: Sequence[PlotSeries], width: float) -> None:
     below = [0.0] * len(starts)
     for colour, one in zip(_colours(series), series, strict=True):
         name = _short(one.name)
@@ -153,7 +153,7 @@ def _time_axis(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(formatter)
 
 
-def _colours(series: Sequence[Series]) -> list[str]:
+def _colours(series: Sequence[PlotSeries]) -> list[str]:
     return [COLOURS[at % len(COLOURS)] for at in range(len(series))]
 
 

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from eventhub.base import limits
-from sparkjobs.report.page import Section, figures, page, table, verbatim
-from sparkjobs.report.plot import Series, Words, bars
-from sparkjobs.result import Result
+from sparkjobs.report.page import ReportSection, figures, page, table, verbatim
+from sparkjobs.report.plot import PlotLabels, PlotSeries, bars
+from sparkjobs.result import JobResult
 
 _ACTIONS = {
     "drop": "drop: it leaves the database; what is archived stays readable there",
@@ -27,19 +27,21 @@ REASONS = {
 }
 
 
-def report(params: dict[str, Any], result: Result) -> str:
+def report(params: dict[str, Any], result: JobResult) -> str:
     """The page. `params` are the run's, `result` has the details."""
     details = result.details
+    freed = details["actions"]["compact"]["back_bytes"]
     sections = [
-        Section("In all", [_actions(details), figures({"Bytes that come back on the disk, about":
-            details["actions"]["compact"]["back_bytes"]})]),
-        Section("By stream", _plot(details)),
-        Section("Segments", _segments(details)),
-        Section("What the reasons mean", [figures(REASONS)]),
-    ]  # fmt: skip
+        ReportSection(
+            "Totals", [_actions(details), figures({"Disk bytes freed (estimate)": freed})]
+        ),
+        ReportSection("By stream", _plot(details)),
+        ReportSection("Segments", _segments(details)),
+        ReportSection("Reasons", [figures(REASONS)]),
+    ]
     if params.get("policies"):
         text = json.dumps(params["policies"], indent=1, ensure_ascii=False)
-        sections.insert(0, Section("Policies that were tried", [verbatim(text)]))
+        sections.insert(0, ReportSection("Proposed policies", [verbatim(text)]))
     zone = params.get("zone")
     about = f"{result.summary} Nothing was changed."
     return page(f"Retention plan of {f'zone {zone}' if zone else 'the hub'}", about, sections)
@@ -58,8 +60,8 @@ def _plot(details: Any) -> list[str]:
     if not streams:
         return ["There are no segments."]
     names = [f"{one['zone']}/{one['stream']}" if one["zone"] else one["stream"] for one in streams]
-    series = [Series(action, [one[action]["bytes"] for one in streams]) for action in _ACTIONS]
-    return [bars(names, series, Words("Stored bytes by action", "bytes"))]
+    series = [PlotSeries(action, [one[action]["bytes"] for one in streams]) for action in _ACTIONS]
+    return [bars(names, series, PlotLabels("Stored bytes by action", "bytes"))]
 
 
 def _segments(details: Any) -> list[str]:

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from eventhub.base import limits
 from sparkjobs import inputs
 from sparkjobs.csv_export import write_csv
-from sparkjobs.order import Order
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.progress import Phases
-from sparkjobs.result import Result
+from sparkjobs.result import JobResult
 from sparkjobs.retention import transform
 from sparkjobs.retention.report import report
 from sparkjobs.retention.transform import ACTIONS, COMPACT, DROP, KEEP
@@ -31,7 +31,7 @@ ABOUT = {
 Row = dict[str, Any]
 
 
-def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
+def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
     """Plans for the streams of `order.inputs` and leaves what `ABOUT` says."""
     folder = Path(order.result)
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,22 +42,22 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     write_csv(folder / "plan.csv", plan.schema, plan.to_batches())
     write_csv(folder / "partitions.csv", groups.schema, groups.to_batches())
     details = _details(plan, totals.to_pylist(), groups.to_pylist())
-    result = Result(_summary(details), _figures(details), about=ABOUT, details=details)
+    result = JobResult(_summary(details), _figures(details), about=ABOUT, details=details)
     (folder / "report.html").write_text(report(order.params, result))
     return result
 
 
-def _planned(spark: SparkSession, order: Order) -> tuple[pa.Table, pa.Table, pa.Table]:
+def _planned(spark: SparkSession, order: JobSpec) -> tuple[pa.Table, pa.Table, pa.Table]:
     """The plan, its totals by stream and action, and the groups that are cleaned. A row a segment
     is little even for a large hub.
     """
     params = order.params
-    proposed = transform.proposed(spark, params.get("policies") or {})
+    proposed = transform.proposed_policies(spark, params.get("policies") or {})
     streams = inputs.table(spark, order, "streams")
     policies = transform.with_policies(streams, proposed, params.get("zone_id"))
     segments = inputs.table(spark, order, "segments")
-    judged = transform.judged(segments, policies, order.now_us).cache()
-    cleaned = transform.cleaned(judged, inputs.table(spark, order, "groups")).cache()
+    judged = transform.judge(segments, policies, order.now_us).cache()
+    cleaned = transform.partitions_to_compact(judged, inputs.table(spark, order, "groups")).cache()
     plan = transform.plan(judged, cleaned).cache()
     return plan.toArrow(), transform.totals(plan).toArrow(), cleaned.toArrow()
 

@@ -33,7 +33,7 @@ _PROPOSED = t.StructType(
 )
 
 
-def proposed(spark: SparkSession, policies: Mapping[str, Mapping[str, Any]]) -> DataFrame:
+def proposed_policies(spark: SparkSession, policies: Mapping[str, Mapping[str, Any]]) -> DataFrame:
     """What is given of the policies of streams, by name, as a table; None removes a limit."""
     rows = [
         (name, *(given.get(one) for one in _POLICY), *(one in given for one in _POLICY))
@@ -42,25 +42,27 @@ def proposed(spark: SparkSession, policies: Mapping[str, Mapping[str, Any]]) -> 
     return spark.createDataFrame(rows, _PROPOSED)
 
 
-def with_policies(streams: DataFrame, proposed: DataFrame, zone_id: int | None) -> DataFrame:
+def with_policies(
+    streams: DataFrame, proposed_policies: DataFrame, zone_id: int | None
+) -> DataFrame:
     """The streams of a zone (None: all), with what is proposed in the place of their own."""
     wanted = streams if zone_id is None else streams.where(f.col("zone_id") == zone_id)
     policy = [
         f.when(f.col(f"gives_{name}"), f.col(f"new_{name}")).otherwise(f.col(name)).alias(name)
         for name in _POLICY
     ]
-    return wanted.join(proposed, "name", "left").select(
+    return wanted.join(proposed_policies, "name", "left").select(
         f.col("id").alias("stream_id"), "zone_id", "zone", f.col("name").alias("stream"), "needed",
         *policy,
     )  # fmt: skip
 
 
-def plan(judged: DataFrame, cleaned: DataFrame) -> DataFrame:
+def plan(judge: DataFrame, partitions_to_compact: DataFrame) -> DataFrame:
     """A row for each segment in the database, in the order of the streams."""
-    mostly_gone = cleaned.select("partition_id", f.lit(True).alias("goes"))
+    mostly_gone = partitions_to_compact.select("partition_id", f.lit(True).alias("goes"))
     compact = f.col("goes").isNotNull() & (f.col("action") == KEEP)
     return (
-        judged.join(mostly_gone, "partition_id", "left")
+        judge.join(mostly_gone, "partition_id", "left")
         .select(
             "stream_id", "zone_id", "zone", "stream", "segment_id", "segment", "partition_id",
             "first", "last", (f.col("last") - f.col("first") + 1).alias("events"), "bytes",
@@ -72,7 +74,7 @@ def plan(judged: DataFrame, cleaned: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def judged(segments: DataFrame, streams: DataFrame, now_us: int) -> DataFrame:
+def judge(segments: DataFrame, streams: DataFrame, now_us: int) -> DataFrame:
     """What the policies say of each segment in the database: `action` and `reason`, the first that
     holds. `streams` as of `with_policies`.
     """
@@ -93,11 +95,11 @@ def judged(segments: DataFrame, streams: DataFrame, now_us: int) -> DataFrame:
     return placed.withColumn("action", action).withColumn("reason", reason)
 
 
-def cleaned(judged: DataFrame, groups: DataFrame) -> DataFrame:
+def partitions_to_compact(judge: DataFrame, groups: DataFrame) -> DataFrame:
     """Groups that the hub cleans once the plan is carried out, if there is room to copy what they
     still hold: at most half of it is live then. `back_bytes`: about what comes back on the disk.
     """
-    dropped = judged.where(f.col("action") == DROP).groupBy("partition_id")
+    dropped = judge.where(f.col("action") == DROP).groupBy("partition_id")
     freed = dropped.agg(f.sum("bytes").alias("freed_bytes"))
     current = groups.where("current").select(f.col("id").alias("current_id"))
     live = f.col("live_bytes") - f.coalesce("freed_bytes", f.lit(0))

@@ -12,8 +12,8 @@ from eventhub.base.env import read_env
 from eventhub.postgresql.connections import blocking
 from registrations.match_index.builds.turn import step_back
 from sparkjobs.runs import rows
-from sparkjobs.runs.cancellation import TOLD_TO_END, Stop
-from sparkjobs.runs.run import Hub, Watch, perform
+from sparkjobs.runs.cancellation import TERMINATED, StopSignal
+from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 
 
 def main() -> None:
@@ -21,19 +21,19 @@ def main() -> None:
     env = read_env()
     logs.configure(env.log_format, env.log_level)
     log = logs.get_logger(__name__)
-    stop, hub, run_id = Stop(), Hub.of(env), int(sys.argv[1])
+    stop, hub, run_id = StopSignal(), RunnerSettings.of(env), int(sys.argv[1])
 
     def end(*_: Any) -> None:
-        stop.ask(TOLD_TO_END)
+        stop.ask(TERMINATED)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     with blocking(hub.database_url, name="job") as connection:
-        run = rows.find(connection, run_id) if rows.begin(connection, run_id) else None
+        run = rows.find(connection, run_id) if rows.start(connection, run_id) else None
     if run is None:
         return
     log.info("job_begun", job=run.job, run=run.id)
-    ended = perform(hub, run, Watch(stop, lambda heard: None, SystemClock()))
+    ended = perform(hub, run, RunObserver(stop, lambda heard: None, SystemClock()))
     log.info("job_ended", job=run.job, run=run.id, state=ended.state, verdict=ended.verdict)
 
 

@@ -40,7 +40,7 @@ from sparkjobs.runs.serializers import (
     RunSerializer,
     RunShownSerializer,
 )
-from sparkjobs.runs.services import Course
+from sparkjobs.runs.services import ApplyOptions
 
 _OTHER = "application/octet-stream"
 _MEDIA = {
@@ -99,7 +99,9 @@ class Runs(ResourceView):
     )
     def perform_create(self, body: dict[str, Any]) -> Run:
         name = self.request.user.get_username()
-        return services.ask_run(job=self.kwargs["job"], params=body["params"], requested_by=name)
+        return services.request_run(
+            job=self.kwargs["job"], params=body["params"], requested_by=name
+        )
 
 
 class Cancel(Runs):
@@ -167,7 +169,7 @@ class Apply(ResourceView):
             env=read_env(),
             run=run,
             by=self.request.user.get_username(),
-            course=Course(seconds=limits.PLAN_APPLY_S_MAX),
+            course=ApplyOptions(seconds=limits.PLAN_APPLY_S_MAX),
         )
         first = sorted(outcomes, key=lambda one: one.outcome != "refused")
         shown = [

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from sparkjobs.runs.rows import Ending
 
 CANCELLED = Ending("cancelled", "cancelled", "It was cancelled.")
-TOLD_TO_END = Ending("interrupted", "interrupted", "Its process was told to end.")
+TERMINATED = Ending("interrupted", "interrupted", "Its process was told to end.")
 
 
-class Stopped(Exception):
+class RunStopped(Exception):
     """The run's work ends here; `Stop.why` says why."""
 
 
-class Stop:
+class StopSignal:
     """The first word counts. Any thread and any signal's handler may ask."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Stop:
     def check(self) -> None:
         """Raises Stopped once it was asked for, unless it is too late."""
         if self.why is not None and not self._too_late:
-            raise Stopped
+            raise RunStopped
 
     def forget(self) -> None:
         """It is too late: what is done from here on is not taken back, so the work goes on to its

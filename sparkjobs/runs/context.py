@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
-class Context(NamedTuple):
+class RunContext(NamedTuple):
     """A run under way."""
 
     run: int

@@ -16,10 +16,10 @@ from eventhub.base import limits
 from eventhub.base.guarded import Command, Guarded, ordinary
 from eventhub.eventlog.archive.folder import without_credentials
 from eventhub.eventlog.errors import StorageFull
-from sparkjobs.runs.cancellation import Stop
+from sparkjobs.runs.cancellation import StopSignal
 from sparkjobs.runs.errors import SparkFailed
 from sparkjobs.runs.failure_reason import why_failed
-from sparkjobs.runs.launch import Launch
+from sparkjobs.runs.launch import DriverCommand
 
 _LINE_BYTES_MAX = 64 * 1024
 _LAST_LINES = 400
@@ -30,21 +30,23 @@ _FULL_HELP = "A disk was full: that of the data folder, or of a worker of the cl
 _WAITING = "waiting: no worker of the cluster has room for it"
 
 
-class Said(NamedTuple):
+class DriverProgress(NamedTuple):
     """A driver's word of how far it is."""
 
     phase: str
     counts: dict[str, int]
 
 
-def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -> None:
+def drive(
+    launch: DriverCommand, log: Path, stop: StopSignal, hear: Callable[[DriverProgress], None]
+) -> None:
     """Until it has ended. Raises SparkFailed, StorageFull, Stopped."""
     command = Command("driver", launch.argv, launch.env, grace_s=limits.JOB_STOP_S)
     guarded = Guarded(command, ordinary())
     last: deque[str] = deque(maxlen=_LAST_LINES)
     is_disk_full = False
-    kept = _Log(log)
-    now = Said("starting Spark", dict.fromkeys(_COUNTS, 0))
+    kept = _CappedLog(log)
+    now = DriverProgress("starting Spark", dict.fromkeys(_COUNTS, 0))
     output = io.BufferedReader(guarded.process.stdout)  # type: ignore[type-var]
     try:
         with stop.ending(guarded.stop):
@@ -70,7 +72,7 @@ def drive(launch: Launch, log: Path, stop: Stop, hear: Callable[[Said], None]) -
         raise SparkFailed(why_failed(last, status))
 
 
-class _Log:
+class _CappedLog:
     """The run's log, whose older half goes when it is full; no line for which the disk has no room
     ends the run.
     """
@@ -105,13 +107,13 @@ class _Log:
             self._bytes = self._file.tell()
 
 
-def _said(text: str) -> Said | None:
+def _said(text: str) -> DriverProgress | None:
     """None for a line of the log."""
     if not text.startswith('{"phase"'):
         return None
     try:
         fields: dict[str, Any] = json.loads(text)
-        return Said(str(fields["phase"]), {name: int(fields[name]) for name in _COUNTS})
+        return DriverProgress(str(fields["phase"]), {name: int(fields[name]) for name in _COUNTS})
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sparkjobs.order import NAME as ORDER
+from sparkjobs.job_spec import NAME as ORDER
 
 ROOT = "jobs"
 
 
-class Folder(NamedTuple):
+class RunFolder(NamedTuple):
     """Of one run; absolute."""
 
     root: Path
@@ -71,8 +71,8 @@ class Folder(NamedTuple):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def folder_of(data: Path, job: str, run: int) -> Folder:
-    return Folder(data.resolve() / ROOT / job / f"{run:08}")
+def folder_of(data: Path, job: str, run: int) -> RunFolder:
+    return RunFolder(data.resolve() / ROOT / job / f"{run:08}")
 
 
 def clear_leftovers(data: Path, job: str, kept: Mapping[int, bool]) -> None:
@@ -87,7 +87,7 @@ def clear_leftovers(data: Path, job: str, kept: Mapping[int, bool]) -> None:
     for path in found:
         run = int(path.name)
         if run in kept:
-            Folder(path).clear(result=not kept[run])
+            RunFolder(path).clear(result=not kept[run])
         else:
             shutil.rmtree(path, ignore_errors=True)
 

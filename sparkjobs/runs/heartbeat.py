@@ -18,12 +18,12 @@ from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.retention import disk
 from eventhub.postgresql.connections import blocking
 from sparkjobs.runs import rows
-from sparkjobs.runs.cancellation import CANCELLED, Stop
-from sparkjobs.runs.rows import GONE, Ending, Heard
+from sparkjobs.runs.cancellation import CANCELLED, StopSignal
+from sparkjobs.runs.rows import LOST, Ending, RunProgress
 
 log = get_logger(__name__)
 STUCK = 70  # the status of a process that ends itself
-_LOST = GONE._replace(
+_LOST = LOST._replace(
     detail="Its lease ran out: the database was away, or the process was stopped."
 )
 _NO_ROOM = Ending(
@@ -34,15 +34,15 @@ _NO_ROOM = Ending(
 _TOO_LONG = Ending("failed", "too_long", f"It took more than {limits.JOB_S_MAX / 3600:.0f} hours.")
 
 
-class Beat:
+class Heartbeat:
     """`heard` is what is said with the next beat; any thread may replace it. `filled`: a
     folder whose disk the run may fill; None: it writes little.
     """
 
     def __init__(
-        self, database_url: str, run: int, stop: Stop, clock: Clock, filled: Path | None
+        self, database_url: str, run: int, stop: StopSignal, clock: Clock, filled: Path | None
     ) -> None:
-        self.heard = Heard("beginning")
+        self.heard = RunProgress("beginning")
         self._url = database_url
         self._run = run
         self._stop = stop
@@ -92,7 +92,7 @@ class Beat:
         """False if it was not heard."""
         try:
             with blocking(self._url, name="job") as connection:
-                cancelled = rows.beat(connection, self._run, self.heard)
+                cancelled = rows.heartbeat(connection, self._run, self.heard)
         except (DatabaseUnavailable, psycopg.Error) as error:
             log.warning("job_unheard", run=self._run, detail=str(error))
             return False

@@ -14,7 +14,7 @@ _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Daily(NamedTuple):
+class DailySchedule(NamedTuple):
     """A time of the day, UTC."""
 
     hour: int
@@ -29,7 +29,7 @@ class Daily(NamedTuple):
         return (today + (today <= now) * _DAY - _EPOCH) // timedelta(microseconds=1)
 
 
-class Kind(NamedTuple):
+class JobKind(NamedTuple):
     """A job. Its code is the package `sparkjobs.<name>`."""
 
     name: str
@@ -37,41 +37,41 @@ class Kind(NamedTuple):
     tables: frozenset[str]  # of sparkjobs/tables.py
     events: bool = False  # with the rows of its segments
     large: bool = True  # it may fill a disk
-    timetable: Daily | None = None
+    timetable: DailySchedule | None = None
 
 
-AUDIT = Kind(
+AUDIT = JobKind(
     "audit",
     "Proves from the log, the archive and the registrations that nothing was lost, doubled or left"
     " undelivered, or says exactly what was.",
     frozenset(TABLES) - {"groups"},
     events=True,
-    timetable=Daily(2, 30),
+    timetable=DailySchedule(2, 30),
 )
-BACKTEST = Kind(
+BACKTEST = JobKind(
     "backtest",
     "Tries a filter on months of a stream's history: how many events, when, and which.",
     frozenset({"streams", "segments", "types"}),
     events=True,
 )
-MATCH_INDEX = Kind(
+MATCH_INDEX = JobKind(
     "match_index",
     "Builds a stream's match index anew, by Spark where there are very many registrations.",
     frozenset({"streams", "versions"}),
 )
-RETENTION = Kind(
+RETENTION = JobKind(
     "retention",
     "Plans what the policies of streams would drop, compact, archive and keep; nothing is done"
     " before an operator applies the plan.",
     frozenset({"streams", "segments", "groups"}),
     large=False,
-    timetable=Daily(3, 30),
+    timetable=DailySchedule(3, 30),
 )
-KINDS = {kind.name: kind for kind in (AUDIT, BACKTEST, MATCH_INDEX, RETENTION)}
+JOBS = {kind.name: kind for kind in (AUDIT, BACKTEST, MATCH_INDEX, RETENTION)}
 
 
-def kind_of(name: str) -> Kind:
+def job_named(name: str) -> JobKind:
     """Raises UnknownJob."""
-    if name not in KINDS:
+    if name not in JOBS:
         raise UnknownJob(field="job")
-    return KINDS[name]
+    return JOBS[name]

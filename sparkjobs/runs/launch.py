@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from sparkjobs.runs.errors import SparkConfUnreadable
-from sparkjobs.runs.folders import Folder
+from sparkjobs.runs.folders import RunFolder
 from sparkjobs.runs.java import find_java, home_of
 
 HOME = Path(__file__).resolve().parents[2]  # of the packages
@@ -36,7 +36,7 @@ _LOCAL = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\])?")
 _LOOPBACK = re.compile(r"spark://(localhost|127\.[\d.]+|\[::1\])(:\d+)?")
 
 
-class Spark(NamedTuple):
+class SparkSettings(NamedTuple):
     """The hub's settings of Spark (docs/settings.md)."""
 
     master: str
@@ -56,7 +56,7 @@ class Spark(NamedTuple):
         return len(os.sched_getaffinity(0)) if given == "*" else int(given)
 
 
-class Launch(NamedTuple):
+class DriverCommand(NamedTuple):
     """What to start. `secrets`: texts that nobody is to read in a log."""
 
     argv: tuple[str, ...]
@@ -64,7 +64,9 @@ class Launch(NamedTuple):
     secrets: tuple[str, ...]
 
 
-def launch(spark: Spark, folder: Folder, name: str, launcher: Path) -> Launch:
+def driver_command(
+    spark: SparkSettings, folder: RunFolder, name: str, launcher: Path
+) -> DriverCommand:
     """The driver of a run whose order is written. `launcher`: a folder for the launcher of Java.
     Raises NoJava, JavaSlow, SparkConfUnreadable, OSError.
     """
@@ -73,7 +75,7 @@ def launch(spark: Spark, folder: Folder, name: str, launcher: Path) -> Launch:
     properties = {**_usual(spark), **given, **_fixed(spark, folder, name)}
     (folder.work / "tmp").mkdir(parents=True, exist_ok=True)
     if not spark.is_local:
-        properties["spark.submit.pyFiles"] = str(ship(folder.work / "packages.zip"))
+        properties["spark.submit.pyFiles"] = str(write_packages(folder.work / "packages.zip"))
     file = folder.work / "spark.conf"
     _write_secretly(file, properties)
     submit = Path(find_spec("pyspark").origin).parent / "bin" / "spark-submit"  # type: ignore[union-attr,arg-type]
@@ -89,10 +91,10 @@ def launch(spark: Spark, folder: Folder, name: str, launcher: Path) -> Launch:
     if _is_here(spark):
         env["SPARK_LOCAL_HOSTNAME"] = "localhost"
     secret = properties.get("spark.authenticate.secret", "")
-    return Launch(argv, env, (secret,) if secret else ())
+    return DriverCommand(argv, env, (secret,) if secret else ())
 
 
-def ship(path: Path) -> Path:
+def write_packages(path: Path) -> Path:
     """A zip of what jobs import of this repository, for executors elsewhere."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for source in _sources():
@@ -105,12 +107,12 @@ def _sources() -> Iterator[Path]:
         yield from sorted(HOME.glob(pattern))
 
 
-def _is_here(spark: Spark) -> bool:
+def _is_here(spark: SparkSettings) -> bool:
     """The whole cluster is this machine."""
     return spark.is_local or _LOOPBACK.match(spark.master) is not None
 
 
-def _usual(spark: Spark) -> dict[str, str]:
+def _usual(spark: SparkSettings) -> dict[str, str]:
     """What the operator's file may say otherwise."""
     found = {
         "spark.driver.memory": spark.memory,
@@ -125,7 +127,7 @@ def _usual(spark: Spark) -> dict[str, str]:
     return found
 
 
-def _fixed(spark: Spark, folder: Folder, name: str) -> dict[str, str]:
+def _fixed(spark: SparkSettings, folder: RunFolder, name: str) -> dict[str, str]:
     """What jobs rely on, and what keeps Spark's files in the run's folder."""
     temporary = folder.work / "tmp"
     found = {

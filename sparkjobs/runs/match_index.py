@@ -19,8 +19,8 @@ from registrations.match_index.format.builder import Progress
 from registrations.match_index.format.manifest import Manifest
 from sparkjobs.match_index.shards import SHARDS
 from sparkjobs.match_index.slices import REFUSED
-from sparkjobs.result import Result, Stored
-from sparkjobs.runs.context import Context
+from sparkjobs.result import JobResult, StoredResult
+from sparkjobs.runs.context import RunContext
 from sparkjobs.runs.errors import BadResult
 from sparkjobs.runs.export.snapshot import read_snapshot
 
@@ -29,7 +29,7 @@ SEALED = "sealed"  # the builder's last word before an epoch is published
 _LOOK_S = 0.5  # for the end of another builder
 
 
-def build_here(context: Context) -> Result | None:
+def build_here(context: RunContext) -> JobResult | None:
     """By the hub's builder, if Spark would take longer or is not wanted; else None. Raises
     IndexNotTaken, and what building raises.
     """
@@ -44,7 +44,7 @@ def build_here(context: Context) -> Result | None:
     return _result(context, manifest, "local builder", _why(state, asked=engine == LOCAL))
 
 
-def publish(context: Context, stored: Stored) -> Result:
+def publish(context: RunContext, stored: StoredResult) -> JobResult:
     """The shards become the stream's next epoch, as of the snapshot that they were built from.
     Raises BadResult, and what publishing raises.
     """
@@ -72,7 +72,7 @@ def _why(state: IndexState, *, asked: bool) -> str:
     return f"built here: {count}; {wanted}"
 
 
-def _result(context: Context, manifest: Manifest, engine: str, why: str) -> Result:
+def _result(context: RunContext, manifest: Manifest, engine: str, why: str) -> JobResult:
     figures: dict[str, int | float | str | None] = {
         "epoch": manifest.epoch,
         "registrations": manifest.ids,
@@ -84,7 +84,7 @@ def _result(context: Context, manifest: Manifest, engine: str, why: str) -> Resu
     stream = context.params["stream"]
     summary = f"{stream}: epoch {manifest.epoch}, {manifest.ids:,} versions of registrations"
     details = {"stream": stream, "engine": engine, "why": why, **figures}
-    return Result(f"{summary}, {why}.", figures, details=details)
+    return JobResult(f"{summary}, {why}.", figures, details=details)
 
 
 def _refused(file: Path) -> tuple[int, ...]:
@@ -92,14 +92,14 @@ def _refused(file: Path) -> tuple[int, ...]:
         return tuple(int(row["version"]) for row in csv.DictReader(lines))
 
 
-def _tell(context: Context, progress: Progress) -> None:
+def _tell(context: RunContext, progress: Progress) -> None:
     context.told(f"building: {progress.stage}", progress.entries)
     if progress.stage == SEALED:  # published next
         context.publishing()
 
 
 @contextmanager
-def alone(context: Context) -> Iterator[None]:
+def alone(context: RunContext) -> Iterator[None]:
     """For the block no other builder is at work in this data folder, so that none of them
     publishes what is newer than what is being read here.
     """

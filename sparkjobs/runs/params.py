@@ -28,7 +28,7 @@ from eventhub.eventlog import streams
 from eventhub.streams.serializers import PolicySerializer
 from registrations.filter_source import Filter
 from registrations.filters.languages import LANGUAGES
-from sparkjobs.runs.jobs import AUDIT, BACKTEST, MATCH_INDEX, RETENTION, kind_of
+from sparkjobs.runs.jobs import AUDIT, BACKTEST, MATCH_INDEX, RETENTION, job_named
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _ENGINES = ("auto", "local", "spark")
@@ -137,37 +137,37 @@ _PARAMS: dict[str, type[Serializer]] = {
 }
 
 
-def typed(job: str, name: str, text: str) -> Any:
+def parse_value(job: str, name: str, text: str) -> Any:
     """What a command's NAME=TEXT gives, by the kind of the parameter: names between commas, a whole
     number, a JSON object where one may be, else the text as it stands. Raises UnknownJob, and for
     JSON what parse_json raises, with the field.
     """
-    field = _PARAMS[kind_of(job).name]().fields.get(name)
+    field = _PARAMS[job_named(job).name]().fields.get(name)
     if isinstance(field, _NamesField):
         return text.split(",")
     if isinstance(field, WholeField):
         return int(text) if _WHOLE.fullmatch(text) else text
     if isinstance(field, serializers.JSONField) and text.lstrip().startswith("{"):
-        return json_of(text, field=f"params.{name}")  # no text of a filter begins so
+        return parse_json_option(text, field=f"params.{name}")  # no text of a filter begins so
     return text
 
 
-def json_of(text: str, *, field: str) -> Any:
+def parse_json_option(text: str, *, field: str) -> Any:
     """JSON that was typed. Raises what parse_json raises, with the field."""
     with _at(field):
         return parse_json(text.encode(errors="surrogateescape"))
 
 
-def checked(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def check_params(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as a run keeps them. Raises UnknownJob, what fields are refused with, NotFound
     for a zone, UnknownStream, and what the language of a filter raises; all with the field.
     """
-    serializer = _PARAMS[kind_of(job).name]
+    serializer = _PARAMS[job_named(job).name]
     with _at("params"):
         return _read(serializer, given)
 
 
-def shown(params: Mapping[str, Any]) -> dict[str, Any]:
+def rendered_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters that a run keeps, as they were asked for."""
     own = {name: value for name, value in params.items() if not name.endswith(("_id", "_ids"))}
     times = {f"{name}_us": name for name in ("since", "until")}

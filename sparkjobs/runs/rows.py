@@ -23,8 +23,8 @@ SQL = queries.load("sparkjobs/runs/sql/runs.sql")
 
 Connection = psycopg.Connection[Any]
 State = Literal["waiting", "running", "completed", "failed", "cancelled", "interrupted"]
-Addressed = tuple[str | None, Announcement]  # by the zone of a run; None: the whole hub
-COMMAND, TIMETABLE = "command", "timetable"  # who asked, when no operator did
+ZoneAnnouncement = tuple[str | None, Announcement]  # by the zone of a run; None: the whole hub
+COMMAND, SCHEDULE = "command", "timetable"  # who asked, when no operator did
 
 
 class Run(NamedTuple):
@@ -61,21 +61,21 @@ class Run(NamedTuple):
         return self.state not in ("waiting", "running")
 
 
-class Dropped(NamedTuple):
+class DroppedResult(NamedTuple):
     """A run whose result had to make room."""
 
     job: str
     id: int
 
 
-class _Kept(NamedTuple):
+class _RetainedRun(NamedTuple):
     """A run, and whether its result is kept."""
 
     id: int
     has_result: bool
 
 
-class Heard(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run is."""
 
     phase: str
@@ -99,7 +99,7 @@ class Ending(NamedTuple):
     result_bytes: int = 0
 
 
-class Asked(NamedTuple):
+class RunRequest(NamedTuple):
     """A run that is wanted. `params` are checked (params.py)."""
 
     job: str
@@ -107,40 +107,40 @@ class Asked(NamedTuple):
     requested_by: str
 
 
-def ask(connection: Connection, asked: Asked) -> int:
+def request(connection: Connection, asked: RunRequest) -> int:
     """A run that waits for a worker; announce it in the same transaction."""
     values = {**asked._asdict(), "params": json.dumps(asked.params)}
     [run] = scalars(connection).execute(SQL["ask"], values).fetchall()
     return int(run)
 
 
-def ask_running(connection: Connection, asked: Asked) -> int | None:
+def start_now(connection: Connection, asked: RunRequest) -> int | None:
     """A run that begins now, announced; None if another one of the job is under way."""
     try:
         with _announcing(connection) as announced:
-            run = ask(connection, asked)
+            run = request(connection, asked)
             _begin(connection, run)
-            announced.append(asked_of(run, asked))
+            announced.append(request_announcement(run, asked))
     except psycopg.errors.UniqueViolation:
         return None
     return run
 
 
-def ask_by_timetable(connection: Connection, job: str) -> int | None:
+def request_scheduled(connection: Connection, job: str) -> int | None:
     """A run of the whole hub that waits for a worker, announced; None if one of the
     timetable waits already.
     """
-    asked = Asked(job, {}, TIMETABLE)
+    asked = RunRequest(job, {}, SCHEDULE)
     with _announcing(connection) as announced:
-        values = {"job": job, "requested_by": TIMETABLE}
+        values = {"job": job, "requested_by": SCHEDULE}
         if scalars(connection).execute(SQL["has_waiting"], values).fetchone():
             return None
-        run = ask(connection, asked)
-        announced.append(asked_of(run, asked))
+        run = request(connection, asked)
+        announced.append(request_announcement(run, asked))
     return run
 
 
-def asked_of(run: int, asked: Asked) -> Addressed:
+def request_announcement(run: int, asked: RunRequest) -> ZoneAnnouncement:
     """Return the announcement of a run that is requested."""
     attributes = {"job": asked.job, "run": run}
     return asked.params.get("zone"), Announcement("job.asked", attributes)
@@ -152,7 +152,7 @@ def waiting(connection: Connection) -> list[int]:
     return scalars(connection).execute(SQL["waiting"], values).fetchall()
 
 
-def begin(connection: Connection, run: int) -> bool:
+def start(connection: Connection, run: int) -> bool:
     """False if it does not wait any more, or another run of the job is under way."""
     try:
         return _begin(connection, run)
@@ -165,7 +165,7 @@ def _begin(connection: Connection, run: int) -> bool:
     return connection.execute(SQL["begin"], values).fetchone() is not None
 
 
-def beat(connection: Connection, run: int, heard: Heard) -> bool | None:
+def heartbeat(connection: Connection, run: int, heard: RunProgress) -> bool | None:
     """Prolong the lease and say how far it is. True if the run is to be cancelled; None if it is
     not the caller's any more.
     """
@@ -191,16 +191,18 @@ def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = Fals
     with _announcing(connection) as announced:
         if connection.execute(SQL["end"], values).fetchone() is None:
             return False
-        announced.append(ended_of(run, ending))
+        announced.append(end_announcement(run, ending))
         repeat = _ask_again(connection, run, ending)
         if repeat is not None:
-            announced.append(asked_of(repeat, Asked(run.job, run.params, run.requested_by)))
+            announced.append(
+                request_announcement(repeat, RunRequest(run.job, run.params, run.requested_by))
+            )
     return True
 
 
 def _ask_again(connection: Connection, run: Run, ending: Ending) -> int | None:
     """The run's repeat, which waits for its time; None if there is none."""
-    if run.requested_by != TIMETABLE:
+    if run.requested_by != SCHEDULE:
         return None
     pause_s = pause_before_repeat_s(ending.reason, run.attempt)
     if pause_s is None:
@@ -210,7 +212,7 @@ def _ask_again(connection: Connection, run: Run, ending: Ending) -> int | None:
     return repeat
 
 
-def ended_of(run: Run, ending: Ending) -> Addressed:
+def end_announcement(run: Run, ending: Ending) -> ZoneAnnouncement:
     """Return the announcement of the end of a run."""
     attributes = {
         "job": run.job,
@@ -228,10 +230,10 @@ def interrupt_lapsed(connection: Connection) -> list[Run]:
     """
     connection.execute(SQL["bound_leases"], {"lease_s": limits.JOB_LEASE_S})
     found = [find(connection, id) for id in scalars(connection).execute(SQL["lapsed"]).fetchall()]
-    return [run for run in found if run is not None and end(connection, run, GONE, lapsed=True)]
+    return [run for run in found if run is not None and end(connection, run, LOST, lapsed=True)]
 
 
-GONE = Ending("interrupted", "interrupted", "Its process has gone without a word.")
+LOST = Ending("interrupted", "interrupted", "Its process has gone without a word.")
 
 
 def cancel(connection: Connection, run: int) -> bool:
@@ -242,18 +244,18 @@ def cancel(connection: Connection, run: int) -> bool:
     return any(scalars(connection).execute(SQL[name], {"id": run}).fetchone() for name in names)
 
 
-def keep(connection: Connection, job: str) -> dict[int, bool]:
+def delete_old_runs(connection: Connection, job: str) -> dict[int, bool]:
     """Delete the job's oldest runs; those that are kept, and whether their results are, too."""
     connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_KEPT})
-    return dict(cursor_of(connection, _Kept).execute(SQL["kept"], {"job": job}))
+    return dict(cursor_of(connection, _RetainedRun).execute(SQL["kept"], {"job": job}))
 
 
-def drop_results(connection: Connection) -> list[Dropped]:
+def drop_results(connection: Connection) -> list[DroppedResult]:
     """Note that the oldest results of all jobs are gone, beyond the bytes that are kept; the newest
     of each job stays. The caller removes the files.
     """
     values = {"bytes_max": limits.JOB_RESULTS_BYTES_MAX}
-    return cursor_of(connection, Dropped).execute(SQL["drop_results"], values).fetchall()
+    return cursor_of(connection, DroppedResult).execute(SQL["drop_results"], values).fetchall()
 
 
 def find(connection: Connection, run: int) -> Run | None:
@@ -265,7 +267,7 @@ def runs(connection: Connection, **asked: Any) -> list[Run]:
     """Those of `ids`, of a `job`, `before` an id, at most `count`; the newest first. One whose
     runner has gone is shown as what it will be noted as.
     """
-    gone = {f"gone_{name}": getattr(GONE, name) for name in ("state", "reason", "detail")}
+    gone = {f"gone_{name}": getattr(LOST, name) for name in ("state", "reason", "detail")}
     values = {"ids": None, "job": None, "before": None, "count": None, **gone, **asked}
     return cursor_of(connection, Run).execute(SQL["runs"], values).fetchall()
 
@@ -276,11 +278,11 @@ def newest(connection: Connection) -> list[Run]:
 
 
 @contextmanager
-def _announcing(connection: Connection) -> Iterator[list[Addressed]]:
+def _announcing(connection: Connection) -> Iterator[list[ZoneAnnouncement]]:
     """A transaction; what it leaves in the list is announced last in it, and its readers woken up
     after it.
     """
-    announced: list[Addressed] = []
+    announced: list[ZoneAnnouncement] = []
     with connection.transaction():
         yield announced
         drafts = [draft for zone, one in announced for draft in drafts_of(zone, [one])]

@@ -20,49 +20,49 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.errors import StorageFull
 from eventhub.postgresql.connections import blocking
-from sparkjobs.order import Order, write_order
-from sparkjobs.result import Result, Stored, read_result, write_result
+from sparkjobs.job_spec import JobSpec, write_spec
+from sparkjobs.result import JobResult, StoredResult, read_result, write_result
 from sparkjobs.runs import rows
-from sparkjobs.runs.cancellation import Stop, Stopped
-from sparkjobs.runs.context import Context
-from sparkjobs.runs.driver import Said, drive
+from sparkjobs.runs.cancellation import RunStopped, StopSignal
+from sparkjobs.runs.context import RunContext
+from sparkjobs.runs.driver import DriverProgress, drive
 from sparkjobs.runs.errors import BadResult, JavaSlow, ResultTooLarge
-from sparkjobs.runs.export.snapshot import Export, export_inputs
+from sparkjobs.runs.export.snapshot import ExportRequest, export_inputs
 from sparkjobs.runs.folders import ROOT, clear_leftovers, folder_of
-from sparkjobs.runs.heartbeat import Beat
-from sparkjobs.runs.hooks import Hooks, hooks_of
-from sparkjobs.runs.jobs import kind_of
-from sparkjobs.runs.launch import Launch, Spark, launch
-from sparkjobs.runs.rows import Ending, Heard, Run
+from sparkjobs.runs.heartbeat import Heartbeat
+from sparkjobs.runs.hooks import JobHooks, hooks_of
+from sparkjobs.runs.jobs import job_named
+from sparkjobs.runs.launch import DriverCommand, SparkSettings, driver_command
+from sparkjobs.runs.rows import Ending, Run, RunProgress
 
 log = get_logger(__name__)
 INTERNAL = "internal"  # the reason of what is no error of the hub's own tree
 _NOTE_INTERVAL_S = 1.0
 
 
-class Hub(NamedTuple):
+class RunnerSettings(NamedTuple):
     """What a run needs of the hub that it is of."""
 
     database_url: str
     data: Path
     archive_url: str
-    spark: Spark
+    spark: SparkSettings
 
     @classmethod
-    def of(cls, env: Env) -> "Hub":
-        spark = Spark(env.spark_master, env.spark_memory, env.spark_conf, env.java_home)
+    def of(cls, env: Env) -> "RunnerSettings":
+        spark = SparkSettings(env.spark_master, env.spark_memory, env.spark_conf, env.java_home)
         return cls(env.database_direct_url, Path(env.data).resolve(), env.archive_url, spark)
 
 
-class Watch(NamedTuple):
+class RunObserver(NamedTuple):
     """Who tells a run to end, and who is told how far it is."""
 
-    stop: Stop
-    hear: Callable[[Heard], None]
+    stop: StopSignal
+    hear: Callable[[RunProgress], None]
     clock: Clock
 
 
-def perform(hub: Hub, run: Run, watch: Watch) -> Run:
+def perform(hub: RunnerSettings, run: Run, watch: RunObserver) -> Run:
     """Do a run that has begun, and note how it ended: as it is told then. Raises nothing that is
     the run's own; DatabaseUnavailable if its end cannot be noted.
     """
@@ -83,10 +83,10 @@ def perform(hub: Hub, run: Run, watch: Watch) -> Run:
 class _Work:
     """One run's work, step after step."""
 
-    def __init__(self, hub: Hub, run: Run, watch: Watch) -> None:
+    def __init__(self, hub: RunnerSettings, run: Run, watch: RunObserver) -> None:
         self.folder = folder_of(hub.data, run.job, run.id)
-        filled = hub.data if kind_of(run.job).large else None
-        self.beat = Beat(hub.database_url, run.id, watch.stop, watch.clock, filled)
+        filled = hub.data if job_named(run.job).large else None
+        self.beat = Heartbeat(hub.database_url, run.id, watch.stop, watch.clock, filled)
         self._hub = hub
         self._run = run
         self._watch = watch
@@ -105,7 +105,7 @@ class _Work:
                 figures={name: _finite(figure) for name, figure in result.figures.items()},
                 result_bytes=self.folder.result_bytes(),
             )
-        except Stopped:
+        except RunStopped:
             return self._watch.stop.why or Ending("interrupted")
         except EventHubError as error:
             log.warning("job_failed", job=run.job, run=run.id, reason=error.code)
@@ -120,7 +120,7 @@ class _Work:
             log.exception("job_failed", job=run.job, run=run.id)
             return Ending("failed", INTERNAL, EventHubError().message)
 
-    def _result(self) -> Result:
+    def _result(self) -> JobResult:
         self._clear_before()
         hooks, context = hooks_of(self._run.job), self._context()
         with hooks.alone(context):
@@ -144,11 +144,11 @@ class _Work:
         if not _kept_asking(self._hub, lambda connection: rows.publish(connection, run)):
             self.beat.say()  # which hears why
             stop.check()
-            raise Stopped
+            raise RunStopped
         stop.forget()
         self._is_published = True
 
-    def _by_spark(self, hooks: Hooks, context: Context) -> Stored:
+    def _by_spark(self, hooks: JobHooks, context: RunContext) -> StoredResult:
         self._run_driver(self._export())
         self._told("checking the result")
         stored = _checked(self.folder.unfinished)
@@ -160,13 +160,13 @@ class _Work:
         """What earlier runs left that did not come to their end; the lease is ours."""
         job = self._run.job
         with blocking(self._hub.database_url, name="job") as connection:
-            kept = rows.keep(connection, job)
+            kept = rows.delete_old_runs(connection, job)
         clear_leftovers(self._hub.data, job, kept)
         self.folder.make()
 
-    def _context(self) -> Context:
+    def _context(self) -> RunContext:
         hub, folder = self._hub, self.folder
-        return Context(
+        return RunContext(
             self._run.id,
             self._run.params,
             hub.data,
@@ -179,13 +179,13 @@ class _Work:
             self._publishing,
         )
 
-    def _export(self) -> Order:
+    def _export(self) -> JobSpec:
         """Write the inputs, and the order that names them."""
-        run, hub, folder, kind = self._run, self._hub, self.folder, kind_of(self._run.job)
+        run, hub, folder, kind = self._run, self._hub, self.folder, job_named(self._run.job)
         params = run.params
         streams = params.get("stream_ids")
         snapshot = export_inputs(
-            Export(
+            ExportRequest(
                 hub.database_url,
                 hub.archive_url,
                 folder.inputs,
@@ -199,36 +199,36 @@ class _Work:
             lambda table, count: self._told(f"exporting {table}", count),
         )
         places = (str(folder.inputs), str(folder.work), str(folder.unfinished))
-        order = Order(run.job, run.id, params, *places, hub.archive_url, snapshot.now_us)
-        write_order(folder.work, order)
+        order = JobSpec(run.job, run.id, params, *places, hub.archive_url, snapshot.now_us)
+        write_spec(folder.work, order)
         return order
 
-    def _run_driver(self, order: Order) -> None:
+    def _run_driver(self, order: JobSpec) -> None:
         self._told("starting Spark")
         java = self._hub.data / ROOT / "java"
         name = f"eventhub {order.job} {order.run}"
         drive(self._launched(name, java), self.folder.log, self._watch.stop, self._heard_of)
 
-    def _launched(self, name: str, java: Path) -> Launch:
+    def _launched(self, name: str, java: Path) -> DriverCommand:
         """Raises what `launch` raises; JavaSlow after some tries."""
         for number in range(1, limits.JOB_JAVA_TRIES):
             try:
-                return launch(self._hub.spark, self.folder, name, java)
+                return driver_command(self._hub.spark, self.folder, name, java)
             except JavaSlow:
                 log.warning("java_slow", run=self._run.id, number=number)
                 self._told("waiting for Java: the machine is overloaded")
-        return launch(self._hub.spark, self.folder, name, java)
+        return driver_command(self._hub.spark, self.folder, name, java)
 
-    def _heard_of(self, said: Said) -> None:
-        self._say(Heard(said.phase, **said.counts, engine=self._engine))
+    def _heard_of(self, said: DriverProgress) -> None:
+        self._say(RunProgress(said.phase, **said.counts, engine=self._engine))
 
     def _told(self, phase: str, rows_done: int = 0) -> None:
         """Raises Stopped."""
         self._watch.stop.check()
         counts = {} if rows_done else self.beat.counts()
-        self._say(Heard(phase, rows_done, engine=self._engine, **counts))
+        self._say(RunProgress(phase, rows_done, engine=self._engine, **counts))
 
-    def _say(self, heard: Heard) -> None:
+    def _say(self, heard: RunProgress) -> None:
         self.beat.heard = heard
         self._watch.hear(heard)
 
@@ -238,7 +238,7 @@ def _finite(figure: float | int | str | None) -> float | int | str | None:
     return None if isinstance(figure, float) and not math.isfinite(figure) else figure
 
 
-def _checked(folder: Path) -> Stored:
+def _checked(folder: Path) -> StoredResult:
     """The result, if it and its files are what it says. Raises BadResult, ResultTooLarge."""
     try:
         stored = read_result(folder)
@@ -257,7 +257,7 @@ def _checked(folder: Path) -> Stored:
     return stored
 
 
-def _noted(hub: Hub, run: Run, ending: Ending) -> bool:
+def _noted(hub: RunnerSettings, run: Run, ending: Ending) -> bool:
     """Note the end. False if the run was taken for gone. Raises DatabaseUnavailable."""
 
     def note(connection: rows.Connection) -> bool:
@@ -269,7 +269,7 @@ def _noted(hub: Hub, run: Run, ending: Ending) -> bool:
     return _kept_asking(hub, note)
 
 
-def _kept_asking(hub: Hub, ask: Callable[[rows.Connection], bool]) -> bool:
+def _kept_asking(hub: RunnerSettings, ask: Callable[[rows.Connection], bool]) -> bool:
     """What the database answers, waited for as long as the lease may be ours. Raises
     DatabaseUnavailable.
     """

@@ -14,21 +14,21 @@ from eventhub.base.errors import NotFound
 from sparkjobs.result import File, read_result
 from sparkjobs.runs import rows
 from sparkjobs.runs.errors import JavaSlow, NoJava, ResultGone, UnknownRun
-from sparkjobs.runs.folders import Folder, folder_of
+from sparkjobs.runs.folders import RunFolder, folder_of
 from sparkjobs.runs.java import find_java
-from sparkjobs.runs.jobs import KINDS, kind_of
+from sparkjobs.runs.jobs import JOBS, job_named
 from sparkjobs.runs.rows import Run
 
 
 def list_runs(after: tuple[Any, ...] | None, count: int, *, job: str) -> list[Run]:
     """The newest first. Raises UnknownJob."""
     [before] = after or (None,)
-    return rows.runs(raw_connection(), job=kind_of(job).name, before=before, count=count)
+    return rows.runs(raw_connection(), job=job_named(job).name, before=before, count=count)
 
 
 def find_run(*, job: str, run: int) -> Run:
     """Raises UnknownJob, UnknownRun."""
-    found = rows.runs(raw_connection(), job=kind_of(job).name, ids=[run])
+    found = rows.runs(raw_connection(), job=job_named(job).name, ids=[run])
     if not found:
         raise UnknownRun(field="run")
     return found[0]
@@ -47,7 +47,7 @@ def list_jobs(*, clock: Clock) -> dict[str, Any]:
             "next_at": kind.timetable and kind.timetable.next_us(clock.now_us()),
             **{name: newest.get((kind.name, name)) for name in ("running", "last", "repeat")},
         }
-        for kind in KINDS.values()
+        for kind in JOBS.values()
     ]
     return {"jobs": jobs, "spark": _spark()}
 
@@ -97,5 +97,5 @@ def read_log(run: Run) -> bytes:
         return b""
 
 
-def _folder(run: Run) -> Folder:
+def _folder(run: Run) -> RunFolder:
     return folder_of(Path(settings.ENV.data), run.job, run.id)

@@ -8,7 +8,7 @@ from eventhub.api.fields import MomentField, ObjectField
 from eventhub.api.serializers import AnswerSerializer, Serializer
 from eventhub.base import limits
 from sparkjobs.runs.models import JobRun
-from sparkjobs.runs.params import shown
+from sparkjobs.runs.params import rendered_params
 from sparkjobs.runs.retention.apply import Done
 from sparkjobs.runs.rows import Run
 
@@ -48,7 +48,7 @@ class RunSerializer(AnswerSerializer):
         }
 
     def get_params(self, run: Run) -> dict[str, Any]:
-        return shown(run.params)
+        return rendered_params(run.params)
 
 
 class FileSerializer(Serializer):

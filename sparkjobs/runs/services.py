@@ -28,34 +28,36 @@ from sparkjobs.runs.cancellation import CANCELLED
 from sparkjobs.runs.errors import NoPlan, RunOver, RunPublishing, TooManyRuns
 from sparkjobs.runs.folders import folder_of
 from sparkjobs.runs.models import JobRun
-from sparkjobs.runs.params import checked
-from sparkjobs.runs.retention.apply import Done, Hub, Outcome, carry_out
-from sparkjobs.runs.retention.plan import Act, read_plan
-from sparkjobs.runs.rows import Asked, Run
+from sparkjobs.runs.params import check_params
+from sparkjobs.runs.retention.apply import ActionOutcome, ApplyTarget, Done, apply_actions
+from sparkjobs.runs.retention.plan import PlannedAction, read_plan
+from sparkjobs.runs.rows import Run, RunRequest
 from sparkjobs.runs.selectors import find_run
 
 APPLIED = "retention.applied"
 
 
-class Course(NamedTuple):
+class ApplyOptions(NamedTuple):
     """How a plan is carried out."""
 
     dry_run: bool = False
     seconds: float = float("inf")  # as long as it takes
-    report: Callable[[Outcome], None] = lambda _: None  # called with the outcome of each segment
+    report: Callable[[ActionOutcome], None] = lambda _: (
+        None
+    )  # called with the outcome of each segment
 
 
-def ask_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
+def request_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
     """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, RedisOff, and
     what the parameters are refused with.
     """
     require_workers()
-    asked = Asked(job, checked(job, params), requested_by)
+    asked = RunRequest(job, check_params(job, params), requested_by)
     with transaction.atomic():
         if JobRun.objects.filter(state="waiting").count() >= limits.JOB_RUNS_WAITING_MAX:
             raise TooManyRuns(limit=limits.JOB_RUNS_WAITING_MAX)
-        run = rows.ask(raw_connection(), asked)
-        zone, announcement = rows.asked_of(run, asked)
+        run = rows.request(raw_connection(), asked)
+        zone, announcement = rows.request_announcement(run, asked)
         announce_all(zone=zone, announcements=[announcement])
     soon(RUN_JOBS)
     return find_run(job=job, run=run)
@@ -73,12 +75,12 @@ def cancel_run(*, job: str, run: int) -> Run:
         if not cancelled:
             raise (RunOver if over else RunPublishing)(run=run)
         if over:
-            zone, announcement = rows.ended_of(found, CANCELLED)
+            zone, announcement = rows.end_announcement(found, CANCELLED)
             announce_all(zone=zone, announcements=[announcement])
     return found
 
 
-def plan_of(env: Env, run: Run) -> list[Act]:
+def read_run_plan(env: Env, run: Run) -> list[PlannedAction]:
     """What the run's plan wants done. Raises NoPlan."""
     if run.state != "completed":
         raise NoPlan(state=run.state)
@@ -88,12 +90,14 @@ def plan_of(env: Env, run: Run) -> list[Act]:
         raise NoPlan(state=run.state) from error
 
 
-def apply_plan(*, env: Env, run: Run, by: str, course: Course) -> tuple[list[Outcome], int]:
+def apply_plan(
+    *, env: Env, run: Run, by: str, course: ApplyOptions
+) -> tuple[list[ActionOutcome], int]:
     """Carry out the plan of a run of the job `retention`, after an event of `system` has said who
     wants it. The outcomes, and for how many acts the time was not enough. Raises NoPlan,
     DatabaseUnavailable; what was reported is done then.
     """
-    acts = plan_of(env, run)
+    acts = read_run_plan(env, run)
     if not course.dry_run:
         with transaction.atomic():
             lock_system(raw_connection())  # a transaction begins with its first statement
@@ -106,22 +110,24 @@ def apply_plan(*, env: Env, run: Run, by: str, course: Course) -> tuple[list[Out
     return outcomes, len(acts) - len(outcomes)
 
 
-def counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+def counts(outcomes: Iterable[ActionOutcome]) -> dict[str, int]:
     """How many are `done`, `refused` and `unchanged`."""
     found = Counter(one.outcome for one in outcomes)
     return {name: found[name] for name in get_args(Done)}
 
 
-async def _carried_out(env: Env, acts: list[Act], course: Course) -> list[Outcome]:
+async def _carried_out(
+    env: Env, acts: list[PlannedAction], course: ApplyOptions
+) -> list[ActionOutcome]:
     rooms = Rooms(needs=log_retention.needs, zones=zone_names)
     clock = SystemClock()
     ends_s = clock.monotonic_s() + course.seconds
-    outcomes: list[Outcome] = []
+    outcomes: list[ActionOutcome] = []
     connection = await connect(env.database_direct_url, name="eventhub retention")
     try:
         archive = Place(env.archive_url) if env.archive_url else None
-        hub = Hub(connection, rooms, clock, archive)
-        async with aclosing(carry_out(hub, acts, dry_run=course.dry_run)) as done:
+        hub = ApplyTarget(connection, rooms, clock, archive)
+        async with aclosing(apply_actions(hub, acts, dry_run=course.dry_run)) as done:
             async for outcome in done:
                 outcomes.append(outcome)
                 course.report(outcome)

@@ -79,12 +79,12 @@ def _waiting(database_url: str) -> list[int]:
     return waiting
 
 
-def ask_by_timetable(database_url: str, job: str) -> None:
+def request_scheduled_run(database_url: str, job: str) -> None:
     """Ask for a run of the whole hub, unless one of the timetable waits already. Raises
     DatabaseUnavailable.
     """
     with blocking(database_url, name="jobs") as connection:
-        rows.ask_by_timetable(connection, job)
+        rows.request_scheduled(connection, job)
 
 
 def _count(run: Run) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from eventhub.event.identity import number_window
-from sparkjobs.runs.export.snapshot import Export, Snapshot, export_inputs
+from sparkjobs.runs.export.snapshot import ExportedSnapshot, ExportRequest, export_inputs
 from sparkjobs.tables import TABLES
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
@@ -25,9 +25,11 @@ def exported(zone: LiveZone, folder: Path) -> Rows:
     """All tables of the zone, and its events that no archive has, by the segment's id."""
     hub = zone.hub
     place = hub.env["EVENTHUB_ARCHIVE_URL"]
-    wanted = Export(hub.database_url, place, folder, frozenset(TABLES), zone_id(zone), events=True)
+    wanted = ExportRequest(
+        hub.database_url, place, folder, frozenset(TABLES), zone_id(zone), events=True
+    )
     made = export_inputs(wanted, lambda _table, _rows: None)
-    assert isinstance(made, Snapshot)
+    assert isinstance(made, ExportedSnapshot)
     found = {name: pq.read_table(folder / name) for name in TABLES}
     for name, table in found.items():
         assert table.schema.remove_metadata().equals(TABLES[name]), name

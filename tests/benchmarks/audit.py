@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from sparkjobs.audit.scan import Asked, facts_of
-from sparkjobs.expected_deliveries import Where
+from sparkjobs.audit.scan import SegmentToScan, facts_of
+from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.matchers import build_matcher
 from tests.benchmarks.history import History, make_history
 from tests.benchmarks.shape import Case, Pace, Reading
@@ -43,7 +43,7 @@ class _Audited:
     def by_one(self) -> Reading:
         """The first segments, as many as take some seconds."""
         history = self._history()
-        where = Where(str(history.inputs), str(self._folder / "one"), 0)
+        where = ExecutorPaths(str(history.inputs), str(self._folder / "one"), 0)
         shutil.rmtree(where.work, ignore_errors=True)
         versions = pq.read_table(history.inputs / "versions").to_pylist()
         for stream_id in {row["stream_id"] for row in versions}:
@@ -52,7 +52,7 @@ class _Audited:
         began, events = time.monotonic(), 0
         for row in pq.read_table(history.inputs / "segments").to_pylist()[:4]:
             asked = {**row, "zone_id": 1, "forwarded": row["last"]}
-            assert set(Asked._fields) <= set(asked)
+            assert set(SegmentToScan._fields) <= set(asked)
             for _ in facts_of(asked, where, history.archive.as_uri()):
                 pass
             events += row["last"] - row["first"] + 1

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from eventhub.event import event_pb2
 from eventhub.event.inbound import JSON, event_mask, parse, stored_bytes
-from sparkjobs.order import Order
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.tables import TABLES
 from tests.chaos.circle.flow import DEVICES, device_of, event_of
 
@@ -50,9 +50,9 @@ class History(NamedTuple):
     def segments(self) -> int:
         return max(self.events // SEGMENT_EVENTS, 1)
 
-    def order(self, job: str, params: dict[str, Any], work: str, result: str) -> Order:
+    def order(self, job: str, params: dict[str, Any], work: str, result: str) -> JobSpec:
         """To run a job on it."""
-        return Order(
+        return JobSpec(
             job=job,
             run=1,
             params=params,

@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sparkjobs.order import write_order
-from sparkjobs.result import Result, read_result
-from sparkjobs.runs.cancellation import Stop
+from sparkjobs.job_spec import write_spec
+from sparkjobs.result import JobResult, read_result
+from sparkjobs.runs.cancellation import StopSignal
 from sparkjobs.runs.driver import drive
-from sparkjobs.runs.folders import Folder
-from sparkjobs.runs.launch import Spark, launch
+from sparkjobs.runs.folders import RunFolder
+from sparkjobs.runs.launch import SparkSettings, driver_command
 from tests.benchmarks.history import History
 from tests.benchmarks.watching import MB, watched
 
@@ -26,7 +26,7 @@ class Driven(NamedTuple):
     seconds: float
     peak_mb: float
     cpu_s: float
-    result: Result
+    result: JobResult
 
     @property
     def figures(self) -> dict[str, float]:
@@ -35,15 +35,15 @@ class Driven(NamedTuple):
 
 def driven(history: History, job: str, params: dict[str, Any], folder: Path) -> Driven:
     """Raises SparkFailed."""
-    run = Folder(folder / "run")
+    run = RunFolder(folder / "run")
     run.make()
     order = history.order(job, params, str(run.work), str(run.unfinished))
-    write_order(run.work, order)
-    spark = Spark(f"local[{CORES}]", MEMORY, "", os.environ.get("JAVA_HOME", ""))
+    write_spec(run.work, order)
+    spark = SparkSettings(f"local[{CORES}]", MEMORY, "", os.environ.get("JAVA_HOME", ""))
     with watched(()) as took:
         began = time.monotonic()
-        started = launch(spark, run, "benchmark", folder / "java")
-        drive(started, run.log, Stop(), lambda said: None)
+        started = driver_command(spark, run, "benchmark", folder / "java")
+        drive(started, run.log, StopSignal(), lambda said: None)
         seconds = time.monotonic() - began
     result = read_result(run.unfinished).result
     return Driven(seconds, took.peak / MB, sum(took.cpu_s.values()), result)

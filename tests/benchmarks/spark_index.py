@@ -12,12 +12,12 @@ from pathlib import Path
 
 from registrations.match_index.format.builder import Plan, publish_files
 from registrations.match_index.format.manifest import read_manifest
+from sparkjobs.job_spec import JobSpec, write_spec
 from sparkjobs.match_index.shards import SHARDS
-from sparkjobs.order import Order, write_order
-from sparkjobs.runs.cancellation import Stop
+from sparkjobs.runs.cancellation import StopSignal
 from sparkjobs.runs.driver import drive
-from sparkjobs.runs.folders import Folder
-from sparkjobs.runs.launch import Spark, launch
+from sparkjobs.runs.folders import RunFolder
+from sparkjobs.runs.launch import SparkSettings, driver_command
 from tests.benchmarks import indexes, spark_built
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.watching import MB, watched
@@ -48,14 +48,16 @@ class _Built:
         self._folder = Path(world.data) / f"spark-index-{count}"
 
     def by_spark(self) -> Reading:
-        return self._by(Spark(f"local[{CORES}]", "2g", "", os.environ.get("JAVA_HOME", "")))
+        return self._by(SparkSettings(f"local[{CORES}]", "2g", "", os.environ.get("JAVA_HOME", "")))
 
     def by_cluster(self) -> Reading:
         folder = self._folder / "cluster"
         shutil.rmtree(folder, ignore_errors=True)
         with standalone(folder, workers=CORES) as cluster:
             java_home = os.environ.get("JAVA_HOME", "")
-            return self._by(Spark(cluster.master, "2g", str(cluster.conf), java_home), cluster.pids)
+            return self._by(
+                SparkSettings(cluster.master, "2g", str(cluster.conf), java_home), cluster.pids
+            )
 
     @cache  # noqa: B019 - one for a run of the benchmark
     def here(self) -> Reading:
@@ -76,19 +78,19 @@ class _Built:
         sizes = {name.replace("_kb", "_mb"): shared[name] / 1e3 for name in ("rss_kb", "pss_kb")}
         return Reading(opened["open_ms"], {**sizes, "mb": opened["bytes"] / MB})
 
-    def _by(self, spark: Spark, cluster: tuple[int, ...] = ()) -> Reading:
-        inputs, run = self._inputs(), Folder(self._folder / "run")
+    def _by(self, spark: SparkSettings, cluster: tuple[int, ...] = ()) -> Reading:
+        inputs, run = self._inputs(), RunFolder(self._folder / "run")
         run.make()
         root = self._folder / "spark"
         params = {"stream": "fleet", "stream_id": spark_built.STREAM}
-        order = Order(
+        order = JobSpec(
             "match_index", 1, params, str(inputs), str(run.work), str(run.unfinished), "", 0
         )
-        write_order(run.work, order)
+        write_spec(run.work, order)
 
         def build() -> None:
-            started = launch(spark, run, "benchmark", self._folder / "java")
-            drive(started, run.log, Stop(), lambda said: None)
+            started = driver_command(spark, run, "benchmark", self._folder / "java")
+            drive(started, run.log, StopSignal(), lambda said: None)
             files = sorted((run.work / SHARDS).glob("*.idx"))
             publish_files(root, files, Plan(0))
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from sparkjobs.report.plot import Series, Words, lines
+from sparkjobs.report.plot import PlotLabels, PlotSeries, lines
 from tests.benchmarks.backtest import PARAMS, in_one_stream
 from tests.benchmarks.history import make_history
 from tests.benchmarks.spark_driven import Driven, driven
@@ -52,14 +52,14 @@ def _measured(events: int) -> dict[str, Driven]:
 
 def _plot(sizes: list[float], found: dict[str, list[Driven]]) -> str:
     series = [
-        Series(f"{job}, {unit}", [value(one) for one in several])
+        PlotSeries(f"{job}, {unit}", [value(one) for one in several])
         for job, several in found.items()
         for unit, value in (
             ("seconds", lambda one: one.seconds),
             ("tens of MB", lambda one: one.peak_mb / 10),
         )
     ]
-    words = Words("Audit and back-test on two cores", "seconds, tens of MB", "million events")
+    words = PlotLabels("Audit and back-test on two cores", "seconds, tens of MB", "million events")
     drawn = lines(sizes, series, words)
     svg = drawn[drawn.index("<svg") : drawn.rindex("</svg>") + len("</svg>")]
     return svg.replace("<svg ", _STYLE, 1) + "\n"

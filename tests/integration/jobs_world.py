@@ -17,10 +17,10 @@ from eventhub.base.env import read_env
 from eventhub.base.guardian import descendants
 from eventhub.postgresql.connections import blocking
 from sparkjobs.runs import rows
-from sparkjobs.runs.cancellation import Stop
-from sparkjobs.runs.folders import Folder, folder_of
-from sparkjobs.runs.rows import Asked, Heard, Run
-from sparkjobs.runs.run import Hub, Watch, perform
+from sparkjobs.runs.cancellation import StopSignal
+from sparkjobs.runs.folders import RunFolder, folder_of
+from sparkjobs.runs.rows import Run, RunProgress, RunRequest
+from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from tests.integration.forward_world import World, eventually
 
 STAND_IN = Path(__file__).parent / "stand_in"
@@ -37,11 +37,11 @@ class Jobs:
 
     def ask(self, **params: Any) -> int:
         with blocking(self.world.url, name="test") as connection:
-            return rows.ask(connection, Asked(JOB, params, "tester"))
+            return rows.request(connection, RunRequest(JOB, params, "tester"))
 
     def begun(self, **params: Any) -> Run:
         with blocking(self.world.url, name="test") as connection:
-            run = rows.ask_running(connection, Asked(JOB, params, "tester"))
+            run = rows.start_now(connection, RunRequest(JOB, params, "tester"))
             assert run is not None, "another run is under way"
             found = rows.find(connection, run)
         assert found is not None
@@ -59,13 +59,13 @@ class Jobs:
         """Those that wait for their time."""
         return [run for run in self.runs() if run.state == "waiting" and run.repeats is not None]
 
-    def done(self, run: Run, stop: Stop | None = None) -> tuple[Run, list[Heard]]:
+    def done(self, run: Run, stop: StopSignal | None = None) -> tuple[Run, list[RunProgress]]:
         """Done here; and what was heard meanwhile."""
-        heard: list[Heard] = []
-        watch = Watch(stop or Stop(), heard.append, SystemClock())
-        return perform(Hub.of(read_env()), run, watch), heard
+        heard: list[RunProgress] = []
+        watch = RunObserver(stop or StopSignal(), heard.append, SystemClock())
+        return perform(RunnerSettings.of(read_env()), run, watch), heard
 
-    def folder(self, run: int) -> Folder:
+    def folder(self, run: int) -> RunFolder:
         return folder_of(self.data, JOB, run)
 
     def left(self, run: int) -> set[str]:

@@ -112,7 +112,7 @@ async def test_tools_of_celery_show_what_is_at_work(
         for name, queue in LONG.items():
             for _ in range(3):  # those that find no slot free hold no thread
                 task(name, queue=queue)
-        run = rows.ask(world.connection, rows.Asked("audit", {}, "somebody"))
+        run = rows.request(world.connection, rows.RunRequest("audit", {}, "somebody"))
         task(RUN_JOBS, queue="jobs")
         await until(lambda: world.one(LOCKED) > len(LONG), 40)
         async with receiver(slowly) as sink:

@@ -26,14 +26,14 @@ from sparkjobs.match_index.shards import Pack, write_pack
 from sparkjobs.match_index.slices import write_slice
 from sparkjobs.result import read_result
 from sparkjobs.runs import rows
-from sparkjobs.runs.cancellation import Stop
-from sparkjobs.runs.context import Context
-from sparkjobs.runs.export.snapshot import Export, export_inputs, read_snapshot
+from sparkjobs.runs.cancellation import StopSignal
+from sparkjobs.runs.context import RunContext
+from sparkjobs.runs.export.snapshot import ExportRequest, export_inputs, read_snapshot
 from sparkjobs.runs.jobs import MATCH_INDEX
-from sparkjobs.runs.launch import Spark
+from sparkjobs.runs.launch import SparkSettings
 from sparkjobs.runs.match_index import build_here
-from sparkjobs.runs.rows import Asked, Run
-from sparkjobs.runs.run import Hub, Watch, perform
+from sparkjobs.runs.rows import Run, RunRequest
+from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from tests.integration.forward_world import World, place, world_database
 
 world = pytest.fixture(scope="module")(world_database)
@@ -55,7 +55,8 @@ class Elsewhere:
         self.inputs = folder / "inputs"
         tables = MATCH_INDEX.tables
         export_inputs(
-            Export(world.url, "", self.inputs, tables, stream_ids=(stream_id,)), lambda *_: None
+            ExportRequest(world.url, "", self.inputs, tables, stream_ids=(stream_id,)),
+            lambda *_: None,
         )
 
     @property
@@ -171,7 +172,7 @@ def test_spark_is_left_out_where_few_filters_are_to_be_parsed(
         params = {"stream": "orders", "stream_id": stream_id, "engine": engine}
         folders = (tmp_path / name for name in ("result", "inputs", "work"))
         hears = {"told": lambda *_: None, "publishing": lambda: None}
-        context = Context(1, params, tmp_path, world.url, "", *folders, **hears)
+        context = RunContext(1, params, tmp_path, world.url, "", *folders, **hears)
         result = build_here(context)
         return str(result.details["why"]) if result else ""
 
@@ -191,15 +192,17 @@ def test_the_job_builds_by_spark_or_says_why_not(
     [endpoint] = world.endpoints()
     world.register(stream_id, [endpoint] * 30, "a")
     place(world, stream_id, 0)
-    hub = Hub(world.url, tmp_path, "", Spark("local[1]", "1g", "", ""))
+    hub = RunnerSettings(world.url, tmp_path, "", SparkSettings("local[1]", "1g", "", ""))
 
     def done(engine: str) -> Run:
         params = {"stream": "orders", "stream_id": stream_id, "stream_ids": [stream_id]}
-        run = rows.ask(connection, Asked("match_index", {**params, "engine": engine}, "command"))
-        assert rows.begin(connection, run)
+        run = rows.request(
+            connection, RunRequest("match_index", {**params, "engine": engine}, "command")
+        )
+        assert rows.start(connection, run)
         begun = rows.find(connection, run)
         assert begun is not None
-        return perform(hub, begun, Watch(Stop(), lambda heard: None, SystemClock()))
+        return perform(hub, begun, RunObserver(StopSignal(), lambda heard: None, SystemClock()))
 
     local = done("auto")
     assert (local.state, local.engine) == ("completed", "local builder"), local.detail

@@ -15,7 +15,7 @@ from delivery.partitions.retire import retiring
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from sparkjobs.runs.export.files import InputsNotWritten
-from sparkjobs.runs.export.snapshot import NAME, Export, Snapshot, export_inputs
+from sparkjobs.runs.export.snapshot import NAME, ExportedSnapshot, ExportRequest, export_inputs
 from sparkjobs.segment_reader import SegmentFile
 from sparkjobs.tables import TABLES
 from tests.integration.archive_world import archive, archived_stream, fill, put
@@ -35,7 +35,9 @@ class Inputs:
         wanted = {"tables": EVERYTHING, "events": True, **scope}
         self.folder = folder
         self.place = str(place)
-        self.made: Snapshot = export_inputs(Export(url, self.place, folder, **wanted), quiet)
+        self.made: ExportedSnapshot = export_inputs(
+            ExportRequest(url, self.place, folder, **wanted), quiet
+        )
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = pq.read_table(self.folder / name).to_pylist()
@@ -330,7 +332,7 @@ def test_an_export_that_is_ended_leaves_nothing_that_looks_complete(
             raise Enough
 
         with pytest.raises(Enough):
-            export_inputs(Export(database.url, "", tmp_path / "in", EVERYTHING), told)
+            export_inputs(ExportRequest(database.url, "", tmp_path / "in", EVERYTHING), told)
     assert not (tmp_path / "in" / NAME).exists()
 
 

@@ -16,8 +16,8 @@ from eventhub.celery import app
 from eventhub.postgresql.connections import blocking
 from sparkjobs.runs import rows
 from sparkjobs.runs.cancellation import CANCELLED
-from sparkjobs.runs.rows import GONE, Asked, Ending, Heard
-from sparkjobs.runs.task import RunJob, ask_by_timetable
+from sparkjobs.runs.rows import LOST, Ending, RunProgress, RunRequest
+from sparkjobs.runs.task import RunJob, request_scheduled_run
 from tests.integration.forward_world import World, world_database
 from tests.integration.jobs_world import Jobs
 
@@ -42,7 +42,7 @@ def test_of_many_runners_one_begins(jobs: Jobs) -> None:
 
     def begin(run: int) -> bool:
         with blocking(jobs.world.url, name="test") as own:
-            return rows.begin(own, run)
+            return rows.start(own, run)
 
     with ThreadPoolExecutor(8) as pool:
         begun = list(pool.map(begin, runs))
@@ -55,21 +55,23 @@ def test_the_next_run_begins_when_the_lease_has_run_out(
     jobs: Jobs, connection: psycopg.Connection
 ) -> None:
     first, second = jobs.begun(), jobs.ask()
-    assert rows.beat(connection, first.id, Heard("at work", 5)) is False
+    assert rows.heartbeat(connection, first.id, RunProgress("at work", 5)) is False
     assert (jobs.find(first.id).phase, jobs.find(first.id).rows_done) == ("at work", 5)
     assert rows.interrupt_lapsed(connection) == []
     assert rows.waiting(connection) == []
-    assert not rows.begin(connection, second)
+    assert not rows.start(connection, second)
     assert rows.cancel(connection, first.id)
     jobs.lapse(first.id)
     shown = jobs.find(first.id)
     assert [run.id for run in rows.interrupt_lapsed(connection)] == [first.id]
     noted = jobs.find(first.id)
     assert noted == shown._replace(ended_at=noted.ended_at), "as it is told before"
-    assert (noted.state, noted.reason, noted.detail) == (GONE.state, GONE.reason, GONE.detail)
+    assert (noted.state, noted.reason, noted.detail) == (LOST.state, LOST.reason, LOST.detail)
     assert rows.waiting(connection) == [second]
-    assert rows.begin(connection, second)
-    assert rows.beat(connection, first.id, Heard("at work")) is None, "it is not its own any more"
+    assert rows.start(connection, second)
+    assert rows.heartbeat(connection, first.id, RunProgress("at work")) is None, (
+        "it is not its own any more"
+    )
     assert not rows.end(connection, first, DONE)
     assert jobs.find(first.id).state == "interrupted"
 
@@ -79,8 +81,8 @@ def test_a_runner_that_wakes_up_in_time_keeps_its_run(
 ) -> None:
     run = jobs.begun()
     jobs.lapse(run.id)
-    assert rows.beat(connection, run.id, Heard("at work")) is False
-    assert not rows.end(connection, run, GONE, lapsed=True), "its runner is there again"
+    assert rows.heartbeat(connection, run.id, RunProgress("at work")) is False
+    assert not rows.end(connection, run, LOST, lapsed=True), "its runner is there again"
     assert rows.end(connection, run, DONE)
     found = jobs.find(run.id)
     assert (found.state, found.figures, found.phase) == ("completed", {"a": 1}, "")
@@ -92,7 +94,7 @@ def test_who_cancels_is_heard_with_the_next_beat(
     run, waiting = jobs.begun(), jobs.ask()
     assert rows.cancel(connection, run.id)
     assert jobs.find(run.id).phase == "being cancelled"
-    assert rows.beat(connection, run.id, Heard("at work")) is True
+    assert rows.heartbeat(connection, run.id, RunProgress("at work")) is True
     assert rows.cancel(connection, waiting)
     assert jobs.find(waiting).state == "cancelled"
     assert not rows.cancel(connection, waiting), "it is over"
@@ -100,11 +102,11 @@ def test_who_cancels_is_heard_with_the_next_beat(
 
 def test_the_timetable_asks_unless_a_run_waits(jobs: Jobs, connection: psycopg.Connection) -> None:
     for _ in range(2):
-        ask_by_timetable(jobs.world.url, "audit")
+        request_scheduled_run(jobs.world.url, "audit")
     [run] = jobs.runs(job="audit")
     assert (run.state, run.requested_by, run.params) == ("waiting", "timetable", {})
-    assert rows.begin(connection, run.id)
-    ask_by_timetable(jobs.world.url, "audit")
+    assert rows.start(connection, run.id)
+    request_scheduled_run(jobs.world.url, "audit")
     assert [one.state for one in jobs.runs(job="audit")] == ["waiting", "running"]
 
 
@@ -113,16 +115,16 @@ def test_a_run_of_the_timetable_that_may_succeed_later_is_repeated_the_same_nigh
 ) -> None:
     """Three audits in a row were lost to a machine that was busy for a quarter of a minute."""
     slow = Ending("failed", "java_slow", "Java did not say its version in time.")
-    first = rows.ask_by_timetable(connection, "audit")
+    first = rows.request_scheduled(connection, "audit")
     run, pauses = first, []
     for attempt in range(1, limits.JOB_ATTEMPTS_MAX + 1):
         assert run is not None
-        assert rows.begin(connection, run)
+        assert rows.start(connection, run)
         began = jobs.find(run)
         assert (began.attempt, began.requested_by) == (attempt, "timetable")
         assert began.repeats == (None if attempt == 1 else first)
         assert rows.end(connection, began, slow)
-        assert rows.ask_by_timetable(connection, "audit") is None or attempt == 5
+        assert rows.request_scheduled(connection, "audit") is None or attempt == 5
         repeats = jobs.repeats()
         if attempt == limits.JOB_ATTEMPTS_MAX:
             assert repeats == []
@@ -150,7 +152,7 @@ def test_a_run_of_the_timetable_that_may_succeed_later_is_repeated_the_same_nigh
 def test_what_will_not_pass_and_what_people_asked_for_is_not_repeated(
     jobs: Jobs, connection: psycopg.Connection, requested_by: str, ending: Ending
 ) -> None:
-    run = rows.ask_running(connection, Asked("audit", {}, requested_by))
+    run = rows.start_now(connection, RunRequest("audit", {}, requested_by))
     assert run is not None
     assert rows.end(connection, jobs.find(run), ending)
     assert len(jobs.runs(job="audit")) == 1
@@ -160,18 +162,18 @@ def test_a_night_ends(jobs: Jobs, connection: psycopg.Connection) -> None:
     """A run that is interrupted by day waits for the next night. A repeat may be cancelled, and
     keeps nobody's own run of the job waiting.
     """
-    run = rows.ask_running(connection, Asked("audit", {}, "timetable"))
+    run = rows.start_now(connection, RunRequest("audit", {}, "timetable"))
     assert run is not None
     jobs.world.sql("UPDATE job_runs SET requested_at = now() - interval '356 minutes'")
     jobs.lapse(run)
     assert [one.id for one in rows.interrupt_lapsed(connection)] == [run]
     assert jobs.repeats() == []
-    run = rows.ask_running(connection, Asked("audit", {}, "timetable"))
+    run = rows.start_now(connection, RunRequest("audit", {}, "timetable"))
     assert run is not None
     jobs.lapse(run)
     rows.interrupt_lapsed(connection)
     [repeat] = jobs.repeats()
-    own = rows.ask(connection, Asked("audit", {}, "tester"))
+    own = rows.request(connection, RunRequest("audit", {}, "tester"))
     assert rows.waiting(connection) == [own]
     assert rows.cancel(connection, repeat.id)
     assert jobs.repeats() == []
@@ -183,14 +185,14 @@ def test_a_clock_that_was_set_back_keeps_no_run_from_its_end_or_its_begin(
     """An hour back: the lease of a runner that has gone ran an hour longer, and a repeat waited so
     much longer. One that is there keeps its run.
     """
-    gone, alive = jobs.begun(), rows.ask_running(connection, Asked("audit", {}, "timetable"))
+    gone, alive = jobs.begun(), rows.start_now(connection, RunRequest("audit", {}, "timetable"))
     assert alive is not None
     jobs.world.sql("UPDATE job_runs SET lease_expires_at = lease_expires_at + interval '1 hour'")
     assert rows.interrupt_lapsed(connection) == [], "nobody knows yet whether they are there"
     lease = "SELECT max(lease_expires_at) <= now() + make_interval(secs => %s) FROM job_runs"
     assert jobs.world.sql(lease, limits.JOB_LEASE_S) == [(True,)]
     jobs.lapse(gone.id)
-    assert rows.beat(connection, alive, Heard("at work")) is False
+    assert rows.heartbeat(connection, alive, RunProgress("at work")) is False
     assert [run.id for run in rows.interrupt_lapsed(connection)] == [gone.id]
     assert rows.end(connection, jobs.find(alive), Ending("failed", "spark"))
     [repeat] = jobs.repeats()
@@ -201,7 +203,7 @@ def test_a_clock_that_was_set_back_keeps_no_run_from_its_end_or_its_begin(
 
 def test_a_filter_is_kept_as_it_was_written(jobs: Jobs, connection: psycopg.Connection) -> None:
     params = {"filter": {"b": "\0", "a": [1, 1.0, "x", 2**63]}, "since_us": 1}
-    run = rows.ask(connection, Asked("backtest", params, "tester"))
+    run = rows.request(connection, RunRequest("backtest", params, "tester"))
     kept = jobs.find(run).params
     assert kept == params
     assert list(kept["filter"]) == ["b", "a"]
@@ -229,7 +231,7 @@ def test_a_run_is_cancelled_before_it_publishes_or_not_at_all(
     assert rows.publish(connection, run.id)
     assert rows.publish(connection, run.id), "an answer that was lost is asked for again"
     assert not rows.cancel(connection, run.id), "it is too late"
-    assert rows.beat(connection, run.id, Heard("at work")) is False
+    assert rows.heartbeat(connection, run.id, RunProgress("at work")) is False
     assert rows.end(connection, run, DONE)
     early = jobs.begun()
     assert rows.cancel(connection, early.id)
@@ -248,13 +250,13 @@ def test_who_cancels_while_a_runner_begins_is_always_heard(
     for _ in range(10):
         run = jobs.ask()
         with ThreadPoolExecutor(2) as pool:
-            asked = [pool.submit(act, what, run) for what in (rows.begin, rows.cancel)]
+            asked = [pool.submit(act, what, run) for what in (rows.start, rows.cancel)]
             begun, heard = (one.result() for one in asked)
         assert heard
         if not begun:
             assert jobs.find(run).state == "cancelled"
             continue
-        assert rows.beat(connection, run, Heard("at work")) is True
+        assert rows.heartbeat(connection, run, RunProgress("at work")) is True
         assert rows.end(connection, jobs.find(run), CANCELLED)
 
 
@@ -262,7 +264,7 @@ def test_the_oldest_results_go_first_and_the_newest_of_each_job_stays(
     jobs: Jobs, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def left(job: str, size: int) -> int:
-        run = rows.ask_running(connection, Asked(job, {}, "tester"))
+        run = rows.start_now(connection, RunRequest(job, {}, "tester"))
         assert run is not None
         assert rows.end(connection, jobs.find(run), DONE._replace(result_bytes=size))
         return run
@@ -274,7 +276,7 @@ def test_the_oldest_results_go_first_and_the_newest_of_each_job_stays(
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", 950)
     assert rows.drop_results(connection) == [("backtest", old)]
     assert rows.drop_results(connection) == [], "what is gone is not dropped again"
-    assert rows.keep(connection, "backtest") == {old: False, middle: True, new: True}
+    assert rows.delete_old_runs(connection, "backtest") == {old: False, middle: True, new: True}
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", 1)
     assert rows.drop_results(connection) == [("backtest", middle)]
     gone = jobs.find(middle)

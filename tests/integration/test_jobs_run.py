@@ -16,9 +16,9 @@ from eventhub.postgresql.connections import blocking
 from registrations.match_index.epochs.folder import index_root
 from sparkjobs.result import read_result
 from sparkjobs.runs import rows
-from sparkjobs.runs.cancellation import CANCELLED, Stop
-from sparkjobs.runs.rows import Asked, Heard, Run
-from sparkjobs.runs.run import Hub, Watch, perform
+from sparkjobs.runs.cancellation import CANCELLED, StopSignal
+from sparkjobs.runs.rows import Run, RunProgress, RunRequest
+from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.task import RunJob
 from tests.integration.forward_world import World, eventually, place, world_database
 from tests.integration.jobs_world import SPARK_S, Jobs, environment
@@ -160,7 +160,7 @@ def test_a_run_ends_before_the_hub_drops_events_for_its_files(
 
 
 def test_a_run_that_was_told_to_end_before_it_begins_does_nothing(jobs: Jobs) -> None:
-    stop = Stop()
+    stop = StopSignal()
     stop.ask(CANCELLED)
     ended, _ = jobs.done(jobs.begun(), stop)
     assert ended.state == "cancelled"
@@ -192,7 +192,7 @@ def test_runs_beyond_those_that_are_kept_go_with_their_folders(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "JOB_RUNS_KEPT", 2)
-    stop = Stop()
+    stop = StopSignal()
     stop.ask(CANCELLED)
     ids = [jobs.done(jobs.begun(), stop)[0].id for _ in range(4)]
     found = jobs.world.sql("SELECT id FROM job_runs ORDER BY id")
@@ -207,19 +207,21 @@ def test_a_run_whose_index_is_out_is_never_cancelled(jobs: Jobs, phase: str, sta
     jobs.world.register(stream_id, [endpoint] * 3, "a")
     place(jobs.world, stream_id, 0)
     params = {"stream": "orders", "stream_id": stream_id, "engine": "local"}
-    stop = Stop()
+    stop = StopSignal()
     with blocking(jobs.world.url, name="test") as connection:
-        id = rows.ask_running(connection, Asked("match_index", params, "tester"))
+        id = rows.start_now(connection, RunRequest("match_index", params, "tester"))
         assert id is not None
         cancelled: list[bool] = []
 
-        def cancel(heard: Heard) -> None:
+        def cancel(heard: RunProgress) -> None:
             if heard.phase == f"building: {phase}":
                 cancelled.append(rows.cancel(connection, id))
                 stop.ask(CANCELLED)  # whoever typed the command
 
         run = jobs.find(id)
-        ended = perform(Hub.of(read_env()), run, Watch(stop, cancel, SystemClock()))
+        ended = perform(
+            RunnerSettings.of(read_env()), run, RunObserver(stop, cancel, SystemClock())
+        )
     assert cancelled == [state == "cancelled"]
     assert ended.state == state
     manifests = list(index_root(jobs.data, stream_id).glob("*.json"))

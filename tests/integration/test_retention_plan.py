@@ -13,8 +13,8 @@ from eventhub.eventlog import streams
 from eventhub.eventlog.archive.folder import Place
 from eventhub.eventlog.retention.drop import Planned, Rooms, drop_planned, is_to_be_cleaned, kept_by
 from eventhub.postgresql.connections import Connection
-from sparkjobs.runs.retention.apply import Hub, carry_out
-from sparkjobs.runs.retention.plan import Act
+from sparkjobs.runs.retention.apply import ApplyTarget, apply_actions
+from sparkjobs.runs.retention.plan import PlannedAction
 from tests.integration.eventlog_world import execute, log_database, new_stream
 from tests.integration.retention_world import (
     NO_ROOMS,
@@ -79,12 +79,12 @@ async def test_what_was_done_before_comes_first(url: str, connection: Connection
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
     acts = [
-        Act("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
+        PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:3]
     ]
-    hub = Hub(connection, NO_ROOMS, SystemClock(), archive=None)
-    assert [one.outcome async for one in carry_out(hub, acts[1:2])] == ["done"]
-    went = [(acts.index(one.act), one.outcome, one.why) async for one in carry_out(hub, acts)]
+    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), archive=None)
+    assert [one.outcome async for one in apply_actions(hub, acts[1:2])] == ["done"]
+    went = [(acts.index(one.act), one.outcome, one.why) async for one in apply_actions(hub, acts)]
     assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
 
 
@@ -102,14 +102,14 @@ async def test_an_archive_that_is_away_is_asked_once(url: str, connection: Conne
     away = await asyncio.start_server(hang_up, "127.0.0.1", 0)
     host, port = away.sockets[0].getsockname()
     acts = [
-        Act("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
+        PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:4]
     ]
-    hub = Hub(connection, NO_ROOMS, SystemClock(), Place(f"http://{host}:{port}/"))
+    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), Place(f"http://{host}:{port}/"))
     async with away:
-        alone = [one.why async for one in carry_out(hub, acts[:1])]
+        alone = [one.why async for one in apply_actions(hub, acts[:1])]
         once = len(asked)
-        all_four = [one.why async for one in carry_out(hub, acts)]
+        all_four = [one.why async for one in apply_actions(hub, acts)]
     assert (alone, all_four) == (["archive_unavailable"], ["archive_unavailable"] * 4)
     assert (once > 0, len(asked)) == (True, 2 * once)
     assert tiers(url, stream) == ["live"] * 5

@@ -11,7 +11,7 @@ from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.manifest import read_manifest
 from registrations.matching.spec import spec_of
-from sparkjobs.result import NAME, Result, read_result, write_result
+from sparkjobs.result import NAME, JobResult, read_result, write_result
 from tests.chaos.spark import sight
 from tests.chaos.until import until
 
@@ -24,7 +24,7 @@ def result_in(data: Path, run: int, text: str = "a") -> Path:
     folder.mkdir(parents=True)
     (folder / "plan.csv").write_text(text)
     (folder / "partitions.csv").write_text(str(run))
-    write_result(folder, Result("done", {"events": 3, "epoch": run}))
+    write_result(folder, JobResult("done", {"events": 3, "epoch": run}))
     return folder
 
 

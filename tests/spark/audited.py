@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from sparkjobs.audit.run import run
 from sparkjobs.progress import Phases
-from sparkjobs.result import Result
+from sparkjobs.result import JobResult
 from tests.spark.history import History
 
 
@@ -25,7 +25,7 @@ class Found(NamedTuple):
 
 
 class Audited(NamedTuple):
-    result: Result
+    result: JobResult
     folder: Path
 
     @property

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
 from eventhub.event.protobuf_codec import encode
-from sparkjobs.order import Order
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.tables import EVENTS
 from tests.spark.tables import write_tables
 
@@ -222,9 +222,9 @@ class History:
         """The tables into the run's inputs, in so many files each."""
         write_tables(self.folder / "inputs", self.tables, files=files, backwards=backwards)
 
-    def order(self, job: str, run: int = 1, **params: Any) -> Order:
+    def order(self, job: str, run: int = 1, **params: Any) -> JobSpec:
         """A run of a job on it, with folders of its own for its work and result."""
-        return Order(
+        return JobSpec(
             job=job,
             run=run,
             params=params,

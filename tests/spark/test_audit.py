@@ -10,9 +10,9 @@ from pyspark.sql import functions as sf
 
 from eventhub.base import limits
 from sparkjobs.audit import deliveries
-from sparkjobs.audit.gaps import gaps
-from sparkjobs.audit.log import producer_figures
-from sparkjobs.audit.output import Cut, first_hour, write_latest
+from sparkjobs.audit.event_log import producer_figures
+from sparkjobs.audit.gaps import gap_ranges
+from sparkjobs.audit.output import Truncation, first_hour, write_latest_hours
 from tests.spark.audited import Found, audit
 from tests.spark.history import (
     DESK,
@@ -268,8 +268,8 @@ def test_of_a_table_of_hours_the_latest_stay(
     monkeypatch.setattr(limits, "AUDIT_ROWS_MAX", 4)
     rows = [(hour * HOUR_US, id) for hour in (1, 2, 3) for id in (1, 2)]
     frame = spark.createDataFrame(rows, "hour_us long, id long")
-    cut = write_latest(frame, ("hour_us", "id"), tmp_path, tmp_path / "hourly")
-    assert cut == Cut("hourly", 4, 6, 2 * HOUR_US)
+    cut = write_latest_hours(frame, ("hour_us", "id"), tmp_path, tmp_path / "hourly")
+    assert cut == Truncation("hourly", 4, 6, 2 * HOUR_US)
     assert cut.since == "1970-01-01T02:00:00.000000Z"
     kept = pq.read_table(tmp_path / "hourly.parquet").to_pylist()
     assert [(row["hour_us"], row["id"]) for row in kept] == rows[2:]
@@ -311,7 +311,7 @@ def test_what_too_much_waited_for_is_dropped_and_no_gap_for_others(spark: SparkS
     fanouts = spark.createDataFrame(
         [], "segment_id long, sequence long, endpoints array<long>, done long"
     )
-    there = deliveries.written(found, fanouts).orderBy("sequence")
+    there = deliveries.stored_deliveries(found, fanouts).orderBy("sequence")
     assert [(row.sequence, row.state, row.told) for row in there.collect()] == [
         (5, "dropped", None), (6, "dropped", None), (7, "dropped", None), (8, "delivered", [7]),
     ]  # fmt: skip
@@ -319,5 +319,5 @@ def test_what_too_much_waited_for_is_dropped_and_no_gap_for_others(spark: SparkS
         [(1, "db", 1, 99)], "stream_id long, source string, first long, last long"
     )
     of_stream = found.withColumn("stream_id", sf.lit(1))
-    ranges = [(row["from"], row["to"]) for row in gaps(of_stream, held).collect()]
+    ranges = [(row["from"], row["to"]) for row in gap_ranges(of_stream, held).collect()]
     assert ranges == [(15, 20)]

@@ -13,20 +13,20 @@ from pyspark.sql import SparkSession
 
 from eventhub.event.envelope import Event
 from sparkjobs.backtest.run import run
-from sparkjobs.backtest.search import Search
+from sparkjobs.backtest.search import BacktestQuery
 from sparkjobs.backtest.search import search as search_segments
-from sparkjobs.backtest.transform import left, spans, width_for
+from sparkjobs.backtest.transform import dropped_segments, spans, width_for
 from sparkjobs.progress import Phases
-from sparkjobs.result import Result
+from sparkjobs.result import JobResult
 from sparkjobs.tables import SEGMENTS
-from sparkjobs.type_hierarchy import Declared
+from sparkjobs.type_hierarchy import DeclaredType
 from tests.spark.history import NOW_US, ORDERS, SYSTEM, TICKS, ZONE, History, time_of
 
 PREDICATE = {"language": "predicate", "filter": "(and (= vip true) (> room 0))"}
 
 
 class Searched(NamedTuple):
-    result: Result
+    result: JobResult
     folder: Path
 
     @property
@@ -50,7 +50,7 @@ def search(spark: SparkSession, history: History, *, again: int = 1, **params: A
 
 def looked_through(history: History, **fields: Any) -> list[int]:
     """What an executor finds in ORDERS, without Spark."""
-    wanted = Search(
+    wanted = BacktestQuery(
         PREDICATE["language"], json.dumps(PREDICATE["filter"]), (), None, None, None, 5,
         str(history.folder / "inputs"), history.archive.as_uri(),
     )._replace(**fields)  # fmt: skip
@@ -91,7 +91,7 @@ def test_a_declared_type_is_found_by_the_one_above_it(history: History) -> None:
         version = "2" if number < 5 else "3"  # which nobody has declared
         history.events[1004][number] = (sequence, event._replace(version=version))
     history.store(1004)
-    types = (Declared("shop", "order.paid", 2, ("order.paid", "money")),)
+    types = (DeclaredType("shop", "order.paid", 2, ("order.paid", "money")),)
     wanted = json.dumps('(type "shop::money")')
     assert looked_through(history, filter=wanted, types=types) == [121, 122, 123, 124, 125]
     assert looked_through(history, filter=wanted) == []
@@ -152,7 +152,7 @@ def test_segments_that_left_are_told(spark: SparkSession, history: History) -> N
     assert found.sequences == [*range(21, 41)]
     segments = spark.createDataFrame(pa.Table.from_pylist([gone], schema=SEGMENTS))
     bounds = [(None, time_of(1)), (time_of(21), None), (time_of(22), None), (None, time_of(1) - 1)]
-    assert [left(segments, TICKS, *one).count() for one in bounds] == [1, 1, 0, 0]
+    assert [dropped_segments(segments, TICKS, *one).count() for one in bounds] == [1, 1, 0, 0]
 
 
 def test_of_the_hubs_own_stream_a_zone_finds_what_it_is_told(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkjobs.audit.gaps import gaps, marked, merged
+from sparkjobs.audit.gaps import gap_ranges, mark_skipped, merge_ranges
 
 NOTICES = 12_000
 RANGES = "stream_id long, `from` long, `to` long"
@@ -21,7 +21,7 @@ def rows_of(spark: SparkSession, rows: Iterable[tuple[int, ...]]) -> DataFrame:
 def test_ranges_that_overlap_or_adjoin_are_one(spark: SparkSession) -> None:
     """One row of a match must not become two."""
     told = [(2, 5, 9), (1, 4, 8), (1, 1, 3), (1, 6, 20), (1, 30, 31), (2, 5, 9), (1, 7, 9)]
-    found = merged(spark.createDataFrame(told, RANGES))
+    found = merge_ranges(spark.createDataFrame(told, RANGES))
     assert ranges_of(found) == [(1, 1, 20), (1, 30, 31), (2, 5, 9)]
 
 
@@ -36,11 +36,11 @@ def test_many_notices_explain_each_what_they_stand_for(spark: SparkSession) -> N
     deliveries = spark.createDataFrame(rows, columns)
     bounds = [(stream, 1, NOTICES + 999, "archive") for stream in (1, 2)] + [(3, 1, 9, "none")]
     segments = spark.createDataFrame(bounds, "stream_id long, first long, last long, source string")
-    found = gaps(deliveries, segments)
+    found = gap_ranges(deliveries, segments)
     assert found.count() == NOTICES + 1
     assert found.where("stream_id = 1").agg({"to": "max"}).first()[0] == NOTICES + 999
     asked = [(stream, n) for stream in (1, 2, 3, None) for n in range(1, NOTICES + 500, 61)]
-    marks = marked(rows_of(spark, asked), found).collect()
+    marks = mark_skipped(rows_of(spark, asked), found).collect()
     assert len(marks) == len(asked)
     for row in marks:
         assert row.skipped == (
@@ -50,7 +50,7 @@ def test_many_notices_explain_each_what_they_stand_for(spark: SparkSession) -> N
 
 def test_a_range_is_found_in_each_of_its_blocks(spark: SparkSession) -> None:
     bounds = [(1, 1_000, 5_000), (1, 5_002, 5_002), (1, 9_216, 9_216)]
-    marks = marked(
+    marks = mark_skipped(
         rows_of(spark, ((1, n) for n in range(900, 9_300))), spark.createDataFrame(bounds, RANGES)
     )
     skipped = sorted(row.sequence for row in marks.where("skipped").collect())

@@ -23,13 +23,13 @@ from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.scan import ScanMatcher
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.match_index import run as job
 from sparkjobs.match_index import shards, slices, transform
-from sparkjobs.match_index.shards import Pack, packed
-from sparkjobs.match_index.slices import Refused, Slice
-from sparkjobs.order import Order
-from sparkjobs.progress import told
-from sparkjobs.result import Result
+from sparkjobs.match_index.shards import Pack, pack_slices
+from sparkjobs.match_index.slices import RefusedVersion, Slice
+from sparkjobs.progress import reported_phases
+from sparkjobs.result import JobResult
 from sparkjobs.tables import VERSIONS
 from tests.benchmarks import interest, predicates
 from tests.benchmarks.matching import event_of
@@ -72,7 +72,7 @@ class Built:
     """One run of the job over some versions."""
 
     def __init__(self, folder: Path) -> None:
-        self.order = Order(
+        self.order = JobSpec(
             job="match_index",
             run=1,
             params={"stream": "orders", "stream_id": STREAM},
@@ -82,13 +82,13 @@ class Built:
             archive_url="",
             now_us=0,
         )
-        self.result = Result("", {})
+        self.result = JobResult("", {})
 
     def run(self, spark: SparkSession, versions: list[dict[str, Any]], **how: Any) -> "Built":
         streams = [{"id": STREAM, "name": "orders", "forwarded": AFTER}]
         tables: dict[str, list[Row]] = {"versions": [*versions], "streams": [*streams]}
         write_tables(Path(self.order.inputs), tables, **how)
-        with told(spark.sparkContext) as phases:
+        with reported_phases(spark.sparkContext) as phases:
             self.result = job.run(spark, self.order, phases)
         return self
 
@@ -124,7 +124,9 @@ def test_a_version_is_in_the_index_while_it_may_match(
         f"{field.name} {_sql(field.type)}" for field in VERSIONS if field.name in names
     )
     ordered = [[row[field.name] for field in VERSIONS if field.name in names]]
-    found = transform.indexed(spark.createDataFrame(ordered, columns), STREAM, AFTER).collect()
+    found = transform.indexed_versions(
+        spark.createDataFrame(ordered, columns), STREAM, AFTER
+    ).collect()
     assert bool(found) == is_in
     if is_in:
         assert found[0].asDict() == {
@@ -196,8 +198,8 @@ def test_a_stream_without_registrations_has_no_shards(spark: SparkSession, tmp_p
 
 def test_shards_are_as_few_as_their_bound_allows() -> None:
     made = [Slice(number, entries, []) for number, entries in enumerate((3, 0, 4, 5, 2, 9, 1))]
-    assert packed(reversed(made), 10) == [Pack(0, (0, 2)), Pack(1, (3, 4)), Pack(2, (5, 6))]
-    assert packed([], 10) == []
+    assert pack_slices(reversed(made), 10) == [Pack(0, (0, 2)), Pack(1, (3, 4)), Pack(2, (5, 6))]
+    assert pack_slices([], 10) == []
 
 
 def test_a_version_that_no_index_can_hold_is_named(
@@ -225,7 +227,7 @@ def test_a_version_that_no_index_can_hold_is_named(
         ]
     monkeypatch.setattr(limits, "INDEX_REFUSED_MAX", 1)
     with pytest.raises(NotIndexable, match="2 versions"):
-        job._refused([made, Slice(5, 0, [Refused(9, 9, "no")])])
+        job._refused([made, Slice(5, 0, [RefusedVersion(9, 9, "no")])])
 
 
 def test_a_slice_that_is_written_again_is_the_same(tmp_path: Path) -> None:

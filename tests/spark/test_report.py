@@ -5,8 +5,8 @@ same page.
 import re
 from html.parser import HTMLParser
 
-from sparkjobs.report.page import Section, figures, page, table, verbatim
-from sparkjobs.report.plot import Series, Words, bars, lines, time_bars, time_lines
+from sparkjobs.report.page import ReportSection, figures, page, table, verbatim
+from sparkjobs.report.plot import PlotLabels, PlotSeries, bars, lines, time_bars, time_lines
 
 NASTY = """<script>alert("1")</script> & $x_1^{2 'é'"""
 BEGAN_US = 1_760_000_400_000_000
@@ -33,9 +33,9 @@ class Seen(HTMLParser):
 
 
 def everything() -> str:
-    series = [Series(NASTY[:30], [1, 2e6, 3]), Series("kept", [0, 5, 1e9])]
+    series = [PlotSeries(NASTY[:30], [1, 2e6, 3]), PlotSeries("kept", [0, 5, 1e9])]
     times = [BEGAN_US + at * HOUR_US for at in range(3)]
-    words = Words(NASTY, NASTY, NASTY)
+    words = PlotLabels(NASTY, NASTY, NASTY)
     parts = [
         NASTY,
         table([NASTY], [[NASTY], [1_234_567], [None], [True], [0.5]]),
@@ -46,7 +46,7 @@ def everything() -> str:
         time_bars(times, HOUR_US, series, words),
         time_lines(times, series, words),
     ]
-    return page(NASTY, NASTY, [Section(NASTY, parts)])
+    return page(NASTY, NASTY, [ReportSection(NASTY, parts)])
 
 
 def test_what_people_wrote_is_text_wherever_it_stands() -> None:
@@ -71,8 +71,8 @@ def test_the_same_figures_give_the_same_page() -> None:
 
 def test_plots_of_no_or_one_place_are_drawn_too() -> None:
     for count in (0, 1):
-        series = [Series("one", [1.0] * count)]
-        words = Words("few", "events")
+        series = [PlotSeries("one", [1.0] * count)]
+        words = PlotLabels("few", "events")
         assert "<svg" in time_bars([BEGAN_US] * count, HOUR_US, series, words)
         assert "<svg" in time_lines([BEGAN_US] * count, series, words)
         assert "<svg" in bars(["a"] * count, series, words)

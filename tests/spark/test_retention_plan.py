@@ -20,11 +20,11 @@ from eventhub.eventlog.retention.drop import Rooms, drop_by_policy
 from eventhub.eventlog.retention.quota import worth_cleaning
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.postgresql.connections import Connection
-from sparkjobs.order import Order
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.progress import Phases
 from sparkjobs.retention.run import run
 from sparkjobs.retention.transform import ARCHIVE, DROP, KEEP
-from sparkjobs.runs.export.snapshot import Export, export_inputs
+from sparkjobs.runs.export.snapshot import ExportRequest, export_inputs
 from tests.databases import migrated_database
 from tests.integration.eventlog_world import append_now, draft, execute
 from tests.integration.retention_world import ENOUGH, NOW_US, ask, connected, next_group
@@ -98,12 +98,12 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
     made = await fill(url, chance)
     rooms = Rooms(needs=log_retention.needs)
     await drop_by_policy(connection, rooms, NOW_US - 10 * HOUR_US)  # some went before
-    snapshot = export_inputs(Export(url, "", tmp_path / "inputs", TABLES), lambda *_: None)
+    snapshot = export_inputs(ExportRequest(url, "", tmp_path / "inputs", TABLES), lambda *_: None)
     assert snapshot.rows["streams"] == STREAMS + 1
     proposed = {name: some_policy(chance) for name in chance.sample([*made], STREAMS // 4)}
     [[zone_id, zone]] = ask(url, "SELECT id, name FROM zones ORDER BY id LIMIT 1")
     params = {"zone": zone, "zone_id": zone_id, "policies": proposed}
-    order = Order(
+    order = JobSpec(
         "retention", 1, params, f"{tmp_path}/inputs", "", f"{tmp_path}/result", "", NOW_US
     )
     result = run(spark, order, Phases(spark.sparkContext))
@@ -169,7 +169,7 @@ def test_reasons_come_in_their_order_and_acts_are_shown_first(
         {"id": 3, "current": False, "size_bytes": 8, "live_bytes": 0, "stored_bytes": 0},  # ahead
     ]
     write_tables(tmp_path / "inputs", {"streams": rows, "segments": segments, "groups": groups})
-    order = Order("retention", 1, {}, f"{tmp_path}/inputs", "", f"{tmp_path}/result", "", NOW_US)
+    order = JobSpec("retention", 1, {}, f"{tmp_path}/inputs", "", f"{tmp_path}/result", "", NOW_US)
     details = run(spark, order, Phases(spark.sparkContext)).details
     found = [(row["stream"], row["first"], row["action"], row["reason"])
              for row in details["segments"]]  # fmt: skip

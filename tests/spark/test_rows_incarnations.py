@@ -16,10 +16,10 @@ import orjson
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkjobs.audit.listeners import SKIPPED, Heard, told
+from sparkjobs.audit.listeners import SKIPPED, ListenerTables, audit_listeners
 from sparkjobs.inputs import table
-from sparkjobs.order import Order
-from sparkjobs.runs.export.snapshot import Export, export_inputs
+from sparkjobs.job_spec import JobSpec
+from sparkjobs.runs.export.snapshot import ExportRequest, export_inputs
 from tests.acceptance.wire import EVENT, Emitter
 from tests.live import LiveHub, LiveZone
 from tests.live_processes import WebProcess
@@ -77,7 +77,7 @@ class Client:
         assert self._process is not None
         return self._process
 
-    def told(self) -> list[int]:
+    def audit_listeners(self) -> list[int]:
         """The sequences, in the order in which they came."""
         if not self._printed.exists():
             return []
@@ -207,13 +207,15 @@ def _audited(
     """What the audit says of the zone's clients: faults, and the sums of each."""
     folder.mkdir()
     [[zone_id]] = hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)
-    tables = frozenset((*Heard._fields, "versions", "suspensions", "types"))
+    tables = frozenset((*ListenerTables._fields, "versions", "suspensions", "types"))
     archive = (folder / "archive").as_uri()
-    export = Export(hub.database_url, archive, folder, tables, zone_id=zone_id, events=True)
+    export = ExportRequest(hub.database_url, archive, folder, tables, zone_id=zone_id, events=True)
     snapshot = export_inputs(export, lambda table, rows: None)
     work = str(folder / "work")
-    order = Order("audit", 1, {}, str(folder), work, "", archive, snapshot.now_us)
-    found = told(order, Heard(*(table(spark, order, name) for name in Heard._fields)))
+    order = JobSpec("audit", 1, {}, str(folder), work, "", archive, snapshot.now_us)
+    found = audit_listeners(
+        order, ListenerTables(*(table(spark, order, name) for name in ListenerTables._fields))
+    )
     return (
         [row.asDict() for row in found.faults.collect()],
         [row.asDict() for row in found.clients.collect()],

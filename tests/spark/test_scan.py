@@ -10,7 +10,7 @@ from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
 from eventhub.event.protobuf_codec import encode
 from sparkjobs.audit.scan import facts_of
-from sparkjobs.expected_deliveries import Where
+from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.matchers import build_matcher
 from tests.spark.history import NOW_US, ORDERS, History, event_of, owed_by_hand
 from tests.spark.tables import write_tables
@@ -20,7 +20,9 @@ def facts(history: History, segment_id: int, forwarded: int = 130) -> dict[str, 
     """By kind, in order."""
     inputs = history.folder / "inputs"
     write_tables(inputs, history.tables)
-    where = Where(str(inputs), str(history.folder / f"work-{segment_id}-{forwarded}"), NOW_US)
+    where = ExecutorPaths(
+        str(inputs), str(history.folder / f"work-{segment_id}-{forwarded}"), NOW_US
+    )
     rows = [row for row in history.tables["versions"] if row["stream_id"] == ORDERS]
     build_matcher(where.root(ORDERS), [{**row, "is_system": False} for row in rows])
     names = ("file", "file_bytes", "file_sha256", "fault")

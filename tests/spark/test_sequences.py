@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkjobs.audit.sequences import Range, Sequences, ranges
+from sparkjobs.audit.sequences import SequenceCheck, SequenceRange, ranges
 
 CASES = {
     "as sealed": ([10, 11, 12, 13], []),
@@ -32,7 +32,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_each_fault_is_named_with_its_range(name: str, batch: int) -> None:
     rows, expected = CASES[name]
-    sequences = Sequences(10, 13)
+    sequences = SequenceCheck(10, 13)
     fresh: list[int] = []
     for at in range(0, len(rows), batch):
         piece = np.array(rows[at : at + batch], np.int64)
@@ -47,4 +47,4 @@ def test_ranges_hold_each_number_once(numbers: set[int]) -> None:
     found = ranges(np.array(sorted(numbers), np.int64))
     assert [n for each in found for n in range(each.first, each.last + 1)] == sorted(numbers)
     assert all(one.last + 1 < next.first for one, next in pairwise(found))
-    assert all(isinstance(each, Range) for each in found)
+    assert all(isinstance(each, SequenceRange) for each in found)

@@ -14,11 +14,11 @@ from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 from sparkjobs.runs import services
 from sparkjobs.runs.errors import UnknownRun
 from sparkjobs.runs.jobs import RETENTION
-from sparkjobs.runs.retention.apply import Outcome
-from sparkjobs.runs.retention.plan import Act
+from sparkjobs.runs.retention.apply import ActionOutcome
+from sparkjobs.runs.retention.plan import PlannedAction
 from sparkjobs.runs.rows import COMMAND, Run
 from sparkjobs.runs.selectors import find_run
-from sparkjobs.runs.services import Course
+from sparkjobs.runs.services import ApplyOptions
 
 _EXAMPLES = """examples:
   manage.py retention plan                                     the whole hub, by its policies
@@ -83,12 +83,12 @@ class Command(ExamplesCommand):
 
     def _show(self, options: dict[str, Any]) -> None:
         run = _run(options)
-        for act in services.plan_of(read_env(), run):
+        for act in services.read_run_plan(read_env(), run):
             self._say(f"{act.action:<8} {_where(act)}: {act.reason}")
         self._say(run.summary)
 
     def _apply(self, options: dict[str, Any]) -> None:
-        course = Course(options["dry_run"], report=self._tell)
+        course = ApplyOptions(options["dry_run"], report=self._tell)
         outcomes, _ = services.apply_plan(
             env=read_env(), run=_run(options), by=COMMAND, course=course
         )
@@ -96,7 +96,7 @@ class Command(ExamplesCommand):
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         self._say(text + (" (nothing was done: --dry-run)" if course.dry_run else ""))
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: ActionOutcome) -> None:
         why = f": {_WHY.get(outcome.why, outcome.why)}" if outcome.why else ""
         act = outcome.act
         self._say(f"{act.action:<8} {outcome.outcome:<9} {_where(act)}{why}")
@@ -112,6 +112,6 @@ def _run(options: dict[str, Any]) -> Run:
     return find_run(job=RETENTION.name, run=number)
 
 
-def _where(act: Act) -> str:
+def _where(act: PlannedAction) -> str:
     stream = f"{act.zone}/{act.stream}" if act.zone else act.stream
     return f"{stream} {act.first}-{act.last} {act.segment} {act.bytes:,} bytes"

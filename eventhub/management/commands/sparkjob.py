@@ -22,14 +22,14 @@ from registrations.match_index.builds.progress import Watch
 from registrations.match_index.builds.turn import step_back
 from registrations.match_index.format.builder import Progress
 from sparkjobs.runs import rows
-from sparkjobs.runs.cancellation import CANCELLED, Stop
+from sparkjobs.runs.cancellation import CANCELLED, StopSignal
 from sparkjobs.runs.errors import RunUnderWay
 from sparkjobs.runs.folders import folder_of
-from sparkjobs.runs.jobs import KINDS
-from sparkjobs.runs.params import checked, json_of, typed
-from sparkjobs.runs.rows import COMMAND, Asked, Heard, Run
-from sparkjobs.runs.run import Hub, perform
-from sparkjobs.runs.run import Watch as Watching
+from sparkjobs.runs.jobs import JOBS
+from sparkjobs.runs.params import check_params, parse_json_option, parse_value
+from sparkjobs.runs.rows import COMMAND, Run, RunProgress, RunRequest
+from sparkjobs.runs.run import RunnerSettings, perform
+from sparkjobs.runs.run import RunObserver as Watching
 from sparkjobs.runs.selectors import list_runs
 
 PROBLEMS = 3  # the status when an audit found some
@@ -58,10 +58,10 @@ class Command(ExamplesCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "name", nargs="?", choices=[*KINDS, _HISTORY], metavar="NAME", help=", ".join(KINDS)
+            "name", nargs="?", choices=[*JOBS, _HISTORY], metavar="NAME", help=", ".join(JOBS)
         )
         parser.add_argument(
-            "of", nargs="?", choices=list(KINDS), metavar="OF", help="after `history`: of which job"
+            "of", nargs="?", choices=list(JOBS), metavar="OF", help="after `history`: of which job"
         )
         parser.add_argument(
             "--param",
@@ -83,7 +83,7 @@ class Command(ExamplesCommand):
             self._list()
             return
         if name is None or (name == _HISTORY) != (of is not None):
-            raise CommandError(f"Name a job, or `history` and a job: {', '.join(KINDS)}.")
+            raise CommandError(f"Name a job, or `history` and a job: {', '.join(JOBS)}.")
         env = read_env()
         try:
             require_database()
@@ -91,7 +91,7 @@ class Command(ExamplesCommand):
                 self._history(of)
                 return
             given = _given(name, options["param"], options["params"])
-            ended = self._perform(_owned(env), Asked(name, checked(name, given), COMMAND))
+            ended = self._perform(_owned(env), RunRequest(name, check_params(name, given), COMMAND))
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:  # of Django's connection
@@ -102,7 +102,7 @@ class Command(ExamplesCommand):
         self._say_ended(env, ended)
 
     def _list(self) -> None:
-        for kind in KINDS.values():
+        for kind in JOBS.values():
             self._say(kind.name)
             self._say(f"  {kind.about}")
             self._say(f"  {kind.timetable.text() if kind.timetable else 'when it is asked for'}")
@@ -117,19 +117,19 @@ class Command(ExamplesCommand):
         if not found:
             self._say(f"There was no run of {job}.")
 
-    def _perform(self, env: Env, asked: Asked) -> Run:
-        hub, stop, clock = Hub.of(env), Stop(), SystemClock()
+    def _perform(self, env: Env, asked: RunRequest) -> Run:
+        hub, stop, clock = RunnerSettings.of(env), StopSignal(), SystemClock()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.ask(CANCELLED))
         with blocking(hub.database_url, name="jobs") as connection:
             rows.interrupt_lapsed(connection)
-            begun = rows.ask_running(connection, asked)
+            begun = rows.start_now(connection, asked)
             run = None if begun is None else rows.find(connection, begun)
         if run is None:
             raise RunUnderWay()
         with Watch(asked.job, 0, clock, self._write, self.stdout.isatty()) as watch:
 
-            def hear(heard: Heard) -> None:
+            def hear(heard: RunProgress) -> None:
                 watch.hear(_progress(heard))
 
             return perform(hub, run, Watching(stop, hear, clock))
@@ -155,14 +155,14 @@ class Command(ExamplesCommand):
 
 def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
     """The parameters as they were typed. Raises CommandError, and what json_of and typed raise."""
-    found = {} if whole is None else json_of(whole, field="--params")
+    found = {} if whole is None else parse_json_option(whole, field="--params")
     if not isinstance(found, dict):
         raise CommandError('--params is an object: {"zone": "default"}.')
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
             raise CommandError(f"--param is NAME=VALUE, and there is no `=` in {pair}.")
-        found[name] = typed(job, name, text)
+        found[name] = parse_value(job, name, text)
     return found
 
 
@@ -184,7 +184,7 @@ def _owned(env: Env) -> Env:
     return env
 
 
-def _progress(heard: Heard) -> Progress:
+def _progress(heard: RunProgress) -> Progress:
     """Rows while inputs are written, then Spark's tasks."""
     if heard.stages:
         stage = f"{heard.phase}, stage {heard.stages_done} of {heard.stages}, tasks"

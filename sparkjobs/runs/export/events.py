@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from eventhub.postgresql.arrow import Snapshot
 from sparkjobs.runs.export.files import ParquetFile
-from sparkjobs.runs.export.holds import Partition
-from sparkjobs.runs.export.statements import filled
+from sparkjobs.runs.export.holds import HeldPartition
+from sparkjobs.runs.export.statements import render
 from sparkjobs.tables import EVENTS
 
 
@@ -18,7 +18,7 @@ def export_events(
     snapshot: Snapshot,
     folder: Path,
     groups: dict[int, list[int]],
-    partitions: Iterable[Partition],
+    partitions: Iterable[HeldPartition],
     told: Callable[[int], None],
 ) -> int:
     """`groups`: segments by the group that their events are in; `partitions`: those of them that
@@ -29,9 +29,9 @@ def export_events(
     events = 0
     for partition in partitions:
         segments = left.pop(partition.number, [])
-        snapshot.run(filled("walk_indexes").as_string())  # until the savepoint
+        snapshot.run(render("walk_indexes").as_string())  # until the savepoint
         of = {"partition": partition.table, "group": partition.number}
-        query = filled("events", segments=segments, **of).as_string()
+        query = render("events", segments=segments, **of).as_string()
         events += _split(snapshot.batches(query), folder, segments, told)
     for segments in left.values():
         _split((), folder, segments, told)

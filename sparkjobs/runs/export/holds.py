@@ -7,10 +7,10 @@ from typing import NamedTuple
 from psycopg import sql
 
 from eventhub.postgresql.arrow import Snapshot
-from sparkjobs.runs.export.statements import filled
+from sparkjobs.runs.export.statements import render
 
 
-class Partition(NamedTuple):
+class HeldPartition(NamedTuple):
     """A table that was there at the snapshot's moment."""
 
     name: str
@@ -22,16 +22,16 @@ class Partition(NamedTuple):
         return sql.Identifier(self.name)
 
 
-class Holds:
+class PartitionHolds:
     """Of one transaction. A partition is locked after a savepoint of its own; going back to that
     savepoint gives up the lock. So what is taken last goes first.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._held: list[Partition] = []  # the next one to be read last
+        self._held: list[HeldPartition] = []  # the next one to be read last
 
-    def take(self, partitions: list[Partition]) -> None:
+    def take(self, partitions: list[HeldPartition]) -> None:
         """In the order in which they will be read; what was held is not any more. Raises
         DatabaseUnavailable if one is not there: the transaction is of no use then.
         """
@@ -41,7 +41,7 @@ class Holds:
             self._run("hold", partition=partition.table)
             self._held.append(partition)
 
-    def of(self, parent: str) -> Iterator[Partition]:
+    def of(self, parent: str) -> Iterator[HeldPartition]:
         """Those that are next and of one parent; each is let go when the next one is asked for."""
         while self._held and self._held[-1].parent == parent:
             yield self._held[-1]
@@ -49,11 +49,11 @@ class Holds:
             self._let_go()
 
     @contextmanager
-    def passing(self, partition: Partition) -> Iterator[bool]:
+    def passing(self, partition: HeldPartition) -> Iterator[bool]:
         """One that need not be there; False if it went."""
         self._run("savepoint")
         self._run("hold_if_there", partition=partition.table)
-        asked = filled("is_there", table=partition.name).as_string()
+        asked = render("is_there", table=partition.name).as_string()
         [there] = [row["there"] for one in self._snapshot.batches(asked) for row in one.to_pylist()]
         yield there
         self._let_go()
@@ -63,4 +63,4 @@ class Holds:
         self._run("forget_savepoint")
 
     def _run(self, name: str, **parts: sql.Identifier) -> None:
-        self._snapshot.run(filled(name, **parts).as_string())
+        self._snapshot.run(render(name, **parts).as_string())

@@ -22,7 +22,7 @@ _OF_MANIFEST = (
 )
 
 
-class Span(NamedTuple):
+class TimeRange(NamedTuple):
     """Microseconds since 1970; None: no bound."""
 
     since_us: int | None
@@ -38,7 +38,7 @@ class Span(NamedTuple):
         )
 
 
-def located(batch: pa.RecordBatch, archive: Place | None, span: Span) -> pa.RecordBatch:
+def locate_events(batch: pa.RecordBatch, archive: Place | None, span: TimeRange) -> pa.RecordBatch:
     """Rows of the statement `segments` with what `tables.SEGMENTS` has besides: where their events
     are, and what the manifests say. Raises ArchiveUnavailable.
     """
@@ -50,7 +50,7 @@ def located(batch: pa.RecordBatch, archive: Place | None, span: Span) -> pa.Reco
     return batch
 
 
-def exported(batch: pa.RecordBatch) -> dict[int, list[int]]:
+def segments_to_export(batch: pa.RecordBatch) -> dict[int, list[int]]:
     """Of such rows: the segments whose events are to be exported, by group."""
     groups: dict[int, list[int]] = defaultdict(list)
     rows = batch.select(["id", "partition_id", "source"]).to_pylist()
@@ -69,7 +69,7 @@ def require_live(batch: pa.RecordBatch) -> None:
             )
 
 
-def _found(rows: list[Row], archive: Place | None, span: Span) -> Iterator[Row]:
+def _found(rows: list[Row], archive: Place | None, span: TimeRange) -> Iterator[Row]:
     with ThreadPoolExecutor(limits.EXPORT_MANIFESTS_AT_ONCE) as pool:
         for row, known in zip(
             rows, pool.map(lambda row: _manifest(row, archive), rows), strict=True

@@ -33,9 +33,14 @@ from registrations import catalog
 from registrations.match_index.epochs.facts import Moment
 from sparkjobs.runs.export.events import export_events
 from sparkjobs.runs.export.files import write_table, writing
-from sparkjobs.runs.export.holds import Holds, Partition
-from sparkjobs.runs.export.segments import Span, exported, located, require_live
-from sparkjobs.runs.export.statements import filled
+from sparkjobs.runs.export.holds import HeldPartition, PartitionHolds
+from sparkjobs.runs.export.segments import (
+    TimeRange,
+    locate_events,
+    require_live,
+    segments_to_export,
+)
+from sparkjobs.runs.export.statements import render
 from sparkjobs.tables import EVENTS_FOLDER, TABLES
 
 log = get_logger(__name__)
@@ -47,7 +52,7 @@ _TRIES = 3  # to hold what is there, while partitions go
 Told = Callable[[str, int], None]
 
 
-class Export(NamedTuple):
+class ExportRequest(NamedTuple):
     """What is wanted. None: everything. `tables`: names of sparkjobs/tables.py."""
 
     database_url: str
@@ -61,7 +66,7 @@ class Export(NamedTuple):
     events: bool = False  # of segments that are not archived
 
 
-class Snapshot(NamedTuple):
+class ExportedSnapshot(NamedTuple):
     """The moment that the inputs are of, and how many rows each table has (`events` too)."""
 
     now_us: int
@@ -69,14 +74,14 @@ class Snapshot(NamedTuple):
     moments: dict[int, Moment]  # of the streams that were asked for, with their versions
 
 
-def read_snapshot(folder: Path) -> Snapshot:
+def read_snapshot(folder: Path) -> ExportedSnapshot:
     """Of inputs that are written. Raises OSError, ValueError, TypeError."""
     fields = json.loads((folder / NAME).read_text())
     moments = fields.pop("moments").items()
-    return Snapshot(**fields, moments={int(id): Moment(*values) for id, values in moments})
+    return ExportedSnapshot(**fields, moments={int(id): Moment(*values) for id, values in moments})
 
 
-def export_inputs(export: Export, told: Told) -> Snapshot:
+def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
     """Write them. `told` is called now and then, in this thread, with the table that is being
     written and its rows so far; what it raises ends the export, and goes on.
 
@@ -102,21 +107,21 @@ def export_inputs(export: Export, told: Told) -> Snapshot:
 class _Inputs:
     """One export. `at` and `rows` are looked at by another thread."""
 
-    def __init__(self, export: Export, snapshot: arrow.Snapshot) -> None:
+    def __init__(self, export: ExportRequest, snapshot: arrow.Snapshot) -> None:
         self.at = ""
         self.rows: dict[str, int] = {}
         self._export = export
         self._snapshot = snapshot
         self._archive = Place(export.archive_url) if export.archive_url else None
         self._read: set[str] = set()  # manifests of partitions that left
-        self._holds = Holds(snapshot)
-        self._there: dict[int, Partition] = {}  # of events, by group
+        self._holds = PartitionHolds(snapshot)
+        self._there: dict[int, HeldPartition] = {}  # of events, by group
         self._groups: dict[int, list[int]] = {}  # segments whose events are to be exported
         streams = None if export.stream_ids is None else list(export.stream_ids)
         scope: dict[str, Any] = {"zone": export.zone_id, "streams": streams}
-        scope["chosen"] = filled("chosen", **scope)
+        scope["chosen"] = render("chosen", **scope)
         times = {"since": export.since_us, "until": export.until_us}
-        scope["asked"] = filled("asked", **times, **scope)
+        scope["asked"] = render("asked", **times, **scope)
         self._parts = {
             **scope,
             "needed": sql.SQL(log_retention.SQL["needed"]),
@@ -125,7 +130,7 @@ class _Inputs:
             "has_archive": self._archive is not None,
         }
 
-    def write(self) -> Snapshot:
+    def write(self) -> ExportedSnapshot:
         now_us = self._hold()
         tables = self._export.tables
         self._write(["segments"])  # says where events are
@@ -135,7 +140,7 @@ class _Inputs:
             export_events(self._snapshot, folder, self._groups, held, self._count)
         self._write(_PARTITIONED)
         self._write(sorted(tables - {"segments", *_PARTITIONED}))
-        snapshot = Snapshot(now_us, self.rows, self._moments())
+        snapshot = ExportedSnapshot(now_us, self.rows, self._moments())
         with writing():
             (self._export.folder / NAME).write_text(json.dumps(snapshot._asdict(), indent=1) + "\n")
         return snapshot
@@ -164,7 +169,7 @@ class _Inputs:
         for _ in range(_TRIES):
             self._snapshot.begin_again()
             [moment] = self._rows_of("now")
-            rows = [Partition(**row) for row in self._rows_of("partitions")]
+            rows = [HeldPartition(**row) for row in self._rows_of("partitions")]
             self._there = {row.number: row for row in rows if row.parent == "events"}
             try:
                 self._holds.take(self._to_read(rows))
@@ -173,7 +178,7 @@ class _Inputs:
                 failed = error
         raise failed
 
-    def _to_read(self, there: list[Partition]) -> list[Partition]:
+    def _to_read(self, there: list[HeldPartition]) -> list[HeldPartition]:
         """In the order in which they are read."""
         copied = set()
         if self._export.events:
@@ -199,12 +204,12 @@ class _Inputs:
         return found
 
     def _located(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        span = Span(self._export.since_us, self._export.until_us)
+        span = TimeRange(self._export.since_us, self._export.until_us)
         for batch in found:
             if self._export.events and self._archive is None:
                 require_live(batch)
-            rows = located(batch, self._archive, span)
-            for group, segments in exported(rows).items():
+            rows = locate_events(batch, self._archive, span)
+            for group, segments in segments_to_export(rows).items():
                 self._groups.setdefault(group, []).extend(segments)
             yield rows
 
@@ -221,7 +226,7 @@ class _Inputs:
         for row in self._rows_of("groups_live"):
             group, partition = row["partition_id"], self._there.get(row["partition_id"])
             if partition is None:
-                yield from self._statement("live", group=group, partition=filled("nothing"))
+                yield from self._statement("live", group=group, partition=render("nothing"))
                 continue
             with self._holds.passing(partition) as there:
                 if there:
@@ -252,7 +257,7 @@ class _Inputs:
             yield batch.append_column("archived", pa.array(found))
 
     def _statement(self, name: str, **parts: Any) -> Iterator[pa.RecordBatch]:
-        return self._snapshot.batches(filled(name, **self._parts, **parts).as_string())
+        return self._snapshot.batches(render(name, **self._parts, **parts).as_string())
 
     def _rows_of(self, name: str, **parts: Any) -> list[dict[str, Any]]:
         return [row for batch in self._statement(name, **parts) for row in batch.to_pylist()]

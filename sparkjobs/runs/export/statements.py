@@ -9,7 +9,7 @@ from eventhub.postgresql import queries
 _SQL = queries.load("sparkjobs/runs/export/tables.sql")
 
 
-def filled(name: str, **parts: Any) -> sql.Composed:
+def render(name: str, **parts: Any) -> sql.Composed:
     """A statement whose braces are filled: by sql.Composable as it is, by anything else as a
     literal.
     """

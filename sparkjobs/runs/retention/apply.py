@@ -19,21 +19,21 @@ from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.retention import drop
 from eventhub.eventlog.retention.drop import Planned, Rooms
 from eventhub.postgresql.connections import Connection
-from sparkjobs.runs.retention.plan import Act
+from sparkjobs.runs.retention.plan import PlannedAction
 
 Done = Literal["done", "refused", "unchanged"]
 _SETTLED = ("gone", "archived")  # what the act would lead to is so already
 
 
-class Outcome(NamedTuple):
+class ActionOutcome(NamedTuple):
     """What came of one act. `why`: a word, as `kept_by` and `hasten` have them; empty if done."""
 
-    act: Act
+    act: PlannedAction
     outcome: Done
     why: str
 
 
-class Hub(NamedTuple):
+class ApplyTarget(NamedTuple):
     """What the acts are done to."""
 
     connection: Connection  # in autocommit mode
@@ -43,9 +43,9 @@ class Hub(NamedTuple):
     is_away: bool = False  # the archive did not answer, and is not asked again
 
 
-async def carry_out(
-    hub: Hub, acts: Sequence[Act], *, dry_run: bool = False
-) -> AsyncGenerator[Outcome]:
+async def apply_actions(
+    hub: ApplyTarget, acts: Sequence[PlannedAction], *, dry_run: bool = False
+) -> AsyncGenerator[ActionOutcome]:
     """Do what a plan says, in its order, after all drops that were done before, so that who goes on
     with a large plan gets on. `dry_run`: say what would be done now. Raises what psycopg raises;
     what was told is done then.
@@ -54,18 +54,18 @@ async def carry_out(
     gone = drops - await drop.still_live(hub.connection, [*drops])
     for act in acts:
         if act.segment_id in gone:
-            yield Outcome(act, "unchanged", "gone")
+            yield ActionOutcome(act, "unchanged", "gone")
     for act in acts:
         if act.segment_id in gone:
             continue
         why = await _act(hub, act, dry_run=dry_run)
         hub = hub._replace(is_away=hub.is_away or why == ArchiveUnavailable.code)
         outcome: Done = "unchanged" if why in _SETTLED else "refused" if why else "done"
-        yield Outcome(act, outcome, why)
+        yield ActionOutcome(act, outcome, why)
         await asyncio.sleep(0)
 
 
-async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
+async def _act(hub: ApplyTarget, act: PlannedAction, *, dry_run: bool) -> str:
     """Why it is not done; empty: it is."""
     planned = Planned(act.segment_id, act.segment)
     match act.action:
@@ -87,7 +87,7 @@ async def _act(hub: Hub, act: Act, *, dry_run: bool) -> str:
     return "unknown_action"
 
 
-async def _no_copy(hub: Hub, planned: Planned) -> str:
+async def _no_copy(hub: ApplyTarget, planned: Planned) -> str:
     """Why the archive does not stand in for a segment that it is said to have: the database's rows
     are the last that are good then.
     """

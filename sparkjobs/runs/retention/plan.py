@@ -14,7 +14,7 @@ PLAN = "plan.parquet"
 KEEP = "keep"
 
 
-class Act(NamedTuple):
+class PlannedAction(NamedTuple):
     """What the plan wants done with one segment. The names are those of the plan's columns."""
 
     zone: str
@@ -29,7 +29,7 @@ class Act(NamedTuple):
     reason: str
 
 
-def read_plan(result: Path) -> list[Act]:
+def read_plan(result: Path) -> list[PlannedAction]:
     """What is to be done, in the order of each stream. Raises OSError, and ValueError for what is
     not the plan that the run has left.
     """
@@ -37,6 +37,6 @@ def read_plan(result: Path) -> list[Act]:
     known = {file.name: file.sha256 for file in read_result(result).files}
     if hashlib.sha256(data).hexdigest() != known.get(PLAN):
         raise ValueError(f"{PLAN} is not what the run has written.")
-    table = pq.read_table(pa.BufferReader(data), columns=[*Act._fields])
+    table = pq.read_table(pa.BufferReader(data), columns=[*PlannedAction._fields])
     acts = table.filter(pc.not_equal(table["action"], KEEP))
-    return [Act(**row) for row in acts.to_pylist()]
+    return [PlannedAction(**row) for row in acts.to_pylist()]

@@ -13,7 +13,7 @@ from typing import LiteralString, NamedTuple
 
 import aiohttp
 
-from sparkjobs.result import Stored, read_result
+from sparkjobs.result import StoredResult, read_result
 from tests.chaos import report
 from tests.chaos.callbacks.receivers import Endpoint, SinkProcess, ask, create_endpoints
 from tests.chaos.callbacks.world import CREW
@@ -228,7 +228,7 @@ def doubled_or_missed(scene: Scene) -> list[str]:
     return shorten(problems)
 
 
-def audit(hub: HubUnderTest, status: int, problems: list[str]) -> Stored:
+def audit(hub: HubUnderTest, status: int, problems: list[str]) -> StoredResult:
     """The result of an audit that must end with the status."""
     done = hub.manage("sparkjob", "audit")
     if done.returncode != status:
@@ -242,7 +242,7 @@ def _last_run(hub: HubUnderTest) -> Path:
     return last / "result"
 
 
-def findings(hub: HubUnderTest, stored: Stored) -> list[Fault]:
+def findings(hub: HubUnderTest, stored: StoredResult) -> list[Fault]:
     """As the audit's table has them."""
     with (_last_run(hub) / "findings.csv").open(newline="") as file:
         return [

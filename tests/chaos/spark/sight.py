@@ -11,7 +11,7 @@ from typing import Any
 from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
 from registrations.match_index.format.index import open_base
-from sparkjobs.result import Stored, read_result
+from sparkjobs.result import StoredResult, read_result
 from sparkjobs.runs.folders import ROOT
 
 LOOK_S = 0.1
@@ -46,7 +46,7 @@ def leftovers(data: Path, job: str) -> list[str]:
     return [str(path.relative_to(data)) for path in folders if path.name != "result"]
 
 
-def fingerprint(stored: Stored, folder: Path) -> dict[str, Any]:
+def fingerprint(stored: StoredResult, folder: Path) -> dict[str, Any]:
     """What must be the same of every run: figures, and tables for people."""
     found: dict[str, Any] = {n: v for n, v in stored.result.figures.items() if n not in _MOVING}
     for file in stored.files:

@@ -8,9 +8,9 @@ import pytest
 
 from eventhub.base.compatibility import known
 from eventhub.eventlog.high_water_mark import FileMarks, Mark
-from sparkjobs.order import Order, read_order, write_order
+from sparkjobs.job_spec import JobSpec, read_spec, write_spec
 
-ORDER = Order("audit", 7, {"zone": "a"}, "/in", "/work", "/out", "", 1)
+ORDER = JobSpec("audit", 7, {"zone": "a"}, "/in", "/work", "/out", "", 1)
 
 
 def test_fields_that_are_missing_are_told() -> None:
@@ -30,10 +30,10 @@ def test_a_mark_of_a_newer_release_is_read(tmp_path: Path) -> None:
 def test_an_order_of_a_newer_release_is_read_unless_it_would_be_misunderstood(
     tmp_path: Path,
 ) -> None:
-    file = write_order(tmp_path, ORDER)
+    file = write_spec(tmp_path, ORDER)
     told = json.loads(file.read_text())
     file.write_text(json.dumps({**told, "cores": 2}))
-    assert read_order(file) == ORDER
+    assert read_spec(file) == ORDER
     file.write_text(json.dumps({**told, "version": 2}))
     with pytest.raises(ValueError, match="of version 2, not of 1"):
-        read_order(file)
+        read_spec(file)

@@ -8,10 +8,10 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.eventlog.errors import StorageFull
-from sparkjobs.runs.cancellation import CANCELLED, Stop, Stopped
-from sparkjobs.runs.driver import Said, drive
+from sparkjobs.runs.cancellation import CANCELLED, RunStopped, StopSignal
+from sparkjobs.runs.driver import DriverProgress, drive
 from sparkjobs.runs.errors import SparkFailed
-from sparkjobs.runs.launch import Launch
+from sparkjobs.runs.launch import DriverCommand
 
 COUNTS = '"stages_done": 1, "stages": 2, "tasks_done": 3, "tasks": 4'
 CLUSTER = "26/11/22 23:41:18 WARN StandaloneAppClient$ClientEndpoint: "
@@ -79,10 +79,10 @@ NOBODY = f"{BEGINNING}{REFUSED}{KILLED}All masters are unresponsive! Giving up.\
 REMOVED = f"{BEGINNING}{REFUSED}{KILLED}Master removed our application: KILLED\n{STOPPED}"
 
 
-def driven(script: str, log: Path, stop: Stop | None = None) -> list[Said]:
-    heard: list[Said] = []
-    launch = Launch(("/bin/sh", "-c", script), dict(os.environ), ("hush",))
-    drive(launch, log, stop or Stop(), heard.append)
+def driven(script: str, log: Path, stop: StopSignal | None = None) -> list[DriverProgress]:
+    heard: list[DriverProgress] = []
+    launch = DriverCommand(("/bin/sh", "-c", script), dict(os.environ), ("hush",))
+    drive(launch, log, stop or StopSignal(), heard.append)
     return heard
 
 
@@ -95,7 +95,7 @@ def test_progress_is_heard_and_everything_else_is_the_log(tmp_path: Path) -> Non
         echo said with hush of s3://key:word@host/b >&2
     """
     counts = {"stages_done": 1, "stages": 2, "tasks_done": 3, "tasks": 4}
-    assert driven(script, log) == [Said("matching", counts)]
+    assert driven(script, log) == [DriverProgress("matching", counts)]
     odd = '{"phase": "cut off\n{"phase": "odd", "stages": "x"}\n'
     assert log.read_text() == f"{odd}said with *** of s3://host/b\n"
 
@@ -201,16 +201,18 @@ def test_a_disk_that_is_full_is_told_as_such_and_costs_only_the_log() -> None:
     said = "java.io.IOException: No space left on device"
     then = "java.lang.UnsatisfiedLinkError: no snappyjava in java.library.path"
     noise = "i=0; while [ $i -lt 500 ]; do echo more; i=$((i+1)); done"
-    launch = Launch(("/bin/sh", "-c", f"echo '{said}'; {noise}; echo '{then}'; exit 1"), {}, ())
+    launch = DriverCommand(
+        ("/bin/sh", "-c", f"echo '{said}'; {noise}; echo '{then}'; exit 1"), {}, ()
+    )
     with pytest.raises(StorageFull, match=r"A disk was full: .* Then: UnsatisfiedLinkError"):
-        drive(launch, Path("/dev/full"), Stop(), lambda said: None)
+        drive(launch, Path("/dev/full"), StopSignal(), lambda said: None)
 
 
 def test_who_asks_ends_all_that_was_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "JOB_STOP_S", 0.2)
-    stop, ready = Stop(), tmp_path / "ready"
+    stop, ready = StopSignal(), tmp_path / "ready"
     os.mkfifo(ready)
 
     def ask() -> None:
@@ -220,7 +222,7 @@ def test_who_asks_ends_all_that_was_started(
     asking = threading.Thread(target=ask)
     asking.start()
     deaf = f"trap '' TERM; setsid sleep 1000 & echo > {ready}; while :; do sleep 1000; done"
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         driven(deaf, tmp_path / "log.txt", stop)
     asking.join()
     assert stop.why == CANCELLED

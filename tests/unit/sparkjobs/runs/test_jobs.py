@@ -7,7 +7,7 @@ import pytest
 from eventhub.celery import app
 from eventhub.schedule import TIMETABLE
 from sparkjobs.runs.errors import UnknownJob
-from sparkjobs.runs.jobs import KINDS, Daily, kind_of
+from sparkjobs.runs.jobs import JOBS, DailySchedule, job_named
 
 
 def at(day: int, hour: int, minute: int, second: int = 0) -> int:
@@ -23,11 +23,11 @@ def at(day: int, hour: int, minute: int, second: int = 0) -> int:
     ],
 )
 def test_next_time_of_a_daily_job(now: int, then: int) -> None:
-    assert Daily(2, 30).next_us(now) == then
+    assert DailySchedule(2, 30).next_us(now) == then
 
 
 def test_the_timetable_does_what_the_jobs_say() -> None:
-    for kind in KINDS.values():
+    for kind in JOBS.values():
         entry = TIMETABLE.get(f"ask-{kind.name}")
         assert (entry is None) == (kind.timetable is None)
         if entry is not None and kind.timetable is not None:
@@ -39,9 +39,9 @@ def test_the_timetable_does_what_the_jobs_say() -> None:
 
 def test_only_a_plan_is_made_on_a_disk_that_runs_low() -> None:
     """It helps there, and writes little; every other job may fill it."""
-    assert [kind.name for kind in KINDS.values() if not kind.large] == ["retention"]
+    assert [kind.name for kind in JOBS.values() if not kind.large] == ["retention"]
 
 
 def test_a_job_that_there_is_not() -> None:
     with pytest.raises(UnknownJob):
-        kind_of("other")
+        job_named("other")

@@ -8,31 +8,35 @@ from pathlib import Path
 import pytest
 
 from sparkjobs.runs.errors import SparkConfUnreadable
-from sparkjobs.runs.folders import Folder
-from sparkjobs.runs.launch import Launch, Spark, launch, ship
+from sparkjobs.runs.folders import RunFolder
+from sparkjobs.runs.launch import DriverCommand, SparkSettings, driver_command, write_packages
 from tests.unit.sparkjobs.runs.test_java import java_of, version
 
 SECRET = "hush-hush-hush"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    found = Folder(tmp_path / "run")
+def folder(tmp_path: Path) -> RunFolder:
+    found = RunFolder(tmp_path / "run")
     found.make()
     return found
 
 
-def launched(folder: Folder, master: str, conf: str = "") -> tuple[Launch, dict[str, str]]:
+def launched(
+    folder: RunFolder, master: str, conf: str = ""
+) -> tuple[DriverCommand, dict[str, str]]:
     """What is started, and the properties that Spark reads."""
     own = folder.root / "operators.conf"
     own.write_text(conf)
     java = java_of(folder.root / "java", version("17.0.2"))
-    found = launch(Spark(master, "3g", str(own), str(java)), folder, "a name", folder.root / "l")
+    found = driver_command(
+        SparkSettings(master, "3g", str(own), str(java)), folder, "a name", folder.root / "l"
+    )
     lines = (folder.work / "spark.conf").read_text().splitlines()
     return found, dict(line.split("=", 1) for line in lines)
 
 
-def test_local_spark_stays_on_this_machine_and_in_its_folder(folder: Folder) -> None:
+def test_local_spark_stays_on_this_machine_and_in_its_folder(folder: RunFolder) -> None:
     found, properties = launched(folder, "local[3]")
     assert properties["spark.master"] == "local[3]"
     assert properties["spark.driver.host"] == properties["spark.driver.bindAddress"] == "127.0.0.1"
@@ -48,7 +52,7 @@ def test_local_spark_stays_on_this_machine_and_in_its_folder(folder: Folder) -> 
     assert found.argv[-1] == str(folder.order)
 
 
-def test_the_operators_file_says_what_it_may(folder: Folder) -> None:
+def test_the_operators_file_says_what_it_may(folder: RunFolder) -> None:
     conf = "# own\nspark.driver.memory 7g\nspark.app.name=theirs\n\nspark.executor.cores : 2\n"
     _, properties = launched(folder, "spark://10.0.0.1:7077", conf)
     assert properties["spark.driver.memory"] == "7g"
@@ -57,17 +61,17 @@ def test_the_operators_file_says_what_it_may(folder: Folder) -> None:
     assert "spark.driver.host" not in properties
 
 
-def test_an_operators_file_that_is_not_there_is_named(folder: Folder) -> None:
+def test_an_operators_file_that_is_not_there_is_named(folder: RunFolder) -> None:
     java = str(java_of(folder.root / "java", version("17.0.2")))
-    spark = Spark("local", "1g", str(folder.root / "none"), java)
+    spark = SparkSettings("local", "1g", str(folder.root / "none"), java)
     with pytest.raises(
         SparkConfUnreadable, match=r"EVENTHUB_SPARK_CONF is .*none, and it cannot be read"
     ):
-        launch(spark, folder, "a name", folder.root / "l")
+        driver_command(spark, folder, "a name", folder.root / "l")
 
 
 def test_a_secret_stands_in_one_file_that_nobody_else_reads(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATABASE_URL", "EVENTHUB_SECRET_KEY", "REDIS_URL", "SPARK_CONF_DIR"):
         monkeypatch.setenv(name, SECRET)
@@ -85,7 +89,7 @@ def test_a_secret_stands_in_one_file_that_nobody_else_reads(
 
 def test_what_is_shipped_is_enough_for_executors(tmp_path: Path) -> None:
     """It is imported from the zip alone, with no framework and no driver."""
-    path = ship(tmp_path / "packages.zip")
+    path = write_packages(tmp_path / "packages.zip")
     lines = [
         "import importlib, sys, zipfile",
         f"path = {str(path)!r}",

@@ -9,12 +9,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sparkjobs.inputs import table
-from sparkjobs.order import Order
+from sparkjobs.job_spec import JobSpec
 from sparkjobs.progress import Phases
-from sparkjobs.result import Result
+from sparkjobs.result import JobResult
 
 
-def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
+def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
     act = order.params.get("act", "")
     phases.begin(f"acting {act}")
     streams = 0 if act else table(spark, order, "streams").count()
@@ -33,4 +33,4 @@ def run(spark: SparkSession, order: Order, phases: Phases) -> Result:
     if act == "spoil":
         atexit.register(file.write_text, "c\n")  # after the result has said what is in it
     about = {"table": "Two columns."}
-    return Result("Looked.", {"streams": streams}, "ok", about, {"rows": [1, 2]})
+    return JobResult("Looked.", {"streams": streams}, "ok", about, {"rows": [1, 2]})

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from eventhub.event.identity import number_window
 
 
-class Numbered(NamedTuple):
+class NumberedEvent(NamedTuple):
     """An event that has a producer's number."""
 
     number: int
@@ -18,7 +18,7 @@ class Numbered(NamedTuple):
     appended_at_us: int
 
 
-class Run(NamedTuple):
+class NumberRange(NamedTuple):
     """Numbers without a hole, each once. A repeat within the segment is a run of its own."""
 
     client: str
@@ -33,23 +33,23 @@ class Run(NamedTuple):
     to_us: int
 
 
-class Numbers:
+class ProducerNumbers:
     """Of one segment."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int, int], list[Numbered]] = {}
+        self._found: dict[tuple[str, int, int], list[NumberedEvent]] = {}
 
     def add(self, made: Any, sequence: int, appended_at_us: int) -> None:
         """`made`: client, timestamp_us, sequence and incarnation of a producer's id."""
         key = made.client, made.incarnation, made.timestamp_us
-        one = Numbered(made.sequence, sequence, appended_at_us)
+        one = NumberedEvent(made.sequence, sequence, appended_at_us)
         self._found.setdefault(key, []).append(one)
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[NumberRange]:
         for (client, incarnation, timestamp_us), found in self._found.items():
             window = number_window(incarnation, timestamp_us)
             for run in _split(sorted(found)):
-                yield Run(
+                yield NumberRange(
                     client,
                     incarnation,
                     window,
@@ -63,9 +63,9 @@ class Numbers:
                 )
 
 
-def _split(found: list[Numbered]) -> Iterator[list[Numbered]]:
+def _split(found: list[NumberedEvent]) -> Iterator[list[NumberedEvent]]:
     run = [found[0]]
-    repeats: list[Numbered] = []
+    repeats: list[NumberedEvent] = []
     for one in found[1:]:
         if one.number == run[-1].number:
             repeats.append(one)

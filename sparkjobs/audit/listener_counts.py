@@ -23,16 +23,16 @@ from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
 from registrations.matching.stream_matcher import Matching
 from registrations.matching.versions import Version
-from sparkjobs.expected_deliveries import Where, suspensions_of
-from sparkjobs.segment_reader import NONE, SegmentFile, Unreadable, read_rows
+from sparkjobs.expected_deliveries import ExecutorPaths, suspensions_of
+from sparkjobs.segment_reader import NONE, SegmentFile, SegmentUnreadable, read_rows
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
-from sparkjobs.type_hierarchy import kin_of
+from sparkjobs.type_hierarchy import types_of_zone
 
-WISHES, POINTS = "told-wishes", "told-points"  # folders of the job's work
+INTERESTS, POINTS = "told-wishes", "told-points"  # folders of the job's work
 _DECLARED_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 _INT, _TEXT = pa.int64(), pa.string()
 # Who listened for what: one row for each client, stream and wish.
-WISH = pa.schema(
+INTEREST = pa.schema(
     [
         ("stream_id", _INT),
         ("client_id", _INT),
@@ -46,7 +46,7 @@ WISH = pa.schema(
 )
 POINT = pa.schema([("stream_id", _INT), ("client_id", _INT), ("wish", _TEXT), ("sequence", _INT)])
 # Of one segment: its events up to a point in it; or `whole`, with its last sequence.
-COUNTED = pa.schema(
+COUNTS = pa.schema(
     [
         *POINT,
         ("whole", pa.bool_()),
@@ -57,11 +57,11 @@ COUNTED = pa.schema(
 )
 
 
-_Found = tuple[list[int], list[int]]
+_SureAndDoubtful = tuple[list[int], list[int]]
 _Sequences = np.ndarray[Any, Any]
 
 
-class Asker(NamedTuple):
+class InterestedClient(NamedTuple):
     """A client."""
 
     id: int
@@ -69,39 +69,39 @@ class Asker(NamedTuple):
     zone: str | None  # on `system`: only this zone's events and the whole hub's are shown
 
 
-class _Wish(NamedTuple):
+class _Interest(NamedTuple):
     """A content that was listened for, and who did."""
 
     id: str
     mask: int
-    askers: list[Asker]
+    askers: list[InterestedClient]
     registrations: tuple[int, ...]
 
 
-def counted(segments: DataFrame, where: Where, archive_url: str) -> DataFrame:
+def count_events(segments: DataFrame, where: ExecutorPaths, archive_url: str) -> DataFrame:
     """COUNTED, of segments with their stream's zone (`zone_id`)."""
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
                 yield pa.RecordBatch.from_pylist(
-                    [*count_segment(row, where, archive_url)], schema=COUNTED
+                    [*count_segment(row, where, archive_url)], schema=COUNTS
                 )
 
-    return segments.mapInArrow(count, from_arrow_schema(COUNTED))
+    return segments.mapInArrow(count, from_arrow_schema(COUNTS))
 
 
 def count_segment(
-    segment: dict[str, Any], where: Where, archive_url: str
+    segment: dict[str, Any], where: ExecutorPaths, archive_url: str
 ) -> Iterator[dict[str, Any]]:
     """Rows of COUNTED of one segment. What cannot be read was not seen."""
-    looking = _Looking(segment, where)
+    looking = _SegmentCount(segment, where)
     try:
         if segment["source"] != NONE:
             for batch in SegmentFile(segment, where.inputs, archive_url).batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     looking.look(*row)
-    except Unreadable:
+    except SegmentUnreadable:
         looking.forget()
     first, last = segment["first"], segment["last"]
     points: dict[tuple[int, str], set[int]] = {}
@@ -115,13 +115,13 @@ def count_segment(
             yield {**key, "sequence": at, "whole": at == last, **upto(at)}
 
 
-class _Looking:
+class _SegmentCount:
     """What of a segment's events was wanted by whom."""
 
-    def __init__(self, segment: dict[str, Any], where: Where) -> None:
+    def __init__(self, segment: dict[str, Any], where: ExecutorPaths) -> None:
         zone_id = segment["zone_id"]
         self._may_have_expired = where.may_have_expired
-        kin = self._kin = kin_of(where.inputs, zone_id)
+        kin = self._kin = types_of_zone(where.inputs, zone_id)
         self._system = zone_id == SYSTEM_ZONE
         self._filters, self._versions = Matching(kin=kin).new(), Matching(kin=kin).new()
         self._by_version: dict[int, list[tuple[Version, int]]] = {}
@@ -135,16 +135,16 @@ class _Looking:
         have it, and those in doubt; of each asker its own beside them.
         """
         self._seen: list[int] = []
-        self._common: list[_Found] = [([], []) for _ in self.wishes]
-        self._own: dict[tuple[str, int], _Found] = {}
+        self._common: list[_SureAndDoubtful] = [([], []) for _ in self.wishes]
+        self._own: dict[tuple[str, int], _SureAndDoubtful] = {}
 
-    def _wishes(self, segment: dict[str, Any], where: Where) -> Iterator[_Wish]:
+    def _wishes(self, segment: dict[str, Any], where: ExecutorPaths) -> Iterator[_Interest]:
         """Those that can be judged: what they let through is known."""
         compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
-        found: dict[str, _Wish] = {}
+        found: dict[str, _Interest] = {}
         wanted: dict[int, list[int]] = {}
-        for row in _rows(where.work, WISHES, WISH, segment):
-            asker = Asker(row["client_id"], row["client"], row["zone"])
+        for row in _rows(where.work, INTERESTS, INTEREST, segment):
+            asker = InterestedClient(row["client_id"], row["client"], row["zone"])
             if row["wish"] in found:
                 found[row["wish"]].askers.append(asker)
                 continue
@@ -152,7 +152,7 @@ class _Looking:
                 continue
             number = len(found)
             registrations = tuple(row["registrations"] or ())
-            found[row["wish"]] = _Wish(row["wish"], row["mask"], [asker], registrations)
+            found[row["wish"]] = _Interest(row["wish"], row["mask"], [asker], registrations)
             for registration in registrations:
                 wanted.setdefault(registration, []).append(number)
             if not registrations:
@@ -165,7 +165,7 @@ class _Looking:
     def _of_registrations(
         self,
         segment: dict[str, Any],
-        where: Where,
+        where: ExecutorPaths,
         wanted: dict[int, list[int]],
         compiled: Compiled,
     ) -> None:
@@ -221,23 +221,23 @@ class _Looking:
             if self._shown(event, asker):
                 own[doubt].append(sequence)
 
-    def _shown(self, event: Event, asker: Asker) -> bool:
+    def _shown(self, event: Event, asker: InterestedClient) -> bool:
         """The audience apart, which is in doubt."""
         if self._system and not shown_to(event, asker.zone or ""):
             return False
         return may_see(event._replace(audience=()), asker.name, frozenset())
 
-    def counts(self) -> Iterator[tuple[_Wish, Asker, "_Upto"]]:
+    def counts(self) -> Iterator[tuple[_Interest, InterestedClient, "_CountsUpTo"]]:
         """For each wish and who had it: how many events there are up to a sequence."""
         seen = np.sort(self._seen)
         for wish, common in zip(self.wishes, self._common, strict=True):
             shared = [np.sort(found) for found in common]
             for asker in wish.askers:
                 own = [np.sort(found) for found in self._own.get((wish.id, asker.id), ((), ()))]
-                yield wish, asker, _Upto(self._first, seen, shared, own)
+                yield wish, asker, _CountsUpTo(self._first, seen, shared, own)
 
 
-class _Upto(NamedTuple):
+class _CountsUpTo(NamedTuple):
     """Ascending sequences: those seen, and those to be told and in doubt, of all and one's own."""
 
     first: int

@@ -8,7 +8,7 @@ NAME = "order.json"
 VERSION = 1  # of the order and of the inputs' tables: a driver refuses another one
 
 
-class Order(NamedTuple):
+class JobSpec(NamedTuple):
     """One run of a job. Folders are absolute, and the same for driver and executors."""
 
     job: str
@@ -26,7 +26,7 @@ class Order(NamedTuple):
         return f"{self.inputs}/{name}"
 
 
-def write_order(folder: Path, order: Order) -> Path:
+def write_spec(folder: Path, order: JobSpec) -> Path:
     """Only this user may read it: the archive's URL may have credentials."""
     path = folder / NAME
     path.touch(mode=0o600)
@@ -34,9 +34,9 @@ def write_order(folder: Path, order: Order) -> Path:
     return path
 
 
-def read_order(path: Path) -> Order:
+def read_spec(path: Path) -> JobSpec:
     """What is new to this driver is left out. Raises OSError, ValueError, TypeError."""
     told = json.loads(path.read_text())
     if told["version"] != VERSION:
         raise ValueError(f"The order is of version {told['version']}, not of {VERSION}.")
-    return Order(**{name: told[name] for name in Order._fields if name in told})
+    return JobSpec(**{name: told[name] for name in JobSpec._fields if name in told})

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkjobs.audit.listeners import NOT_ASKED, SKIPPED, UNTOLD, Heard, told
+from sparkjobs.audit.listeners import (
+    NOT_DELIVERED,
+    NOT_MATCHED,
+    SKIPPED,
+    ListenerTables,
+    audit_listeners,
+)
 from sparkjobs.inputs import table
 from tests.spark.history import ORDERS, TICKS, ZONE, History, time_of
 
@@ -46,31 +52,31 @@ CASES: dict[str, tuple[list[Row], list[tuple[str, int, int]]]] = {
     ),
     "less and more": (
         [
-            span(0, 40, told=8, start="oldest", **ROOM_2),
-            span(40, 80, told=7, **ROOM_2),
-            span(80, HEAD, told=11, **ROOM_2),
+            span(0, 40, audit_listeners=8, start="oldest", **ROOM_2),
+            span(40, 80, audit_listeners=7, **ROOM_2),
+            span(80, HEAD, audit_listeners=11, **ROOM_2),
         ],
-        [(UNTOLD, 41, 80), (NOT_ASKED, 81, HEAD)],
+        [(NOT_DELIVERED, 41, 80), (NOT_MATCHED, 81, HEAD)],
     ),
     "a hole without what was asked for": ([span(0, 40, **NEVER), span(80, 100, **NEVER)], []),
     "another filter": (
-        [span(0, 40, start="oldest"), span(50, HEAD, told=16, **ROOM_2)],
+        [span(0, 40, start="oldest"), span(50, HEAD, audit_listeners=16, **ROOM_2)],
         [(SKIPPED, 41, 50)],
     ),
-    "registrations": ([span(0, HEAD, start="oldest", told=len(AWAKE), **NAMED)], []),
+    "registrations": ([span(0, HEAD, start="oldest", audit_listeners=len(AWAKE), **NAMED)], []),
     "asleep": (
-        [span(0, HEAD, start="oldest", told=len(AWAKE) + 1, **NAMED)],
-        [(NOT_ASKED, 1, HEAD)],
+        [span(0, HEAD, start="oldest", audit_listeners=len(AWAKE) + 1, **NAMED)],
+        [(NOT_MATCHED, 1, HEAD)],
     ),
     "its own choice": (
         [span(0, 10, start="oldest"), span(40, 60, start="now"), span(90, 100, start="gap")],
         [],
     ),
     "more than are kept": ([span(0, 10), span(10, 10, door="many", start="now"), span(90, 95)], []),
-    "dropped by policy": ([span(0, 30, told=3, stream_id=TICKS)], []),
-    "beyond the list of segments": ([span(20, 45, told=25, stream_id=TICKS)], []),
+    "dropped by policy": ([span(0, 30, audit_listeners=3, stream_id=TICKS)], []),
+    "beyond the list of segments": ([span(20, 45, audit_listeners=25, stream_id=TICKS)], []),
     "a filter that was not kept": ([span(0, 40, filter=None), span(50, 60, filter=None)], []),
-    "another channel": ([span(0, HEAD, mask=2, told=0)], []),
+    "another channel": ([span(0, HEAD, mask=2, audit_listeners=0)], []),
 }
 
 
@@ -78,7 +84,9 @@ class Audited:
     def __init__(self, spark: SparkSession, history: History) -> None:
         history.write()
         order = history.order("audit")
-        found = told(order, Heard(*(table(spark, order, name) for name in Heard._fields)))
+        found = audit_listeners(
+            order, ListenerTables(*(table(spark, order, name) for name in ListenerTables._fields))
+        )
         self.faults = [
             (row.client, (row.kind, row["first"], row["last"]))
             for row in found.faults.orderBy("first").collect()

@@ -7,12 +7,18 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from sparkjobs.expected_deliveries import Doubt, Matcher, OfStream, Where, matcher_of
+from sparkjobs.expected_deliveries import (
+    DeliveryMatcher,
+    Doubt,
+    ExecutorPaths,
+    StreamInZone,
+    matcher_of,
+)
 from sparkjobs.matchers import build_matcher
 from tests.spark.history import NOW_US
 from tests.spark.tables import write_tables
 
-STREAM = OfStream(100, 7)
+STREAM = StreamInZone(100, 7)
 TIME_US = 1_800_000_000_000_000
 LATE_US = int(limits.AUDIT_DECLARED_S * 1_000_000)
 
@@ -38,9 +44,9 @@ def version(id: int, filter: str, **fields: Any) -> dict[str, Any]:
     }
 
 
-def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> Matcher:
+def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> DeliveryMatcher:
     write_tables(folder / "inputs", tables)
-    where = Where(str(folder / "inputs"), str(folder / "work"), NOW_US)
+    where = ExecutorPaths(str(folder / "inputs"), str(folder / "work"), NOW_US)
     counts = build_matcher(where.root(STREAM.stream_id), versions)
     assert counts[0] == len(versions)
     found = matcher_of(where, STREAM)
@@ -49,7 +55,7 @@ def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> Matcher:
     return found
 
 
-def owed(found: Matcher, event: Event, sequence: int = 50) -> dict[int, list[int]]:
+def owed(found: DeliveryMatcher, event: Event, sequence: int = 50) -> dict[int, list[int]]:
     return {due.endpoint_id: due.registrations for due in found.due(event, sequence, TIME_US)}
 
 
@@ -102,10 +108,10 @@ def test_on_system_a_zone_sees_its_own_and_what_is_of_the_hub(tmp_path: Path) ->
 def test_however_many_versions_no_index_holds_they_are_matched(tmp_path: Path) -> None:
     """An audit of a hub with more than 100,000 of them failed."""
     many = (version(id, f"(= a {id % 7})", is_system=True) for id in range(1, 100_002))
-    where = Where(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
+    where = ExecutorPaths(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
     assert build_matcher(where.root(STREAM.stream_id), many) == (100_001, 100_001)
     write_tables(tmp_path / "inputs", {})
-    found = Matcher(where, STREAM)
+    found = DeliveryMatcher(where, STREAM)
     found.load(1, 100)
     [registrations] = owed(found, event(a=3)).values()
     assert registrations == [id * 10 for id in range(3, 100_002, 7)]
@@ -211,5 +217,5 @@ def test_what_was_declared_later_leaves_in_doubt(
 
 
 def test_a_stream_without_callbacks_has_no_matcher(tmp_path: Path) -> None:
-    where = Where(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
-    assert matcher_of(where, OfStream(9, 7)) is None
+    where = ExecutorPaths(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
+    assert matcher_of(where, StreamInZone(9, 7)) is None
