@@ -1,7 +1,6 @@
 """The command line `eventhub`: a client of a hub, in a shell. Plain module."""
 
 import logging
-import os
 from typing import Any
 
 import click
@@ -78,16 +77,17 @@ def main(context: click.Context, /, **given: Any) -> None:
 
 @main.command("login")
 @click.argument("name")
+@click.password_option(
+    envvar="EVENTHUB_PASSWORD",
+    confirmation_prompt=False,
+    help="Better EVENTHUB_PASSWORD, or typed when asked: others see a command's options.",
+)
 @click.pass_obj
-def sign_in(settings: Settings, name: str) -> None:
+def sign_in(settings: Settings, name: str, password: str) -> None:
     """Sign in as the operator NAME, for commands that an API key may not use.
 
-    The password is taken from EVENTHUB_PASSWORD, or typed. The login is kept in a file for its
-    owner alone until `eventhub logout`.
+    The login is kept in a file that only its owner can read, until `eventhub logout`.
     """
-    password = os.environ.get("EVENTHUB_PASSWORD") or click.prompt(
-        "Password", hide_input=True, err=True
-    )
     run(login.sign_in(settings.url, name, password))
 
 
