@@ -88,9 +88,13 @@ $(CONSOLE): $(PACKAGES) $(CONSOLE_SOURCES)
 	@cd frontend && $(NPM) run --silent build
 	@touch $@
 
-openapi: setup ## write frontend/openapi.json anew: the console's types are made from it
+COMMANDS := clients/python/eventhub_client/commands/api.json
+
+openapi: setup ## write what is generated from the API: the console's types, the command line's table
 	$(BIN)/python manage.py openapi > frontend/openapi.json.new
 	mv frontend/openapi.json.new frontend/openapi.json
+	$(BIN)/python manage.py openapi --commands > $(COMMANDS).new
+	mv $(COMMANDS).new $(COMMANDS)
 
 # --- running ---
 

@@ -49,7 +49,7 @@ async def shed(shelf: Shelf | None, connection: Connection, pressed: bool) -> bo
     True if a partition went. It takes turns with the timetable's retirement.
     """
     groups = await (await scalars(connection).execute(SQL["outlived"])).fetchall()
-    crowded = len(groups) > limits.RETAINED_GROUPS_MAX
+    crowded = len(groups) > limits.RETAINED_PARTITIONS_MAX
     for place, group in enumerate(groups):
         first = place == 0 and (pressed or crowded)
         if first or await _is_empty(connection, group):

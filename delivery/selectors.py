@@ -75,7 +75,11 @@ def list_ended(*, actor: Actor, asked: dict[str, Any], page: Page) -> Cut:
     if page.after:
         ended = ended.filter(_than(TupleLessThan, page.after))
     places = ended.values_list(*_BY_AGE, named=True)
-    last = [*places[limits.DELIVERIES_LOOKS_MAX - 1 : limits.DELIVERIES_LOOKS_MAX]] if shown else []
+    last = (
+        [*places[limits.DELIVERIES_SCANNED_MAX - 1 : limits.DELIVERIES_SCANNED_MAX]]
+        if shown
+        else []
+    )
     if last:
         ended = ended.filter(_than(TupleGreaterThanOrEqual, text_of(last[0], PLACE)))
     rows = _as_shown(ended.filter(shown)).values_list(*LISTED, named=True)

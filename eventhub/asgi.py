@@ -108,7 +108,7 @@ def _emits() -> Admission:
     bounds = Bounds(
         limits.EMIT_WAITING_MAX, limits.EMIT_WAITING_PER_CLIENT_MAX, limits.EMIT_WAIT_S_MAX
     )
-    return Admission(Places(limits.EMIT_PLACES, limits.EMIT_PLACES_PER_CLIENT), bounds)
+    return Admission(Places(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), bounds)
 
 
 def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:

@@ -52,7 +52,7 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
 
     def _be_heard(self) -> None:
         now_s = time.monotonic()
-        if now_s - self._heard_s >= limits.HEALTH_BEAT_INTERVAL_S:
+        if now_s - self._heard_s >= limits.HEALTH_HEARTBEAT_INTERVAL_S:
             self._log = self._heart.beat("beat")
             self._heard_s = now_s
 

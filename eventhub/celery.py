@@ -53,7 +53,7 @@ app.conf.update(
     worker_consumer="eventhub.consumer:SteadyConsumer",
     worker_redirect_stdouts=False,
     beat_schedule=TIMETABLE,
-    beat_max_loop_interval=limits.HEALTH_BEAT_INTERVAL_S,
+    beat_max_loop_interval=limits.HEALTH_HEARTBEAT_INTERVAL_S,
     beat_scheduler="eventhub.beat:SteadyScheduler",
 )
 _archiving = ArchiveJob()
@@ -151,8 +151,8 @@ def run_jobs() -> None:
     name="jobs.ask",
     waits=True,
     autoretry_for=(DatabaseUnavailable,),
-    max_retries=limits.JOB_ASK_RETRIES_MAX,
-    default_retry_delay=limits.JOB_ASK_PAUSE_S,
+    max_retries=limits.JOB_REQUEST_RETRIES_MAX,
+    default_retry_delay=limits.JOB_REQUEST_RETRY_PAUSE_S,
 )
 def ask_job(job: str) -> None:
     """Ask for a run of a job, as the timetable does; again later while the database is away."""

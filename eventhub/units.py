@@ -114,12 +114,12 @@ class Units:
         self._begun.clear()
         try:
             with self.queue.options() as options:
-                expires_s = limits.CALLBACK_UNIT_BEGINS_S
+                expires_s = limits.CALLBACK_UNIT_START_S
                 self._task.apply_async(**options, expires=expires_s, retry=False)
         except Exception as error:  # whatever a client library raises when Redis is away
             seldom.info("unit_without_broker", reason=type(error).__name__)
             return False
-        return self._begun.wait(limits.CALLBACK_UNIT_BEGINS_S)
+        return self._begun.wait(limits.CALLBACK_UNIT_START_S)
 
 
 class Unit(Work):

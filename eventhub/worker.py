@@ -87,7 +87,7 @@ def _look_for_namesake(app: Celery, node: str) -> None:
     Celery's tools take them for one."""
     try:
         answers = app.control.broadcast(
-            "stats", reply=True, destination=[node], timeout=limits.NAMESAKE_ANSWERS_S
+            "stats", reply=True, destination=[node], timeout=limits.WORKER_NAME_CHECK_S
         )
     except Exception:  # Redis is away; the consumer says so
         return

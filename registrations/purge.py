@@ -93,7 +93,7 @@ class VersionPurge:
             "epochs": [facts.stream for facts in epochs],
             "xmins": [str(facts.xmin) for facts in epochs],
             "afters": [facts.after for facts in epochs],
-            "kept_s": limits.VERSIONS_KEPT_S,
+            "kept_s": limits.VERSIONS_RETAINED_S,
             "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
         }
         while True:
@@ -114,7 +114,7 @@ class VersionPurge:
         while True:
             values = {
                 "after": self._barrier,
-                "kept_s": limits.VERSIONS_KEPT_S,
+                "kept_s": limits.VERSIONS_RETAINED_S,
                 "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
             }
             rows = cursor_of(connection, _Barriers)

@@ -296,7 +296,7 @@ async def forget_lanes(url: str) -> None:
     """Delete the rows of lanes that nobody has held for long. Raises what psycopg raises."""
     connection = await connect(url, name="eventhub lanes")
     async with connection:
-        await connection.execute(SQL["forget_lanes"], {"kept_s": limits.CALLBACK_LANE_KEPT_S})
+        await connection.execute(SQL["forget_lanes"], {"kept_s": limits.CALLBACK_LANE_IDLE_S})
 
 
 async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[StoredEvent]:

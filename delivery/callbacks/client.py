@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         self._body_bytes += len(data)
-        room = limits.CALLBACK_ANSWER_CHARS_KEPT_MAX - len(self._body)
+        room = limits.CALLBACK_ANSWER_CHARS_STORED_MAX - len(self._body)
         if room > 0:
             self._body += data[:room]
         if self._body_bytes > limits.CALLBACK_ANSWER_BYTES_READ_MAX:

@@ -212,7 +212,7 @@ class Drain:
                 self._begun.clear()
                 self._begin()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(2 * limits.CALLBACK_UNIT_BEGINS_S):
+                    async with asyncio.timeout(2 * limits.CALLBACK_UNIT_START_S):
                         await self._begun.wait()
 
     async def _is_due(self) -> bool:
@@ -236,7 +236,7 @@ class Drain:
         """
         if self._failures:
             pause_s = 2.0 ** min(self._failures, 10)
-            return min(limits.CALLBACK_UNIT_RETRY_S_MAX, pause_s) + limits.CALLBACK_UNIT_BEGINS_S
+            return min(limits.CALLBACK_UNIT_RETRY_S_MAX, pause_s) + limits.CALLBACK_UNIT_START_S
         if self._claiming.cut:
             return limits.CALLBACK_SCAN_NEXT_S
         idle_s = self._clock.monotonic_s() - self._claiming.pending_s

@@ -100,7 +100,7 @@ class Alive:
             if self._clock.monotonic_s() >= self._mend_at_s:
                 await self._mend(connection)
             holds = self._holds()
-            pause_s = limits.CALLBACK_BEAT_S if holds else limits.CALLBACK_IDLE_BEAT_S
+            pause_s = limits.CALLBACK_HEARTBEAT_S if holds else limits.CALLBACK_IDLE_HEARTBEAT_S
             await self._listen(connection, pause_s)
 
     async def _listen(self, connection: Connection, seconds: float) -> None:
@@ -171,7 +171,7 @@ class Alive:
             with answered_within(connection, limits.CALLBACK_SILENT_S):
                 query = await cursor_of(connection, _Piece).execute(statement, piece)
                 found = await query.fetchone() or _Piece(0, None)
-                if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_BEAT_S:
+                if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_HEARTBEAT_S:
                     await self._beat(connection)
             after = found.after
             changed += found.changed
@@ -181,13 +181,13 @@ class Alive:
         began_s, due_s = self._clock.monotonic_s(), self._mend_at_s
         values = {
             "claim_s": limits.CALLBACK_CLAIM_S,
-            "deliveries_max": limits.CALLBACK_MEND_DELIVERIES_MAX,
+            "deliveries_max": limits.CALLBACK_REPAIR_DELIVERIES_MAX,
             **retry_pauses(),
         }
         mended = await self._in_pieces(connection, SQL["mend_parallel"], values)
         mended += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})
         now_s = self._clock.monotonic_s()
-        pause_s = max(limits.CALLBACK_MEND_INTERVAL_S, _MEND_SHARE * (now_s - began_s))
+        pause_s = max(limits.CALLBACK_REPAIR_INTERVAL_S, _MEND_SHARE * (now_s - began_s))
         if mended:
             log.warning("callbacks_from_the_future", mended=mended)
             pause_s = 0.0  # there may be more

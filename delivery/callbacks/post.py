@@ -110,7 +110,7 @@ def _shown(answer: Answer) -> str:
     """Status, headers and the beginning of the body, as text that PostgreSQL can hold."""
     lines = [f"{answer.status} {answer.reason}".rstrip()]
     lines += [f"{name}: {value}" for name, value in answer.headers]
-    text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_KEPT_MAX]
+    text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
     if answer.body:
         text += "\n\n" + answer.body.decode("utf-8", "replace")
     return _storable(text)
@@ -142,4 +142,4 @@ def _outcome(error: Exception) -> str:
 
 def _words(error: Exception) -> str:
     text = str(error) or type(error).__name__
-    return _storable(text[: limits.CALLBACK_ANSWER_CHARS_KEPT_MAX])
+    return _storable(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX])

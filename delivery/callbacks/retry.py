@@ -57,9 +57,9 @@ def decide(
     asked = math.ceil(asked_s) or None
     if spares:
         return Decision("pending", asked_s, gone, asked, spared=True)
-    if probe and number < limits.CALLBACK_TRIES_MAX:
+    if probe and number < limits.CALLBACK_ATTEMPTS_MAX:
         return Decision("pending", asked_s, gone, asked)
-    if number >= limits.CALLBACK_TRIES_MAX:
+    if number >= limits.CALLBACK_ATTEMPTS_MAX:
         return Decision("dead", gone=gone, asked_s=asked)
     bound_s = min(limits.CALLBACK_RETRY_S_MAX, limits.CALLBACK_RETRY_S_BASE * 2 ** (number - 1))
     return Decision("pending", max(random.uniform(0.0, bound_s), asked_s), gone, asked)

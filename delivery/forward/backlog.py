@@ -72,8 +72,8 @@ class Backlog:
             await connection.execute(SQL["settings"])
             await bound(connection, bounds_of(self._wanted, room.capacity))
             took_s = self._clock.monotonic_s() - now_s
-            pause_s = min(limits.BACKLOG_LOOK_SHARE * took_s, limits.BACKLOG_LOOK_INTERVAL_S_MAX)
-            self._look_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_LOOK_INTERVAL_S)
+            pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
+            self._look_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
         await announce_losses(connection)
 
 

@@ -138,7 +138,7 @@ class Interests:
             await self.take_indexes()
             kept = bool(self._kept)
             await asyncio.sleep(
-                limits.INDEX_LOOK_INTERVAL_S if kept else limits.INDEX_IDLE_INTERVAL_S
+                limits.INDEX_CHECK_INTERVAL_S if kept else limits.INDEX_IDLE_INTERVAL_S
             )
 
     async def take_indexes(self) -> None:
@@ -216,7 +216,7 @@ class Interests:
                 for lease, kept in self._kept.items():
                     by_stream.setdefault(lease.stream_id, []).append(kept)
                 values = {"barriers": barriers, "streams": list(by_stream)}
-                kept_s = {"kept_s": limits.VERSIONS_KEPT_S / 2}
+                kept_s = {"kept_s": limits.VERSIONS_RETAINED_S / 2}
                 async with reading(self._log.pool) as connection:
                     flag = scalars(connection)
                     await flag.execute(SQL["may_be_purged"], {**values, **kept_s})
@@ -370,7 +370,7 @@ def _steps(interest: Interest, versions: list[Version]) -> Iterator[None]:
 
 def _took(lease: Lease, epoch: Epoch, how: str, interest: Interest) -> None:
     """Tell of it."""
-    metrics.INDEX_TAKEN.labels(how=how).inc()
+    metrics.INDEX_OPENED.labels(how=how).inc()
     log.info(
         "index_taken",
         how=how,

@@ -100,7 +100,7 @@ class Beside:
                 await self._connection.close()
             self._connection = None
             return
-        metrics.LEASES_BESIDE.inc()
+        metrics.LEASE_THREAD_RENEWALS.inc()
         if lost:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._lose, lost)

@@ -43,7 +43,7 @@ async def announce_losses(connection: Connection) -> int:
     """Announce what is due, a bounded number of endpoints; how many. Raises what psycopg raises,
     and what refuses an event.
     """
-    bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_LOOK_MAX}
+    bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_CHECK_MAX}
     async with connection.transaction():
         query = await cursor_of(connection, Loss).execute(SQL["losses_due"], bounds)
         losses = await query.fetchall()

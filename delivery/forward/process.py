@@ -176,7 +176,7 @@ class Forwarder:
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 continue
-            await set_within(self._look, limits.FORWARD_STREAMS_LOOK_S)
+            await set_within(self._look, limits.FORWARD_STREAMS_CHECK_S)
 
     async def _expand(self, parts: Parts) -> None:
         """Write fan-outs in pieces, this process' and those that others left."""
@@ -193,7 +193,7 @@ class Forwarder:
                 self._notices.wrote()
                 continue
             idle = not parts.leases.share.streams
-            pause_s = limits.FORWARD_STREAMS_LOOK_S if idle else limits.FANOUT_LOOK_INTERVAL_S
+            pause_s = limits.FORWARD_STREAMS_CHECK_S if idle else limits.FANOUT_CHECK_INTERVAL_S
             await set_within(self._fanned, pause_s)
 
 

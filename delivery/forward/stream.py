@@ -153,7 +153,7 @@ class Stream:
         cut.
         """
         clock = self._parts.clock
-        now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_TURN_S
+        now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
         due: list[Due] = []
         rows = registrations = expired = 0
         stored = batch[0]
@@ -175,7 +175,7 @@ class Stream:
                 break
             if clock.monotonic_s() > pause_s:
                 await asyncio.sleep(0)
-                pause_s = clock.monotonic_s() + limits.FORWARD_TURN_S
+                pause_s = clock.monotonic_s() + limits.FORWARD_SLICE_S
         metrics.EXPIRED.inc(expired)
         metrics.FORWARDED.inc(stored.sequence - batch[0].sequence + 1)
         return due, stored.cursor

@@ -48,7 +48,7 @@ async def read(connection: Connection) -> Facts:
     facts: Facts | None = None
     try:
         async with connection.transaction():
-            settings = {"statement_ms": f"{limits.HEALTH_LOOK_MS_MAX}ms"}
+            settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
             await connection.execute(SQL["settings"], settings)
             looked = await cursor_of(connection, Facts).execute(SQL["facts"], bounds)
             [facts] = await looked.fetchall()

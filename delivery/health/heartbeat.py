@@ -41,7 +41,7 @@ class Heart:
                         connect_timeout=limits.CONNECT_TIMEOUT_S,
                         application_name="eventhub heartbeat",
                         tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
-                        options=f"-c statement_timeout={limits.HEALTH_LOOK_MS_MAX}",
+                        options=f"-c statement_timeout={limits.HEALTH_CHECK_MS_MAX}",
                     )
                 number = scalars(self._connection).execute(SQL["heard"], {"part": part}).fetchone()
                 return None if number is None else int(number)

@@ -71,7 +71,7 @@ class Watch:
                     await asyncio.gather(self._look(), self._ping(client))
                     self._last = self._report()
                     _show(self._last)
-                    await asyncio.sleep(limits.HEALTH_LOOK_INTERVAL_S)
+                    await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
                     await set_within(self._asked, self._rest_s())
         finally:
             _watches.remove(self)
@@ -89,7 +89,7 @@ class Watch:
 
     def _rest_s(self) -> float:
         asked_s = self._clock.monotonic_s() - self._asked_s
-        return 0.0 if asked_s < limits.HEALTH_ASKED_S else limits.HEALTH_REST_S
+        return 0.0 if asked_s < limits.HEALTH_REQUESTED_S else limits.HEALTH_REST_S
 
     def _report(self) -> Report:
         own = [self._database(), self._system(), self._storage(), self._redis]

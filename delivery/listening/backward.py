@@ -46,7 +46,7 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
         cursor = follower.position.cursor
     ends = await ends_of(log, stream)
     limit = asked.limit or limits.HISTORY_EVENTS_DEFAULT
-    last = cursor.sequence - limits.HISTORY_LOOKS_MAX
+    last = cursor.sequence - limits.HISTORY_SCANNED_MAX
     found: list[Stored] = []
     bytes_left = limits.HISTORY_BYTES_MAX
     clock = asyncio.get_running_loop().time

@@ -15,8 +15,8 @@ from eventhub.eventlog.stored import Stored
 class Turn:
     """How much is told at a time; who asks may change it on the way."""
 
-    events_max: int = limits.FRAMES_PER_TURN_MAX
-    bytes_max: int = limits.TURN_BYTES_MAX
+    events_max: int = limits.FRAMES_PER_SLICE_MAX
+    bytes_max: int = limits.SOCKET_WRITE_BYTES_MAX
 
 
 TURN = Turn()

@@ -17,7 +17,7 @@ from eventhub.eventlog.stored import Stored
 
 _FIRST_PAGE = Page(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _PAGE = Page(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
-_SHORT_PAGE = Page(limits.FRAMES_PER_TURN_MAX, limits.LISTEN_PAGE_BYTES_MAX)
+_SHORT_PAGE = Page(limits.FRAMES_PER_SLICE_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _STORED_BYTES = 400  # about what an event of a page costs in memory beside its stored bytes
 
 
@@ -25,7 +25,7 @@ class CatchUp:
     """The admissions of one process."""
 
     def __init__(self) -> None:
-        turns = Places(limits.CATCH_UP_TURNS, limits.CATCH_UP_TURNS)
+        turns = Places(limits.CATCH_UP_SLICES, limits.CATCH_UP_SLICES)
         self.arrivals = Admission(turns)  # handshakes of websockets
         self.opens = Admission(Places(limits.CATCH_UP_OPENS, limits.CATCH_UP_OPENS))
         self.reads = Admission(Places(limits.CATCH_UP_READS, 1))
@@ -81,7 +81,7 @@ class Ticket:
             return
         loop = asyncio.get_running_loop()
         loop.call_soon(self._turns.leave, self._party)
-        self._until_s = loop.time() + limits.CATCH_UP_TURN_S_MAX
+        self._until_s = loop.time() + limits.CATCH_UP_SLICE_S_MAX
         if waker is not None:
             waker.set()
 

@@ -60,7 +60,7 @@ def cost_of(tree: Node | None) -> int:
 async def _tree_of(client_id: int, fields: Mapping[str, Any]) -> Node | None:
     """The tree of a client's filter; None if it lets everything through."""
     source = fields.get("filter")
-    if isinstance(source, str) and len(source) <= limits.FILTER_CHARS_AT_ONCE:
+    if isinstance(source, str) and len(source) <= limits.FILTER_CHARS_INLINE:
         return _read(fields)
     loop = asyncio.get_running_loop()
     async with _turns.setdefault((loop, client_id), asyncio.Lock()):

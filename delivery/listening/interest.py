@@ -26,7 +26,7 @@ from registrations.matching.metrics import Work
 from registrations.matching.stream_matcher import AUTO, Matching
 from registrations.matching.versions import Suspension, Version
 
-_LISTENS = "listens"  # all of them: one stream of the metrics
+_LISTENS = "listeners"  # one `stream` of the metrics for all of them
 
 
 class Interest:

@@ -107,7 +107,7 @@ class Listening:
         made._party = principal.party
         made._ticket = Ticket(sources.catch_up.turns, made._party)
         made._pages = Pages(sources.catch_up.reads, made._party)
-        metrics.LISTENS.inc()
+        metrics.LISTENERS.inc()
         try:
             await made._begin(principal)
             await made._go_on_record(principal)
@@ -155,7 +155,7 @@ class Listening:
         self._ticket.drop()
         self._trail.end(self.why)
         self._drop_page()
-        metrics.LISTENS.dec()
+        metrics.LISTENERS.dec()
         await self._following.aclose()
         await self._interested.aclose()
 
@@ -224,7 +224,7 @@ class Listening:
 
     async def _fill_events(self) -> bool:
         pages, follower = self._pages, self._follower
-        page = None if pages.under_way else follower.ready(limits.FRAMES_PER_TURN_MAX)
+        page = None if pages.under_way else follower.ready(limits.FRAMES_PER_SLICE_MAX)
         read = page is None
         if page is None:
             page = await pages.take(follower)
@@ -300,7 +300,7 @@ class Listening:
         """What is wanted of the page up to an end, at a time; how far it was looked at. At least
         one event is, and no more than that if it took long.
         """
-        until_s = monotonic() + limits.TURN_S
+        until_s = monotonic() + limits.TIME_SLICE_S
         end, now_us = bounds
         listen, interest, page = self.listen, self._interest, self._page
         types = self._sources.book.evolved(self.info.zone_id)
@@ -344,7 +344,7 @@ class Listening:
             self._pages.forget()
             self._follower.cursor = self.cursor
             return
-        behind = len(page) > limits.FRAMES_PER_TURN_MAX and not self._follower.live
+        behind = len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live
         if behind and 2 * at >= len(page) and page:
             self._pages.begin(self._follower)
 

@@ -15,7 +15,7 @@ import orjson
 from delivery.listening.frames import Form, Heading, Liveness, T
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
-from eventhub.base.errors import EventHubError, ListenExists, TooManyRequests, UnknownListen
+from eventhub.base.errors import EventHubError, ListenerExists, TooManyRequests, UnknownListener
 from eventhub.event.audience import may_see, shown_to
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
@@ -48,8 +48,8 @@ class Filter(NamedTuple):
     @property
     def looks(self) -> int:
         """How many events a listen looks at before others get their turn."""
-        most = limits.LISTEN_TESTS_PER_TURN_MAX // max(self.cost, 1)
-        return max(1, min(limits.LISTEN_LOOKS_PER_TURN_MAX, most))
+        most = limits.LISTEN_TESTS_PER_SLICE_MAX // max(self.cost, 1)
+        return max(1, min(limits.LISTEN_EVENTS_PER_SLICE_MAX, most))
 
     def seen_by(self, principal: Principal) -> "Filter":
         """The same for a reader as it is now."""
@@ -163,13 +163,13 @@ class Session:
         self.listens: dict[str, Listen] = {}
 
     def may_add(self, name: str) -> None:
-        """Raises ListenExists, TooManyRequests."""
+        """Raises ListenerExists, TooManyRequests."""
         if name in self.listens:
-            raise ListenExists(listen=name)
-        if len(self.listens) >= limits.LISTENS_PER_SOCKET_MAX:
+            raise ListenerExists(listen=name)
+        if len(self.listens) >= limits.LISTENERS_PER_SOCKET_MAX:
             raise TooManyRequests(
                 "This socket has as many listens as it may; open another.",
-                listens_max=limits.LISTENS_PER_SOCKET_MAX,
+                listens_max=limits.LISTENERS_PER_SOCKET_MAX,
             )
 
     def may_hold(self, filter: Filter) -> None:
@@ -180,10 +180,10 @@ class Session:
             raise FiltersTooCostly(cost=cost, used=used)
 
     def find(self, name: str) -> Listen:
-        """Raises UnknownListen."""
+        """Raises UnknownListener."""
         found = self.listens.get(name)
         if found is None:
-            raise UnknownListen(listen=name)
+            raise UnknownListener(listen=name)
         return found
 
 
@@ -195,7 +195,7 @@ def hello(*, client: str, zone: str) -> dict[str, Any]:
         "client": client,
         "zone": zone,
         "ping_s": limits.PING_INTERVAL_S,
-        "listens_max": limits.LISTENS_PER_SOCKET_MAX,
+        "listens_max": limits.LISTENERS_PER_SOCKET_MAX,
     }
 
 

@@ -31,7 +31,7 @@ from eventhub.http.routes import Call
 
 PARQUET = PARQUET_TYPE.encode()
 RAW_KINDS = (PARQUET, PROTOBUF)
-_PAGE = Page(limits.READ_EVENTS_MAX, limits.STREAM_TURN_BYTES_MAX)
+_PAGE = Page(limits.READ_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
 
 
 class RawDoor:

@@ -29,8 +29,8 @@ log = get_logger(__name__)
 
 _PROLONGED = ("poll", "lines")  # doors whose requests follow one another
 _Whose = tuple[int, int, str, str]  # client, stream, door and wish of such requests
-_TICKS_PER_HOUR = int(3_600 / limits.LISTENS_WRITTEN_S)
-_TICKS_PER_PROGRESS = int(limits.LISTENS_PROGRESS_S / limits.LISTENS_WRITTEN_S)
+_TICKS_PER_HOUR = int(3_600 / limits.LISTENERS_WRITE_INTERVAL_S)
+_TICKS_PER_PROGRESS = int(limits.LISTENERS_PROGRESS_INTERVAL_S / limits.LISTENERS_WRITE_INTERVAL_S)
 
 
 class Entry:
@@ -66,7 +66,10 @@ class Entry:
         self.cursor = cursor
         self.told += told
         self._record.changed.add(self)
-        if self._record.ticks - self.since < limits.LISTEN_ROW_S_MAX / limits.LISTENS_WRITTEN_S:
+        if (
+            self._record.ticks - self.since
+            < limits.LISTENER_ROW_S_MAX / limits.LISTENERS_WRITE_INTERVAL_S
+        ):
             return self
         return self.followed("continued", "continued", cursor)
 
@@ -152,18 +155,18 @@ class Record:
         self._left([*self._paused.values()])
         self._paused.clear()
         with suppress(DatabaseUnavailable, TimeoutError):
-            async with asyncio.timeout(limits.LISTENS_FINISH_S_MAX):
+            async with asyncio.timeout(limits.LISTENERS_FINISH_S_MAX):
                 await self._write_new()
                 await self._write_changed(progress=True)
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(limits.LISTENS_WRITTEN_S)
+            await asyncio.sleep(limits.LISTENERS_WRITE_INTERVAL_S)
             self.ticks += 1
             if self.ticks % _TICKS_PER_HOUR == 0:
                 self._begun.clear()
                 self._many.clear()
-            over_s = asyncio.get_running_loop().time() - limits.LISTEN_PAUSE_S
+            over_s = asyncio.get_running_loop().time() - limits.LISTENER_PAUSE_S
             over = [whose for whose, one in self._paused.items() if one.ended_s < over_s]
             self._left([self._paused.pop(whose) for whose in over])
             if self._new:
@@ -186,7 +189,7 @@ class Record:
     def _may(self, begun: Begun) -> bool:
         """False beyond the bound, after saying so once."""
         self._begun[begun.client_id] += 1
-        if self._begun[begun.client_id] <= limits.LISTENS_KEPT_PER_CLIENT_HOUR:
+        if self._begun[begun.client_id] <= limits.LISTENERS_RECORDED_PER_CLIENT_HOUR:
             return True
         which = (begun.client_id, begun.stream_id)
         if which not in self._many:
@@ -202,7 +205,7 @@ class Record:
     async def _write_new(self) -> None:
         """Those that somebody waits for are refused if they cannot be written."""
         while self._new:
-            count = min(len(self._new), limits.LISTENS_PER_STATEMENT_MAX)
+            count = min(len(self._new), limits.LISTENERS_PER_STATEMENT_MAX)
             entries = [self._new.popleft() for _ in range(count)]
             try:
                 async with reading(self._pool) as connection:
@@ -225,8 +228,8 @@ class Record:
         """Ends, and progress if it is time."""
         due = [(one, one.place) for one in self.changed if one.place and (progress or one.why)]
         now_s = asyncio.get_running_loop().time()
-        for at in range(0, len(due), limits.LISTENS_PER_STATEMENT_MAX):
-            piece = due[at : at + limits.LISTENS_PER_STATEMENT_MAX]
+        for at in range(0, len(due), limits.LISTENERS_PER_STATEMENT_MAX):
+            piece = due[at : at + limits.LISTENERS_PER_STATEMENT_MAX]
             told = [_progress(entry, place, now_s) for entry, place in piece]
             entries = [entry for entry, _ in piece]
             self.changed.difference_update(entries)  # what moves meanwhile comes again

@@ -76,6 +76,6 @@ def _kept(filter: Filter, text: str) -> str | None:
     """None if it is not exactly what is let through, or cannot be kept."""
     everything = filter.pairs is None and filter.tree is None
     exact = bool(text) and (everything or text != "true")
-    if not exact or len(text) > limits.LISTEN_FILTER_CHARS_KEPT or "\0" in text:
+    if not exact or len(text) > limits.LISTENER_FILTER_CHARS_STORED or "\0" in text:
         return None
     return text

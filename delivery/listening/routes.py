@@ -137,7 +137,7 @@ async def _collect(visit: Visit, form: Form[bytes]) -> list[bytes]:
     """The items of one page: what there is, or the first that comes until the timeout."""
     reader, listening = visit.reader, visit.listening
     limit = visit.asked.limit or limits.HISTORY_EVENTS_DEFAULT
-    last = listening.cursor.sequence + limits.HISTORY_LOOKS_MAX
+    last = listening.cursor.sequence + limits.HISTORY_SCANNED_MAX
     turn = Turn(limit, limits.HISTORY_BYTES_MAX)
     began = listening.cursor
     clock = asyncio.get_running_loop().time
@@ -167,14 +167,14 @@ async def _lines(visit: Visit, form: Form[bytes]) -> AsyncGenerator[bytes, None]
     last line says where the reader stands. A refusal on the way is the last line, too.
     """
     reader, listening, limit = visit.reader, visit.listening, visit.asked.limit
-    turn = Turn(limits.STREAM_TURN_EVENTS_MAX, limits.STREAM_TURN_BYTES_MAX)
+    turn = Turn(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     reader.last_word = form.message({"op": "resume", "reason": "slow_reader"})
     count = 0
     try:
         async with _turns(visit, form, turn) as turns:
             while limit is None or count < limit:
                 if limit is not None:
-                    turn.events_max = min(limit - count, limits.STREAM_TURN_EVENTS_MAX)
+                    turn.events_max = min(limit - count, limits.STREAM_WRITE_EVENTS_MAX)
                 some = await anext(turns)
                 count += len(some)
                 if some:
@@ -206,7 +206,7 @@ async def _events(visit: Visit) -> AsyncGenerator[bytes, None]:
     reader.last_word = form.message({"op": "resume", "reason": "slow_reader"})
     began = [*listening.news(form), form.message(listening.began())]
     yield b"retry: %d\n\n%b" % (limits.SSE_RETRY_MS, b"".join(began))
-    turn = Turn(limits.STREAM_TURN_EVENTS_MAX, limits.STREAM_TURN_BYTES_MAX)
+    turn = Turn(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     pings, waited = reader.pings_due, False
     try:
         async with _turns(visit, form, turn) as turns:

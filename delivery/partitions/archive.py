@@ -84,7 +84,7 @@ class Shelf:
         with Snapshot(
             self._database_url,
             name=f"keep {partition}",
-            statement_s_max=limits.SHELF_S_MAX,
+            statement_s_max=limits.PARTITION_ARCHIVE_S_MAX,
         ) as rows:
             batches = rows.batches(query)
             with self.place.create(f"{partition}.parquet") as (temporary, file):

@@ -92,7 +92,7 @@ async def _leads(connection: Connection) -> bool:
 
 
 async def _missing(connection: Connection) -> list[Partition]:
-    kept = {"kept_days": limits.DELIVERIES_KEPT_DAYS}
+    kept = {"kept_days": limits.DELIVERIES_RETAINED_DAYS}
     groups = await scalars(connection).execute(SQL["groups_without_partition"], kept)
     found = [deliveries_of(group) for group in await groups.fetchall()]
     days = await cursor_of(connection, _Day).execute(SQL["days_without_partition"])

@@ -25,7 +25,7 @@ from eventhub.postgresql.rows import cursor_of, scalars
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/retiring.sql")
 
-_KEPT_DAYS = {"attempts": limits.ATTEMPTS_KEPT_DAYS, "listens": limits.LISTENS_KEPT_DAYS}
+_KEPT_DAYS = {"attempts": limits.ATTEMPTS_RETAINED_DAYS, "listens": limits.LISTENERS_RETAINED_DAYS}
 
 
 class _Detached(NamedTuple):
@@ -59,7 +59,7 @@ async def retire(connection: Connection, shelf: Shelf | None) -> None:
         kept = {"parent": parent, "kept_days": days}
         for name in await (await scalars(connection).execute(SQL["days_over"], kept)).fetchall():
             await _retire(connection, parent, name, shelf)
-    kept = {"kept_days": limits.DELIVERIES_KEPT_DAYS}
+    kept = {"kept_days": limits.DELIVERIES_RETAINED_DAYS}
     for group in await (await scalars(connection).execute(SQL["groups_over"], kept)).fetchall():
         await retire_deliveries_group(connection, group, shelf)
 
@@ -109,7 +109,9 @@ async def _retire(
         return False
     await _detach(connection, parent, name)
     try:
-        seconds_max = limits.SHELF_PRESSED_S_MAX if pressed else limits.SHELF_S_MAX
+        seconds_max = (
+            limits.PARTITION_ARCHIVE_PRESSED_S_MAX if pressed else limits.PARTITION_ARCHIVE_S_MAX
+        )
         retired = await _archived(connection, parent, name, shelf, seconds_max)
     except EventHubError as error:
         if not pressed:
@@ -158,8 +160,8 @@ async def _keep(
     query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
     keeping = asyncio.ensure_future(asyncio.to_thread(shelf.keep, parent, name, query))
     try:
-        for _ in range(int(seconds_max / limits.SHELF_HEARD_S)):
-            if (await asyncio.wait([keeping], timeout=limits.SHELF_HEARD_S))[0]:
+        for _ in range(int(seconds_max / limits.PARTITION_ARCHIVE_PING_S)):
+            if (await asyncio.wait([keeping], timeout=limits.PARTITION_ARCHIVE_PING_S))[0]:
                 return await keeping
             await connection.execute(SQL["still_here"])
         raise ArchiveUnavailable(f"The archive did not take {name} within {seconds_max:.0f} s.")
@@ -174,7 +176,7 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
     count = sql.SQL("SELECT count(*) FROM (SELECT FROM {table} LIMIT {rows_max}) AS found")
     query = count.format(table=sql.Identifier(name), rows_max=sql.Literal(rows_max))
     async with connection.transaction():
-        await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
+        await connection.execute(SQL["be_patient"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",))
         return await (await scalars(connection).execute(query)).fetchone() or 0
 
 
@@ -190,7 +192,7 @@ async def _segments(connection: Connection, retired: Retired) -> str | None:
     )
     query = held.format(table=sql.Identifier(retired.name))
     async with connection.transaction():
-        await connection.execute(SQL["be_patient"], (f"{int(limits.SHELF_S_MAX)}s",))
+        await connection.execute(SQL["be_patient"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",))
         return await (await scalars(connection).execute(query)).fetchone() or None
 
 

@@ -41,7 +41,11 @@ def broker_url(redis_url: str) -> str:
 def send_task(task: str, redis_url: str) -> None:
     """Have some worker begin a periodic task. Raises what Redis' client raises."""
     _producer(redis_url).send_task(
-        task, queue=queue_of(task), ignore_result=True, expires=limits.SOON_S_MAX, retry=False
+        task,
+        queue=queue_of(task),
+        ignore_result=True,
+        expires=limits.TASK_REQUEST_EXPIRY_S,
+        retry=False,
     )
 
 

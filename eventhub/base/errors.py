@@ -180,16 +180,16 @@ class UnknownOperation(BadRequest):
     code = "unknown_operation"
 
 
-class ListenExists(BadRequest):
+class ListenerExists(BadRequest):
     """This socket already has a listen of that name; stop it first, or choose another name."""
 
-    code = "listen_exists"
+    code = "listener_exists"
 
 
-class UnknownListen(BadRequest):
+class UnknownListener(BadRequest):
     """This socket has no listen of that name."""
 
-    code = "unknown_listen"
+    code = "unknown_listener"
 
 
 class Unauthenticated(EventHubError):

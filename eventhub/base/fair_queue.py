@@ -246,7 +246,7 @@ class Admission:
         if party != self._last:
             now_s = asyncio.get_running_loop().time()
             if self._last != HUB:
-                self._company_until_s = now_s + limits.COMPANY_S
+                self._company_until_s = now_s + limits.CONTENTION_S
             self._last = party
 
     def _share(self) -> int:

@@ -17,7 +17,7 @@ async def in_turns(steps: Iterator[None]) -> None:
     one_at_a_time = _working.setdefault(loop, asyncio.Lock())
     while True:
         async with one_at_a_time:
-            until_s = loop.time() + limits.TURN_S
+            until_s = loop.time() + limits.TIME_SLICE_S
             for _ in steps:
                 if loop.time() >= until_s:
                     break

@@ -237,7 +237,7 @@ class Follower:
         try:
             while True:
                 waker.clear()
-                batch = self.ready(limits.FRAMES_PER_TURN_MAX)
+                batch = self.ready(limits.FRAMES_PER_SLICE_MAX)
                 if batch is None:
                     batch = await self.catch_up()
                 for stored in batch:

@@ -50,7 +50,7 @@ async def make_groups(connection: Connection, room: Room) -> None:
         current += 1
         await connection.execute(SQL["move_current_group"], (current,))
         log.info("group_moved", group=current)
-    if newest == current and state.partitions < limits.GROUPS_LIVE_MAX:
+    if newest == current and state.partitions < limits.PARTITIONS_LIVE_MAX:
         async with connection.transaction():
             await connection.execute(_LOCK_TIMEOUT)
             await make_group(connection, newest + 1)

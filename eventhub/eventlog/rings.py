@@ -55,7 +55,7 @@ class Rings:
 
     def all(self) -> list[tuple[int, Ring]]:
         """Those that are kept now; what nobody has watched for long is forgotten here."""
-        before_s = asyncio.get_running_loop().time() - limits.RING_KEPT_S
+        before_s = asyncio.get_running_loop().time() - limits.RING_IDLE_S
         for stream_id, left_at_s in list(self._left_at_s.items()):
             if left_at_s < before_s:
                 del self._left_at_s[stream_id], self._watchers[stream_id]

@@ -136,7 +136,7 @@ class Tail:
         """Somebody goes by what `system` says: from now on, by the loop's clock, it is kept
         confirmed for a while.
         """
-        if now_s - self._relied_s > limits.HEAD_RELIED_S:
+        if now_s - self._relied_s > limits.HEAD_USED_S:
             self._look_soon()
         self._relied_s = now_s
 
@@ -156,7 +156,7 @@ class Tail:
         if any(stream_id != SYSTEM_STREAM_ID for stream_id, _ in self.rings.all()):
             return limits.HEAD_POLL_INTERVAL_S
         relied_s = asyncio.get_running_loop().time() - self._relied_s
-        is_relied = relied_s <= limits.HEAD_RELIED_S
+        is_relied = relied_s <= limits.HEAD_USED_S
         return limits.HEAD_IDLE_INTERVAL_S if is_relied else limits.HEAD_REST_INTERVAL_S
 
     async def _read_heard(self, connection: Connection) -> None:

@@ -117,7 +117,7 @@ class Upkeep:
 
     def _idle(self) -> bool:
         """Nothing was stored for a while, and there is room enough."""
-        room_enough = self.room.look_again_s >= limits.RETAIN_LOOK_INTERVAL_S
+        room_enough = self.room.look_again_s >= limits.RETAIN_CHECK_INTERVAL_S
         return room_enough and self._clock.monotonic_s() >= self._busy_until_s
 
     async def run(self) -> None:
@@ -138,7 +138,7 @@ class Upkeep:
             if self._disk.space is not None:
                 metrics.DISK_FREE_BYTES.set(self._disk.space.free)
             idle = self._idle() and not self._disk.full
-            pause_s = limits.DISK_IDLE_INTERVAL_S if idle else limits.DISK_LOOK_INTERVAL_S
+            pause_s = limits.DISK_IDLE_INTERVAL_S if idle else limits.DISK_CHECK_INTERVAL_S
             await asyncio.sleep(pause_s)
         await asyncio.Event().wait()
 
@@ -161,7 +161,7 @@ class Upkeep:
 
     def _pause_s(self) -> float:
         if self._unmeasured > self.room.unmeasured_bytes // 2:
-            return limits.RETAIN_LOOK_INTERVAL_S_MIN
+            return limits.RETAIN_CHECK_INTERVAL_S_MIN
         full = self._disk is not None and self._disk.full
         pause_s = limits.RETAIN_IDLE_INTERVAL_S if self._idle() else self.room.look_again_s
         return min(pause_s, limits.RETAIN_BUSY_INTERVAL_S) if full else pause_s

@@ -100,7 +100,7 @@ class Doors:
             answer = await _run(door, call)
         except Disconnected:
             return
-        metrics.door_requests(door.path, answer.status).inc()
+        metrics.http_requests(door.path, answer.status).inc()
         if isinstance(answer, Answer):
             await send_answer(send, answer, incoming)
             return

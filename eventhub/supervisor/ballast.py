@@ -59,7 +59,7 @@ class Ballast:
 
     def keep(self, stop: threading.Event) -> None:
         """Take it again when there is room, until told to stop."""
-        while not stop.wait(limits.BALLAST_LOOK_INTERVAL_S):
+        while not stop.wait(limits.BALLAST_CHECK_INTERVAL_S):
             with suppress(OSError):
                 self.take_if_there_is_room()
 

@@ -144,7 +144,7 @@ class Budget:
                 "The events of this request take too long to check together; send fewer at once.",
                 work_max=limits.TYPE_WORK_PER_REQUEST_MAX,
             )
-        if self._unbroken <= limits.TYPE_WORK_UNBROKEN_MAX:
+        if self._unbroken <= limits.TYPE_WORK_PER_SLICE_MAX:
             return
         if not self._mine:
             await self._turn.acquire()

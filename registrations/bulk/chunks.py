@@ -54,14 +54,14 @@ class Pieces:
     def _is_full(self) -> bool:
         if len(self._texts) >= limits.REGISTRATIONS_PER_REQUEST_MAX:
             return True
-        return _size(self._texts) >= limits.BULK_PIECE_BYTES_MAX
+        return _size(self._texts) >= limits.BULK_BATCH_BYTES_MAX
 
     def _cut(self) -> list[Text]:
         """As much of what waits as may be stored at once; a single line always may."""
         count = size = 0
         for _, text in self._texts[: limits.REGISTRATIONS_PER_REQUEST_MAX]:
             size += len(text or b"")
-            if count and size > limits.BULK_PIECE_BYTES_MAX:
+            if count and size > limits.BULK_BATCH_BYTES_MAX:
                 break
             count += 1
         found, self._texts = self._texts[:count], self._texts[count:]

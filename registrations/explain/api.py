@@ -36,7 +36,7 @@ class Check(ResourceView):
 
     @operation("Check a filter; nothing is registered", body=CheckRequestSerializer, status=200)
     def create(self, request: Request, **kwargs: Any) -> Response:
-        with metrics.UNDERSTAND_S.labels(what="check").time():
+        with metrics.EXPLAIN_S.labels(operation="check").time():
             return self.answer(selectors.check(actor=self.actor, body=request.data))
 
 
@@ -53,7 +53,7 @@ class Explain(ResourceView):
         status=200,
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
-        with metrics.UNDERSTAND_S.labels(what="explain").time():
+        with metrics.EXPLAIN_S.labels(operation="explain").time():
             found, place = selectors.explain_draft(actor=self.actor, body=request.data)
         if place is not None:
             self.stands_at(place)
@@ -83,7 +83,7 @@ class ExplainRegistration(ResourceView):
         stream = valid_name(asked["stream"], field="stream")
         unknown = errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
         sequence = number_of(asked["sequence"], otherwise=unknown)
-        with metrics.UNDERSTAND_S.labels(what="explain").time():
+        with metrics.EXPLAIN_S.labels(operation="explain").time():
             found, place = selectors.explain_registration(
                 actor=self.actor, id=ticket, stream=stream, sequence=sequence
             )

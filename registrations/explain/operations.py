@@ -75,8 +75,8 @@ UNDERSTAND_DOORS: tuple[Door, ...] = (
         summary="Which registrations an event matched, and which it nearly did",
         description=(
             "Of the caller's client; of a zone's manager all of the zone. At most"
-            f" {limits.MATCHES_LOOKS_MAX} registrations or {limits.MATCHES_S_MAX:.0f} s at a time:"
-            " then `truncated` is true, and `next` goes on."
+            f" {limits.MATCHES_SCANNED_MAX} registrations or {limits.MATCHES_S_MAX:.0f} s at a"
+            " time: then `truncated` is true, and `next` goes on."
         ),
         asks=(query_parameter("after", "The `next` of the answer before."),),
         answers={

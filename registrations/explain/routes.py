@@ -62,7 +62,7 @@ class UnderstandDoors:
             bounds = await range_of(call.log, stream, wanted)
             caller = Caller(call.gate, head.credential, principal, call.incoming.peer)
             run = DryRun(call.log, caller, Course(stream, wanted, mask, bounds, hierarchy))
-            closing.enter_context(metrics.UNDERSTAND_S.labels(what="dry_run").time())
+            closing.enter_context(metrics.EXPLAIN_S.labels(operation="dry_run").time())
             if _wants_lines(call.scope):
                 return _stream(run, caller, closing)
             async for _ in run.steps():
@@ -84,7 +84,7 @@ class UnderstandDoors:
         stream = await call.gate.stream(principal, name)
         if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
             raise UnknownEvent(stream=name)
-        with self._slots.one(principal), metrics.UNDERSTAND_S.labels(what="matches").time():
+        with self._slots.one(principal), metrics.EXPLAIN_S.labels(operation="matches").time():
             stored = await event_at(call.log, stream, int(text))
             _require_shown(stored, stream, principal)
             moment = Moment(stored.event, stored.mask, stored.sequence, stored.appended_at_us)

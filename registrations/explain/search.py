@@ -94,7 +94,7 @@ class Search:
         clock = asyncio.get_running_loop().time
         until_s, turns = clock() + limits.MATCHES_S_MAX, Turns()
         async with reading(log.pool) as connection:
-            ids = await naming(connection, asked, after, limits.MATCHES_LOOKS_MAX)
+            ids = await naming(connection, asked, after, limits.MATCHES_SCANNED_MAX)
         for at in range(0, len(ids), limits.MATCHES_PAGE):
             piece = ids[at : at + limits.MATCHES_PAGE]
             async with reading(log.pool) as connection:
@@ -106,7 +106,7 @@ class Search:
             if piece[-1] != ids[-1] and (clock() > until_s or peer.over):
                 self.next = piece[-1]
                 return
-        if len(ids) == limits.MATCHES_LOOKS_MAX:
+        if len(ids) == limits.MATCHES_SCANNED_MAX:
             self.next = ids[-1]
 
     def json(self) -> SearchJson:

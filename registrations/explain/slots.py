@@ -23,8 +23,8 @@ class Slots:
         """A place until the end of the block. Raises TooManyRequests."""
         client = principal.client_id
         if (
-            self._clients.total() >= limits.UNDERSTAND_PER_PROCESS_MAX
-            or self._clients[client] >= limits.UNDERSTAND_PER_CLIENT_MAX
+            self._clients.total() >= limits.EXPLAIN_PER_PROCESS_MAX
+            or self._clients[client] >= limits.EXPLAIN_PER_CLIENT_MAX
         ):
             message = "So many dry runs and searches at a time are enough; wait for one to end."
             raise TooManyRequests(message, retry_after_s=1)
@@ -42,7 +42,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time
-        self._until_s = self._clock() + limits.UNDERSTAND_TURN_S
+        self._until_s = self._clock() + limits.EXPLAIN_SLICE_S
 
     @property
     def over(self) -> bool:
@@ -50,4 +50,4 @@ class Turns:
 
     async def rest(self) -> None:
         await asyncio.sleep(0)
-        self._until_s = self._clock() + limits.UNDERSTAND_TURN_S
+        self._until_s = self._clock() + limits.EXPLAIN_SLICE_S

@@ -45,7 +45,7 @@ class Audiences:
         if asked.audience is None or not (many or took_s >= limits.CLOSURE_EXPENSIVE_S):
             return
         stream = self._streams.setdefault(asked.stream_id, _Stream())
-        stream.again_s = now_s + limits.CLOSURE_AGAIN_SHARE * took_s
+        stream.again_s = now_s + limits.CLOSURE_REBUILD_SHARE * took_s
         for id, one in list(self._streams.items()):
             if not one.waiting and one.again_s <= now_s:
                 del self._streams[id]

@@ -72,7 +72,7 @@ class Maker:
         """
         async with reading(self._log.pool) as connection:
             news = await read_news(connection, asked, barriers)
-        if len(news) > limits.CLOSURE_NEWS_MAX:
+        if len(news) > limits.CLOSURE_ADDED_MAX:
             return None
         await self._take(made.union, news)
         return await self._made(made.union, asked, listens=listens, count=None)
@@ -85,14 +85,14 @@ class Maker:
             if found:
                 after = found[-1].id
                 yield [Text(one.language, one.filter) for one in found]
-            if len(found) < limits.CLOSURE_PIECE:
+            if len(found) < limits.CLOSURE_CHUNK:
                 return
 
     async def _made(self, union: Union, asked: Asked, *, listens: bool, count: int | None) -> Made:
         async with reading(self._log.pool) as connection:
             listened = await read_listened(connection, asked) if listens else []
             above = await read_above(connection, asked.stream_id)
-        if len(listened) > limits.CLOSURE_LISTENS_MAX:
+        if len(listened) > limits.CLOSURE_LISTENERS_MAX:
             union.give_up()
         await self._take(union, listened)
         loop = asyncio.get_running_loop()

@@ -50,7 +50,7 @@ class Listens:
         """Say so until cancelled; at once when the database is back."""
         while True:
             renewed = await self._renewed()
-            pause_s = limits.LISTEN_INTEREST_RENEWED_S if renewed else limits.HEAD_POLL_INTERVAL_S
+            pause_s = limits.LISTENER_INTEREST_RENEW_S if renewed else limits.HEAD_POLL_INTERVAL_S
             await asyncio.sleep(pause_s)
 
     async def _renewed(self) -> bool:
@@ -63,7 +63,7 @@ class Listens:
             async with reading(self._log.pool) as connection:
                 quenched = await read_quenched(connection, streams)
                 await forget_gone(connection)
-            self._rests_until_s = now_s + limits.LISTEN_INTEREST_S
+            self._rests_until_s = now_s + limits.LISTENER_INTEREST_S
             present = [one for one in self._present if one.stream_id in quenched]
             for at in range(0, len(present), _PIECE):
                 await self._say(present[at : at + _PIECE])

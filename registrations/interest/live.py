@@ -95,7 +95,7 @@ class _Kept:
         self.news.update(barriers)
         if self.making is not None:
             self.since.update(barriers)
-        if len(self.news) > limits.CLOSURE_NEWS_MAX:
+        if len(self.news) > limits.CLOSURE_ADDED_MAX:
             self.lose()
 
     def lose(self) -> None:
@@ -129,7 +129,7 @@ class Closures:
         await self._look()
         kept = self._kept.pop(asked, None) or _Kept()
         self._kept[asked] = kept  # the one asked for last is the last to go
-        while len(self._kept) > limits.CLOSURES_KEPT_MAX:
+        while len(self._kept) > limits.CLOSURES_CACHED_MAX:
             del self._kept[next(iter(self._kept))]
         return (await self._known(kept, asked, asked_s))._replace(through=through)
 
@@ -154,7 +154,7 @@ class Closures:
                     pass
                 await asyncio.sleep(limits.INTEREST_PAUSE_S)  # many changes are one
                 try:
-                    async with asyncio.timeout(limits.INTEREST_LOOK_S):
+                    async with asyncio.timeout(limits.INTEREST_CHECK_S):
                         await waker.wait()
                 except TimeoutError:
                     pass  # listens come without a word in `system`
@@ -279,7 +279,7 @@ class Closures:
             kept.making = None
             kept.stale = kept.lost
             kept.began_s = began_s
-            pause_s = max(limits.CLOSURE_AGAIN_S, limits.CLOSURE_AGAIN_SHARE * took_s)
+            pause_s = max(limits.CLOSURE_REBUILD_S, limits.CLOSURE_REBUILD_SHARE * took_s)
             kept.again_s = clock() + pause_s if many else float("-inf")
             kept.news, kept.since = kept.since, set()
             self._keep(kept, made, marks, demand)

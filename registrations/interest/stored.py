@@ -71,7 +71,7 @@ class _Touched(NamedTuple):
 
 
 async def read_marks(connection: Connection, asked: Asked) -> Marks:
-    values = {**_values(asked), "settled_s": limits.LISTEN_INTEREST_S}
+    values = {**_values(asked), "settled_s": limits.LISTENER_INTEREST_S}
     found = await (await cursor_of(connection, Marks).execute(SQL["marks"], values)).fetchone()
     return found or Marks(False, 0, None, None)
 
@@ -80,7 +80,7 @@ async def read_registered(connection: Connection, asked: Asked, after: int) -> l
     """Of the live registrations, a piece by the ids of their versions; which rise, so what changes
     meanwhile comes in a later piece.
     """
-    values = {**_values(asked), "after": after, "count": limits.CLOSURE_PIECE}
+    values = {**_values(asked), "after": after, "count": limits.CLOSURE_CHUNK}
     return await (await cursor_of(connection, Version).execute(SQL["filters"], values)).fetchall()
 
 
@@ -88,7 +88,7 @@ async def read_news(connection: Connection, asked: Asked, barriers: Sequence[int
     """Of those that came, or whose group was resumed, at some barriers; one more than the most
     tells that there are more.
     """
-    bounds = {"barriers": list(barriers), "count": limits.CLOSURE_NEWS_MAX + 1}
+    bounds = {"barriers": list(barriers), "count": limits.CLOSURE_ADDED_MAX + 1}
     values = {**_values(asked), **bounds}
     return await (await cursor_of(connection, Text).execute(SQL["news"], values)).fetchall()
 
@@ -97,7 +97,7 @@ async def read_listened(connection: Connection, asked: Asked) -> list[Text]:
     """Of the listens, in predicate form as text; one more than the most tells that there are
     more.
     """
-    values = {**_values(asked), "listens_max": limits.CLOSURE_LISTENS_MAX + 1}
+    values = {**_values(asked), "listens_max": limits.CLOSURE_LISTENERS_MAX + 1}
     filters = await scalars(connection).execute(SQL["listened"], values)
     return [Text("", text) for text in await filters.fetchall()]
 
@@ -128,7 +128,7 @@ async def write_present(connection: Connection, present: Iterable[Present]) -> N
         "streams": [one.stream_id for one in each],
         "clients": [one.client_id for one in each],
         "filters": [one.filter for one in each],
-        "seconds": limits.LISTEN_INTEREST_S,
+        "seconds": limits.LISTENER_INTEREST_S,
     }
     await connection.execute(SQL["listen"], values)
 

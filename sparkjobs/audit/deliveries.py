@@ -250,6 +250,6 @@ def delivery_faults(found: DataFrame, unseen: DataFrame) -> DataFrame:
 
 def _first_of(name: str) -> Column:
     """Of a list of numbers as many as people read."""
-    most = limits.AUDIT_NUMBERS_TOLD_MAX
+    most = limits.AUDIT_EVIDENCE_REGISTRATIONS_MAX
     first = sf.concat_ws(", ", sf.slice(name, 1, most))
     return sf.when(sf.size(name) > most, sf.concat(first, sf.lit(", ..."))).otherwise(first)

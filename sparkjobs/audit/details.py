@@ -15,7 +15,7 @@ Row = dict[str, Any]
 _NOWHERE = {
     "deliveries": " and were archived nowhere",
     "attempts": " and were archived nowhere",
-    "listens": f"; listens prove nothing after {limits.LISTENS_KEPT_DAYS} days",
+    "listens": f"; listens prove nothing after {limits.LISTENERS_RETAINED_DAYS} days",
 }
 
 

@@ -68,11 +68,11 @@ class Heartbeat:
         began_s = self._clock.monotonic_s()
         kept_s = began_s  # a moment at which the lease was surely ours
         asked_s: float | None = None
-        while not self._over.wait(limits.JOB_BEAT_S):
+        while not self._over.wait(limits.JOB_HEARTBEAT_S):
             now_s = self._clock.monotonic_s()
             if self.say():
                 kept_s = now_s
-            elif now_s - kept_s > limits.JOB_LEASE_S - 2 * limits.JOB_BEAT_S:
+            elif now_s - kept_s > limits.JOB_LEASE_S - 2 * limits.JOB_HEARTBEAT_S:
                 self._stop.ask(_LOST)
             if now_s - began_s > limits.JOB_S_MAX:
                 self._stop.ask(_TOO_LONG)

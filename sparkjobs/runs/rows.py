@@ -246,7 +246,7 @@ def cancel(connection: Connection, run: int) -> bool:
 
 def delete_old_runs(connection: Connection, job: str) -> dict[int, bool]:
     """Delete the job's oldest runs; those that are kept, and whether their results are, too."""
-    connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_KEPT})
+    connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_RETAINED})
     return dict(cursor_of(connection, _RetainedRun).execute(SQL["kept"], {"job": job}))
 
 

@@ -211,7 +211,7 @@ class _Work:
 
     def _launched(self, name: str, java: Path) -> DriverCommand:
         """Raises what `launch` raises; JavaSlow after some tries."""
-        for number in range(1, limits.JOB_JAVA_TRIES):
+        for number in range(1, limits.JOB_JAVA_ATTEMPTS):
             try:
                 return driver_command(self._hub.spark, self.folder, name, java)
             except JavaSlow:

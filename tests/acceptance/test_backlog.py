@@ -156,4 +156,4 @@ def given_up(hub: LiveHub) -> float:
     """The metric, of all processes of the hub."""
     lines = hub.call("GET", "/metrics").body.decode().splitlines()
     return sum(float(line.split()[1]) for line in lines
-               if line.startswith("eventhub_callback_dead_total"))  # fmt: skip
+               if line.startswith("eventhub_callback_dead_lettered_total"))  # fmt: skip

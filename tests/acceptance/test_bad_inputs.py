@@ -62,7 +62,7 @@ NOT_TRIED = {
     "immutable_property",  # the relay's, see test_transform.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
-    "listen_exists",  # see test_listen_of_a_name_that_is_taken
+    "listener_exists",  # see test_listen_of_a_name_that_is_taken
     "match_index_damaged",  # no door reads one
     "match_index_absent",
     "match_index_refused",

@@ -160,9 +160,9 @@ MESSAGES = (
            filter="(and " + " ".join(f"(or a{n} b{n} c{n})" for n in range(100)) + ")"),
     listen("window of 0", "invalid_field", "window", seen=False, window=0),
     listen("wide window", "invalid_field", "window", seen=False, window=10_001),
-    bad("nobody's", "stop", {"op": "stop", "listen": "b"}, "unknown_listen", listen="b"),
+    bad("nobody's", "stop", {"op": "stop", "listen": "b"}, "unknown_listener", listen="b"),
     bad("no name", "stop", {"op": "stop"}, "missing_field", "listen"),
-    bad("nobody's", "ack", {**ACK, "sequence": 1}, "unknown_listen", listen="b"),
+    bad("nobody's", "ack", {**ACK, "sequence": 1}, "unknown_listener", listen="b"),
     bad("no sequence", "ack", ACK, "missing_field", "sequence"),
     bad("below 0", "ack", {**ACK, "sequence": -1}, "invalid_field", "sequence"),
     bad("a text", "ack", {**ACK, "sequence": "1"}, "invalid_field", "sequence"),
@@ -259,7 +259,7 @@ async def test_listen_of_a_name_that_is_taken(world: World) -> None:
         assert (await receive(opened))["op"] == "listening"
         await send(opened, LISTEN)
         answer = await receive(opened)
-        assert (answer["op"], answer["code"], answer["listen"]) == ("error", "listen_exists", "a")
+        assert (answer["op"], answer["code"], answer["listen"]) == ("error", "listener_exists", "a")
 
 
 async def test_interest_of_a_name_that_is_taken(world: World) -> None:
@@ -273,9 +273,9 @@ async def test_interest_of_a_name_that_is_taken(world: World) -> None:
 
 async def test_one_listen_too_many(world: World) -> None:
     async with socket(world) as opened:
-        for number in range(limits.LISTENS_PER_SOCKET_MAX + 1):
+        for number in range(limits.LISTENERS_PER_SOCKET_MAX + 1):
             await send(opened, {**LISTEN, "listen": f"n{number}"})
         async with asyncio.timeout(20):
-            answers = [await receive(opened) for _ in range(limits.LISTENS_PER_SOCKET_MAX + 1)]
+            answers = [await receive(opened) for _ in range(limits.LISTENERS_PER_SOCKET_MAX + 1)]
         assert [answer["op"] for answer in answers[:-1]] == ["listening"] * (len(answers) - 1)
         assert (answers[-1]["op"], answers[-1]["code"]) == ("error", "too_many_requests")

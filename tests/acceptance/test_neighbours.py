@@ -87,7 +87,7 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
 
     async with sources_of(hub) as sources:
         log, gate, _, _, book, *_ = sources
-        places = Places(limits.EMIT_PLACES, limits.EMIT_PLACES_PER_CLIENT)
+        places = Places(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
         route = Doors(nowhere, DOORS, House(log, gate, book, "", Admission(places)))
         await emit(route, "victim")  # whatever is looked up is known then
         await emit(route, "hog")
@@ -96,7 +96,7 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
             names = ["hog"] * HOGS + ["victim"]
             await asyncio.gather(*(emit(route, name) for name in names))
     before = answered.index("victim")
-    assert before <= 2 * limits.EMIT_PLACES, f"{before} of the other client were answered first"
+    assert before <= 2 * limits.EMIT_SLOTS, f"{before} of the other client were answered first"
 
 
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
@@ -193,7 +193,7 @@ async def test_sockets_that_catch_up_leave_the_event_loop_and_each_other_room(
                 await each.close()
     last = len(told) - 1 - told[::-1].index("victim")
     of_others = told[at:last].count("hog")
-    assert max(rounds) <= 4 * limits.CATCH_UP_TURNS * limits.FRAMES_PER_TURN_MAX
+    assert max(rounds) <= 4 * limits.CATCH_UP_SLICES * limits.FRAMES_PER_SLICE_MAX
     assert of_others <= READERS * HISTORY / 4, f"{of_others} events went to the other client"
 
 

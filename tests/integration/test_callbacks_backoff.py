@@ -99,7 +99,7 @@ async def test_tries_are_not_used_up_while_the_endpoint_backs_off(
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
     monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
-    monkeypatch.setattr(limits, "CALLBACK_TRIES_MAX", 7)
+    monkeypatch.setattr(limits, "CALLBACK_ATTEMPTS_MAX", 7)
     async with receiver(lambda _: FAILS) as sink:
         endpoint = world.endpoint(sink.url)
         world.owe(world.events(3), endpoint)

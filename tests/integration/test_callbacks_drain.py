@@ -158,7 +158,7 @@ async def test_a_delivery_is_dead_after_its_last_try(world: CallbacksWorld) -> N
     async with receiver(lambda _: answer("500 Oops")) as sink:
         endpoint = world.endpoint(sink.url, ordered=True)
         world.owe(world.events(2), endpoint)
-        world.sql("UPDATE deliveries SET attempts = %s", limits.CALLBACK_TRIES_MAX - 1)
+        world.sql("UPDATE deliveries SET attempts = %s", limits.CALLBACK_ATTEMPTS_MAX - 1)
         async with draining(world):
             await until(lambda: world.states(endpoint) == ["dead"] * 2)
     assert len(sink.posted) == 2  # a dead one does not keep its lane

@@ -131,7 +131,7 @@ async def test_of_an_endless_body_only_the_beginning_is_taken() -> None:
     async with receiver(lambda _: head + b"x" * 10_000_000) as sink:
         ended = await post_to(sink.url)
     assert ended.tried.outcome == "delivered"
-    assert len(ended.attempt.response) < 2 * limits.CALLBACK_ANSWER_CHARS_KEPT_MAX + 10
+    assert len(ended.attempt.response) < 2 * limits.CALLBACK_ANSWER_CHARS_STORED_MAX + 10
 
 
 async def test_a_body_that_never_ends_does_not_change_what_the_status_said() -> None:

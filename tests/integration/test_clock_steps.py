@@ -24,10 +24,10 @@ SHIFTED = "now() + interval '1 hour' + interval '3 s'"
 
 @pytest.fixture(autouse=True)
 def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CALLBACK_MEND_INTERVAL_S", 0.3)
+    monkeypatch.setattr(limits, "CALLBACK_REPAIR_INTERVAL_S", 0.3)
     monkeypatch.setattr(limits, "CALLBACK_SILENT_S", 1.5)
-    monkeypatch.setattr(limits, "CALLBACK_BEAT_S", 0.2)
-    monkeypatch.setattr(limits, "CALLBACK_IDLE_BEAT_S", 0.3)
+    monkeypatch.setattr(limits, "CALLBACK_HEARTBEAT_S", 0.2)
+    monkeypatch.setattr(limits, "CALLBACK_IDLE_HEARTBEAT_S", 0.3)
 
 
 def held_by_a_dead_worker(world: CallbacksWorld, endpoint: int, sent: Sent) -> None:

@@ -104,8 +104,8 @@ async def test_what_comes_is_in_it_at_once_and_what_ends_goes_later(
 async def test_it_is_made_anew_beside_the_one_that_there_is(
     zone: LiveZone, small: pytest.MonkeyPatch
 ) -> None:
-    small.setattr(limits, "CLOSURE_AGAIN_S", 0.0)
-    small.setattr(limits, "CLOSURE_AGAIN_SHARE", 0.0)
+    small.setattr(limits, "CLOSURE_REBUILD_S", 0.0)
+    small.setattr(limits, "CLOSURE_REBUILD_SHARE", 0.0)
     async with opened(zone) as current:
         made = zone.register(*map(device, range(9)))
         assert wants(await current(), 0)
@@ -121,7 +121,7 @@ async def test_it_is_made_anew_beside_the_one_that_there_is(
 async def test_nothing_that_was_answered_is_missing_whenever_one_asks(
     zone: LiveZone, small: pytest.MonkeyPatch
 ) -> None:
-    small.setattr(limits, "CLOSURE_AGAIN_S", 0.0)
+    small.setattr(limits, "CLOSURE_REBUILD_S", 0.0)
     random = Random(4)
     there: dict[int, int] = {}  # tickets, by device
     exact = 0
@@ -156,7 +156,7 @@ async def test_after_a_expensive_one_for_an_audience_others_are_everything(
         first = await current("a")
         assert (await current("b")).closure == first.closure, "it was not expensive"
         small.setattr(limits, "CLOSURE_EXPENSIVE_S", 0.0)
-        small.setattr(limits, "CLOSURE_AGAIN_SHARE", 1e6)
+        small.setattr(limits, "CLOSURE_REBUILD_SHARE", 1e6)
         await current("c")
         assert (await current("d")).closure == EVERYTHING
         assert (await current("a")).closure == first.closure, "it is known"

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_page_looks_at_so_many_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 20 dead deliveries three are of the client that looks, and none of them are new."""
-    monkeypatch.setattr(limits, "DELIVERIES_LOOKS_MAX", 6)
+    monkeypatch.setattr(limits, "DELIVERIES_SCANNED_MAX", 6)
     manager = door(*EVERYTHING, zone_name="plant")
     assert manager.put("/v1/streams/lines", {}).status_code == 201
     owner = Client.objects.get(zone__name="plant")

@@ -195,8 +195,8 @@ class HangingPlace(Place):
 async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
     world: World, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "SHELF_PRESSED_S_MAX", 0.5)
-    monkeypatch.setattr(limits, "SHELF_HEARD_S", 0.1)
+    monkeypatch.setattr(limits, "PARTITION_ARCHIVE_PRESSED_S_MAX", 0.5)
+    monkeypatch.setattr(limits, "PARTITION_ARCHIVE_PING_S", 0.1)
     group = await old_group(world, connection)
     shelf = Shelf(str(tmp_path), world.url)
     shelf.place = hanging = HangingPlace(str(tmp_path))

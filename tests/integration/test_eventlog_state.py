@@ -57,7 +57,7 @@ async def test_of_several_events_of_a_key_in_one_batch_the_last_counts_and_a_tom
 async def test_the_state_outlives_the_segments_of_its_events(
     url: str, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "STATE_KEEP_KEYS_MAX", 3)  # several statements for a segment
+    monkeypatch.setattr(limits, "STATE_COPY_KEYS_MAX", 3)  # several statements for a segment
     stream = new_stream(url, keyed=True, segment_events_max=10, retain_events=10)
     for number in range(1, 51):
         append_now(url, put(stream, f"key {number % 25}", number))

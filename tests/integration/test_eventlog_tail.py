@@ -278,7 +278,7 @@ async def test_a_log_at_rest_is_looked_at_as_soon_as_somebody_goes_by_it(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cached rights count only beside a fresh look, and looks are seldom while nobody asks."""
-    monkeypatch.setattr(limits, "HEAD_RELIED_S", 0.0)
+    monkeypatch.setattr(limits, "HEAD_USED_S", 0.0)
     monkeypatch.setattr(limits, "HEAD_REST_INTERVAL_S", 3600.0)
     clock = asyncio.get_running_loop().time
     async with log.follow(1, "now") as follower:

@@ -187,7 +187,7 @@ async def test_what_is_over_goes_by_itself(world: World, connection: Connection)
     assert f"deliveries_p{old}" in tables(world, r"^deliveries_p\d")  # sealed a moment ago
     world.sql(
         "UPDATE segments SET sealed_at = now() - make_interval(days => %s) WHERE partition_id = %s",
-        *(limits.DELIVERIES_KEPT_DAYS + 1, old),
+        *(limits.DELIVERIES_RETAINED_DAYS + 1, old),
     )
     await retiring(world.url, "")
     left = tables(world, r"^deliveries_p\d")

@@ -220,8 +220,8 @@ def test_a_database_that_is_away_is_no_error_and_the_timetable_asks_again(
     signals.task_retry.connect(lambda reason, **_: retries.append(reason), weak=False)
     result = app.tasks["jobs.ask"].apply(("audit",))
     assert result.state == "FAILURE", "of the last try"
-    assert len(retries) == limits.JOB_ASK_RETRIES_MAX
-    assert {retry.when for retry in retries} == {limits.JOB_ASK_PAUSE_S}
+    assert len(retries) == limits.JOB_REQUEST_RETRIES_MAX
+    assert {retry.when for retry in retries} == {limits.JOB_REQUEST_RETRY_PAUSE_S}
 
 
 def test_a_run_is_cancelled_before_it_publishes_or_not_at_all(

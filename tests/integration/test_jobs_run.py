@@ -77,7 +77,7 @@ def test_a_java_that_is_slow_is_asked_again_and_then_named(
     ended, heard = jobs.done(jobs.begun())
     assert (ended.state, ended.reason) == ("failed", "java_slow")
     waits = [one for one in heard if one.phase.startswith("waiting for Java")]
-    assert len(waits) == limits.JOB_JAVA_TRIES - 1
+    assert len(waits) == limits.JOB_JAVA_ATTEMPTS - 1
 
 
 def test_a_runner_that_is_killed_takes_all_with_it_and_the_next_runs_leave_what_they_found(
@@ -153,7 +153,7 @@ def test_a_worker_that_ends_ends_the_run(jobs: Jobs) -> None:
 def test_a_run_ends_before_the_hub_drops_events_for_its_files(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "DISK_NARROW_FACTOR", 1 << 40)  # any disk is short of that
+    monkeypatch.setattr(limits, "DISK_LOW_FACTOR", 1 << 40)  # any disk is short of that
     ended, _ = jobs.done(jobs.begun(act="hang"))
     assert (ended.state, ended.reason) == ("failed", "storage_full")
     assert not jobs.left(ended.id) & {"inputs", "work", "result"}
@@ -191,7 +191,7 @@ def test_a_run_whose_lease_was_lost_leaves_nothing(jobs: Jobs) -> None:
 def test_runs_beyond_those_that_are_kept_go_with_their_folders(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "JOB_RUNS_KEPT", 2)
+    monkeypatch.setattr(limits, "JOB_RUNS_RETAINED", 2)
     stop = StopSignal()
     stop.ask(CANCELLED)
     ids = [jobs.done(jobs.begun(), stop)[0].id for _ in range(4)]

@@ -47,7 +47,7 @@ async def test_many_that_begin_at_once_are_written_together(url: str) -> None:
         await asyncio.gather(*some)
         assert len(rows(url, "1")) == 1_200
         transactions = rows(url, "xmin::text")
-    assert len(set(transactions)) <= 1_200 // limits.LISTENS_PER_STATEMENT_MAX + 2
+    assert len(set(transactions)) <= 1_200 // limits.LISTENERS_PER_STATEMENT_MAX + 2
 
 
 async def test_requests_that_follow_one_another_prolong_a_row(url: str) -> None:
@@ -68,7 +68,7 @@ async def test_a_listen_of_more_than_a_day_goes_on_as_another_row(url: str) -> N
         entry = await record.begin(begun(), waits=True)
         assert entry is not None
         entry = entry.moved(at(10), 10)
-        record.ticks += int(limits.LISTEN_ROW_S_MAX / limits.LISTENS_WRITTEN_S) + 1
+        record.ticks += int(limits.LISTENER_ROW_S_MAX / limits.LISTENERS_WRITE_INTERVAL_S) + 1
         entry = entry.moved(at(15), 5)
         entry.moved(at(16), 1).end("stopped")
     found = rows(url, "start, sequence, told_sequence, told, end_reason")
@@ -78,7 +78,7 @@ async def test_a_listen_of_more_than_a_day_goes_on_as_another_row(url: str) -> N
 async def test_beyond_the_bound_it_is_said_once_that_more_are_not_kept(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LISTENS_KEPT_PER_CLIENT_HOUR", 3)
+    monkeypatch.setattr(limits, "LISTENERS_RECORDED_PER_CLIENT_HOUR", 3)
     async with recording(url) as record:
         entries = [await record.begin(begun(), waits=True) for _ in range(6)]
         assert await record.begin(begun(client=2), waits=True) is not None
@@ -102,7 +102,7 @@ async def test_who_cannot_be_put_on_record_is_refused_and_the_next_one_is_not(ur
 async def test_what_could_not_be_written_of_a_listen_is_written_later(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LISTENS_WRITTEN_S", 0.02)
+    monkeypatch.setattr(limits, "LISTENERS_WRITE_INTERVAL_S", 0.02)
     async with recording(url) as record:
         entry = await record.begin(begun(), waits=True)
         assert entry is not None

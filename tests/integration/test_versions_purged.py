@@ -40,7 +40,7 @@ def purge(world: World, data: Path) -> Purged:
 def age(world: World) -> None:
     """All changes so far were made long ago."""
     world.sql("UPDATE barriers SET created_at = now() - make_interval(secs => %s)",
-              limits.VERSIONS_KEPT_S + 60)  # fmt: skip
+              limits.VERSIONS_RETAINED_S + 60)  # fmt: skip
 
 
 def versions(world: World, *tickets: int) -> int:

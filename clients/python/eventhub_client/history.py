@@ -58,7 +58,7 @@ class Walk:
                     yield delivered
                 return
             except UNREACHABLE:
-                if self.cursor is None and attempt == limits.CLIENT_TRIES_MAX:
+                if self.cursor is None and attempt == limits.CLIENT_ATTEMPTS_MAX:
                     raise
             except GapError as error:
                 start = self._wanted.start

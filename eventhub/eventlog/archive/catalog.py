@@ -96,7 +96,7 @@ class Status(NamedTuple):
 def due(connection: Connection, choice: Choice) -> list[DueSegment]:
     """Some segments that wait and whose next try is not later, the oldest first."""
     bounds = {
-        "segments_max": limits.ARCHIVE_SEGMENTS_PER_LOOK_MAX,
+        "segments_max": limits.ARCHIVE_SEGMENTS_PER_SCAN_MAX,
         "retry_s_max": limits.ARCHIVE_RETRY_S_MAX,
     }
     values = {**choice._asdict(), **bounds}

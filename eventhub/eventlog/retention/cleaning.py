@@ -103,7 +103,7 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
         log.info("cleaning_postponed", group=group.id, reason="exported")
         return False
     await _remove(connection, group)
-    metrics.GROUPS_DROPPED.inc()
+    metrics.PARTITIONS_DROPPED.inc()
     log.info("group_dropped", group=group.id, bytes=group.size, live=group.live)
     return True
 

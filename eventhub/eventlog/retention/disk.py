@@ -32,7 +32,7 @@ class Space(NamedTuple):
     @property
     def narrow(self) -> bool:
         """True if what is written now may soon cost events."""
-        return self.free < limits.DISK_NARROW_FACTOR * low_bytes(self.total)
+        return self.free < limits.DISK_LOW_FACTOR * low_bytes(self.total)
 
     @property
     def short(self) -> int:

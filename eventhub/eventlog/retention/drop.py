@@ -223,13 +223,13 @@ async def _left(connection: Connection, rooms: Rooms, values: dict[str, Any]) ->
 
 def _tell(trimmed: Sequence[Trimmed]) -> None:
     for each in trimmed:
-        metrics.DROPPED_EVENTS.labels(why=each.why).inc(each.events)
+        metrics.DROPPED_EVENTS.labels(reason=each.why).inc(each.events)
         log.info("segments_left", **each._asdict())
 
 
 async def _keep_state(connection: Connection, segment: int) -> None:
     """Copy what is the latest of its key, in statements that are short whatever a segment holds."""
-    bounds = {"segment": segment, "keys_max": limits.STATE_KEEP_KEYS_MAX}
+    bounds = {"segment": segment, "keys_max": limits.STATE_COPY_KEYS_MAX}
     while (await connection.execute(SQL["keep_state"], bounds)).rowcount:
         pass
 

@@ -46,16 +46,16 @@ class Room(NamedTuple):
     def group_bytes(self) -> int:
         """A group is closed when it is so large."""
         if self.capacity is None:
-            return limits.GROUP_BYTES_MAX
-        share = self.capacity // limits.GROUPS_PER_CAPACITY
-        return min(max(share, limits.GROUP_BYTES_MIN), limits.GROUP_BYTES_MAX)
+            return limits.PARTITION_BYTES_MAX
+        share = self.capacity // limits.PARTITIONS_PER_CAPACITY
+        return min(max(share, limits.PARTITION_BYTES_MIN), limits.PARTITION_BYTES_MAX)
 
     @property
     def segment_bytes(self) -> int:
         """An open segment that is so large is sealed, whatever its stream's policy says: half a
         group, when groups are small; else there is no such bound.
         """
-        return self.group_bytes // 2 if self.group_bytes < limits.GROUP_BYTES_MAX else 1 << 62
+        return self.group_bytes // 2 if self.group_bytes < limits.PARTITION_BYTES_MAX else 1 << 62
 
     @property
     def over_mark(self) -> bool:
@@ -123,10 +123,10 @@ class Room(NamedTuple):
         if self.over_disk:
             return limits.RETAIN_BUSY_INTERVAL_S
         if not self.quota:
-            return limits.RETAIN_LOOK_INTERVAL_S
+            return limits.RETAIN_CHECK_INTERVAL_S
         left = self.quota * limits.QUOTA_SHARE_REFUSE - self.used
         soon_s = left / limits.RETAIN_GROWTH_BYTES_PER_S
-        return min(max(soon_s, limits.RETAIN_LOOK_INTERVAL_S_MIN), limits.RETAIN_LOOK_INTERVAL_S)
+        return min(max(soon_s, limits.RETAIN_CHECK_INTERVAL_S_MIN), limits.RETAIN_CHECK_INTERVAL_S)
 
 
 def _floor(capacity: int | None) -> int:
@@ -176,7 +176,7 @@ def is_left(live: int, stored: int, room: Room) -> bool:
     """True if the current group is left for the next one before it is full, so that it can be
     cleaned: space is short, and it is mostly dropped.
     """
-    large = stored >= limits.GROUP_BYTES_MIN
+    large = stored >= limits.PARTITION_BYTES_MIN
     return room.pressed and large and live / stored <= limits.CLEAN_LIVE_SHARE_MAX
 
 

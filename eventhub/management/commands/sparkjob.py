@@ -108,7 +108,7 @@ class Command(ExamplesCommand):
             self._say(f"  {kind.timetable.text() if kind.timetable else 'when it is asked for'}")
 
     def _history(self, job: str) -> None:
-        found = list_runs(None, limits.JOB_RUNS_KEPT, job=job)
+        found = list_runs(None, limits.JOB_RUNS_RETAINED, job=job)
         for run in found:
             words = filter(None, (run.state, run.verdict, _took(run), f"by {run.requested_by}"))
             said = run.summary or run.detail

@@ -70,7 +70,7 @@ def _heard(notes: rows.Connection, stream_id: int) -> Iterator[Callable[[Progres
     over = threading.Event()
 
     def say() -> None:
-        while not over.wait(limits.INDEX_BUILD_HEARD_INTERVAL_S):
+        while not over.wait(limits.INDEX_BUILD_HEARTBEAT_S):
             stage, done = latest[-1] if latest else ("begun", 0)
             rows.hear(notes, stream_id, stage, done)
 

@@ -94,11 +94,11 @@ def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
         inputs = _Inputs(export, snapshot)
         written = pool.submit(inputs.write)
         try:
-            while wait([written], limits.EXPORT_TOLD_INTERVAL_S).not_done:
+            while wait([written], limits.EXPORT_PROGRESS_INTERVAL_S).not_done:
                 told(inputs.at, inputs.rows.get(inputs.at, 0))
         except BaseException:
             snapshot.cancel()
-            while wait([written], limits.EXPORT_TOLD_INTERVAL_S).not_done:
+            while wait([written], limits.EXPORT_PROGRESS_INTERVAL_S).not_done:
                 snapshot.cancel()  # between two statements it is not heard
             raise
         return written.result()

@@ -113,13 +113,13 @@ async def test_pieces_are_bounded_and_wait_for_the_one_before() -> None:
 
 async def test_large_lines_make_small_pieces() -> None:
     line = b"y" * (limits.BULK_LINE_BYTES_MAX - 1) + b"\n"
-    count = limits.BULK_PIECE_BYTES_MAX // limits.BULK_LINE_BYTES_MAX + 5
+    count = limits.BULK_BATCH_BYTES_MAX // limits.BULK_LINE_BYTES_MAX + 5
     pieces = Pieces(Body(*(part(line) for _ in range(count)), part(b"", more=False)))
     found = [await pieces.next()]
     while found[-1]:
         found.append(await pieces.next())
     sizes = [sum(len(text or b"") for _, text in piece) for piece in found]
-    assert max(sizes) <= limits.BULK_PIECE_BYTES_MAX
+    assert max(sizes) <= limits.BULK_BATCH_BYTES_MAX
     assert sum(map(len, found)) == count
 
 

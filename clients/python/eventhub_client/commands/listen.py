@@ -252,11 +252,11 @@ def _consumers(options: dict[str, Any]) -> list[Consumer]:
         raise Failed(str(error), CONSUMER) from error
     if options["program"]:
         seconds = options["timeout"] or limits.PROGRAM_TIMEOUT_S
-        trying = Trying(seconds, limits.CONSUMER_TRIES, skip)
+        trying = Trying(seconds, limits.CONSUMER_ATTEMPTS, skip)
         found.append(ProgramRunner(options["program"], trying))
     if options["forward"]:
         seconds = options["timeout"] or limits.FORWARD_LOCAL_TIMEOUT_S
-        trying = Trying(seconds, limits.CONSUMER_TRIES, skip)
+        trying = Trying(seconds, limits.CONSUMER_ATTEMPTS, skip)
         found.append(
             Forwarder((options["forward"], options["forward_endpoint"]), _secret(options), trying)
         )

@@ -8,7 +8,7 @@ from delivery.callbacks.retry import Decision, Tried, decide, outcome_of_status,
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
 
-LAST = limits.CALLBACK_TRIES_MAX
+LAST = limits.CALLBACK_ATTEMPTS_MAX
 FAILED = ("status", "redirect", "timeout", "refused_address", "unknown_host", "connection", "tls")
 
 

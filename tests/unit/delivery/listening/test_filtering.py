@@ -20,7 +20,7 @@ async def test_many_long_filters_of_one_client_keep_no_other_waiting() -> None:
     """All filters of a process had one queue, and one client could fill it."""
     tests = " ".join(f"(= name_{at} {at})" for at in range(30))
     long = Wish("orders", filter={"language": "predicate", "filter": f"(or {tests})"})
-    assert len(long.filter["filter"]) > limits.FILTER_CHARS_AT_ONCE  # type: ignore[index]
+    assert len(long.filter["filter"]) > limits.FILTER_CHARS_INLINE  # type: ignore[index]
     done: list[int] = []
 
     async def read(client_id: int) -> None:
@@ -48,8 +48,8 @@ async def test_a_turn_is_shorter_the_more_an_event_costs() -> None:
         wish = Wish("orders", filter={"language": "predicate", "filter": text})
         wanted = await filter_of(NO_GATE, principal(1), wish)
         assert wanted.cost == cost
-        most = limits.LISTEN_TESTS_PER_TURN_MAX // cost
-        assert wanted.looks == min(limits.LISTEN_LOOKS_PER_TURN_MAX, most)
+        most = limits.LISTEN_TESTS_PER_SLICE_MAX // cost
+        assert wanted.looks == min(limits.LISTEN_EVENTS_PER_SLICE_MAX, most)
     longest = '(wildcard a "' + "*a" * 8_100 + '*")'
     wish = Wish("orders", filter={"language": "predicate", "filter": longest})
     assert (await filter_of(NO_GATE, principal(1), wish)).looks == 1, "it gets on all the same"

@@ -95,11 +95,11 @@ def test_a_filter_is_mask_and_zone_and_pairs_and_life(
 def test_a_session_has_each_name_once_and_not_too_many() -> None:
     session = Session()
     session.listens["a"] = listen()
-    with pytest.raises(errors.ListenExists):
+    with pytest.raises(errors.ListenerExists):
         session.may_add("a")
-    with pytest.raises(errors.UnknownListen):
+    with pytest.raises(errors.UnknownListener):
         session.find("b")
-    for number in range(limits.LISTENS_PER_SOCKET_MAX - 1):
+    for number in range(limits.LISTENERS_PER_SOCKET_MAX - 1):
         session.may_add(str(number))
         session.listens[str(number)] = listen()
     with pytest.raises(errors.TooManyRequests):

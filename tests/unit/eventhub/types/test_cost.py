@@ -49,7 +49,7 @@ async def test_others_run_between_the_checks_of_a_request() -> None:
     async def request(name: str) -> None:
         async with Budget(turn) as budget:
             for _ in range(3):
-                await budget.spend(limits.TYPE_WORK_UNBROKEN_MAX + 1)
+                await budget.spend(limits.TYPE_WORK_PER_SLICE_MAX + 1)
                 seen.append(name)
 
     async def other() -> None:

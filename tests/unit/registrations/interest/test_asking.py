@@ -90,7 +90,7 @@ def test_a_shape_is_no_larger_than_an_event(shape: dict[str, Any], field: str) -
 async def test_while_a_question_is_answered_everything_else_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "TURN_S", 0.0)
+    monkeypatch.setattr(limits, "TIME_SLICE_S", 0.0)
     demand = Demand.of(closure(*(f"(= a{n} 1)" for n in range(50))), {}, quench=True)
     asking = asyncio.create_task(answer_of(demand, parse_shape({"attributes": {"b": 1}})))
     turns = 0

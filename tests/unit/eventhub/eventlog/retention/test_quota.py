@@ -15,11 +15,11 @@ LOW = Room(2 * GIB, disk_total=2 * GIB, disk_free=10 * MIB)
 @pytest.mark.parametrize(
     ("room", "group_bytes"),
     [
-        (Room(0), limits.GROUP_BYTES_MAX),
+        (Room(0), limits.PARTITION_BYTES_MAX),
         (Room(0, quota=64 * MIB), 4 * MIB),
-        (Room(0, quota=32 * MIB), limits.GROUP_BYTES_MIN),
+        (Room(0, quota=32 * MIB), limits.PARTITION_BYTES_MIN),
         (Room(0, quota=1 * GIB), 64 * MIB),
-        (Room(0, quota=100 * GIB), limits.GROUP_BYTES_MAX),
+        (Room(0, quota=100 * GIB), limits.PARTITION_BYTES_MAX),
         (Room(0, quota=1 * GIB, disk_total=320 * MIB), 20 * MIB),
     ],
 )
