@@ -56,9 +56,9 @@ async def record_results(
             failed.setdefault(endpoint_id, []).append(each)
     if recovered:
         values = {"endpoints": int8_array(recovered)}
-        await connection.execute(SQL["note_answers"], values)
+        await connection.execute(SQL["delete_backoffs"], values)
     if failed:
-        await connection.execute(SQL["note_failures"], _failures(failed))
+        await connection.execute(SQL["write_failures"], _failures(failed))
         metrics.CALLBACK_FAILED_PROBES.inc(
             sum(each.claimed.probe for those in failed.values() for each in those)
         )
@@ -73,10 +73,10 @@ def _failures(failed: dict[int, list[DeliveryResult]]) -> dict[str, Any]:
     return {
         "endpoints": int8_array([*failed]),
         "failures": int8_array([len(those) for those in failed.values()]),
-        "alone": int8_array([int(_are_one_delivery(those)) for those in failed.values()]),
+        "single": int8_array([int(_are_one_delivery(those)) for those in failed.values()]),
         "segments": int8_array([first.segment_id for first in firsts]),
         "sequences": int8_array([first.sequence for first in firsts]),
-        "asked_s": int8_array([max(each.decision.retry_after_s or 0 for each in those)
+        "retry_after_s": int8_array([max(each.decision.retry_after_s or 0 for each in those)
                                for those in failed.values()]),
         "failures_min": limits.CALLBACK_FAILURES_MIN,
         "pause_s_base": limits.CALLBACK_BACKOFF_S_BASE,

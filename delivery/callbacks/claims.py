@@ -300,7 +300,7 @@ async def forget_lanes(url: str) -> None:
     """Delete the rows of lanes that have been free for long. Raise what psycopg raises."""
     connection = await connect(url, name="eventhub lanes")
     async with connection:
-        await connection.execute(SQL["forget_lanes"], {"kept_s": limits.CALLBACK_LANE_IDLE_S})
+        await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
 
 
 async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[StoredEvent]:
@@ -324,21 +324,21 @@ async def retained_bytes(connection: Connection, claimed: Claimed) -> bytes | No
     }
     query = scalars(connection)
     kept: bytes | None = await (
-        await query.execute(SQL["kept_bytes"], values, binary=True)
+        await query.execute(SQL["retained_bytes"], values, binary=True)
     ).fetchone()
     return kept
 
 
 async def removal_reason(connection: Connection, segment: int) -> str:
     """Return why the events of a segment were removed."""
-    query = await scalars(connection).execute(SQL["why_lost"], {"segment": segment})
+    query = await scalars(connection).execute(SQL["removal_reason"], {"segment": segment})
     return await query.fetchone() or "dropped"
 
 
 async def load_segments(connection: Connection, segments: Iterable[int]) -> dict[int, SegmentName]:
     """Return the UUIDs of segments and the names of their streams, by the segments' ids."""
     query = cursor_of(connection, _SegmentRow)
-    rows = await query.execute(SQL["places"], {"segments": int8_array([*segments])})
+    rows = await query.execute(SQL["segments"], {"segments": int8_array([*segments])})
     return {id: SegmentName(segment, stream) async for id, segment, stream in rows}
 
 
@@ -352,7 +352,7 @@ async def load_reports(connection: Connection, versions: Iterable[int]) -> dict[
 def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:
     """Return the keys of deliveries as parameters of the statements."""
     return {
-        "groups": int8_array([each.partition_id for each in claims]),
+        "partitions": int8_array([each.partition_id for each in claims]),
         "endpoints": int8_array([each.endpoint_id for each in claims]),
         "segments": int8_array([each.segment_id for each in claims]),
         "sequences": int8_array([each.sequence for each in claims]),

@@ -97,7 +97,7 @@ class WorkerHeartbeat:
         """Send heartbeats until cancelled, and listen for notifications of new deliveries in
         between. Raise what psycopg raises when the database is unavailable.
         """
-        await connection.execute(SQL["hasty"])
+        await connection.execute(SQL["asynchronous_commit"])
         connection.add_notify_handler(lambda _: self._wake())
         await connection.execute(f"LISTEN {CHANNEL}")
         self._wake()  # earlier notifications are lost
@@ -129,9 +129,9 @@ class WorkerHeartbeat:
         sent_s = self._clock.monotonic_s()
         values = {"id": self._id, "silent_s": limits.CALLBACK_SILENT_S}
         query = cursor_of(connection, _Heartbeat)
-        at_s, silent = await (await query.execute(SQL["beat"], values)).fetchone() or _Heartbeat(
-            0.0, []
-        )
+        at_s, silent = await (
+            await query.execute(SQL["heartbeat"], values)
+        ).fetchone() or _Heartbeat(0.0, [])
         was_alive, passed_s = self.is_alive, sent_s - self._beat_s
         stepped = abs(at_s - self._beat_at_s - passed_s) > _STEP_S
         if not was_alive or stepped or passed_s > limits.CALLBACK_SILENT_S / 2:
@@ -200,7 +200,7 @@ class WorkerHeartbeat:
             "deliveries_max": limits.CALLBACK_REPAIR_DELIVERIES_MAX,
             **retry_pauses(),
         }
-        repaired = await self._for_all_endpoints(connection, SQL["mend_parallel"], values)
+        repaired = await self._for_all_endpoints(connection, SQL["repair_parallel"], values)
         repaired += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})
         now_s = self._clock.monotonic_s()
         pause_s = max(limits.CALLBACK_REPAIR_INTERVAL_S, _REPAIR_SHARE * (now_s - started_s))

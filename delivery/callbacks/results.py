@@ -80,19 +80,19 @@ async def _write(
     values = {
         **delivery_keys([each.claimed for each in results]),
         "tokens": text_array([*tokens]),
-        "token_places": int8_array(token_positions),
+        "token_positions": int8_array(token_positions),
         "states": text_array([decision.state for decision in decisions]),
         "delays_us": int8_array([int(decision.delay_s * 1e6) for decision in decisions]),
         "ages_us": int8_array([int((now_s - each.started_s) * 1e6) for each in attempts]),
-        "spared": int8_array([int(decision.uncounted) for decision in decisions]),
-        "asked_s": int8_array([decision.retry_after_s for decision in decisions]),
+        "uncounted": int8_array([int(decision.uncounted) for decision in decisions]),
+        "retry_after_s": int8_array([decision.retry_after_s for decision in decisions]),
         "outcomes": text_array([each.outcome for each in results]),
         "statuses": int8_array([each.status for each in attempts]),
         "durations_ms": int8_array([each.duration_ms for each in attempts]),
         "urls": text_array([each.url for each in attempts]),
         "requests": text_array([each.request for each in attempts]),
         "responses": text_array([each.response for each in attempts]),
-        "keep_attempts": store_attempts,
+        "store_attempts": store_attempts,
     }
     query = cursor_of(connection, WriteCounts)
     return await (await query.execute(SQL["write_results"], values)).fetchone() or WriteCounts()
