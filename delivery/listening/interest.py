@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from eventhub.access.principal import Principal
 from eventhub.base.time_slices import in_turns
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
 from registrations.catalog import (
     compiled,
@@ -76,7 +76,7 @@ class Interest:
         if all(end is not None and end <= after for end in ends):
             raise UnknownRegistration("The registrations of this listen have ended.")
 
-    def matching(self, stored: Stored) -> list[int]:
+    def matching(self, stored: StoredEvent) -> list[int]:
         """The registrations that the event matches, ascending. Whether the client may see it is the
         listen's to say, before.
         """
@@ -84,7 +84,7 @@ class Interest:
         held = (version for version in found if self._holds(version, stored.sequence))
         return sorted({version.registration for version in held})
 
-    def shaped(self, stored: Stored, registrations: Sequence[int]) -> Stored:
+    def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
         """What is told of an event that matches those: it, or what their reports derive from it
         (OIF-06).
         """

@@ -28,10 +28,10 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import Gone
 from eventhub.base.fair_queue import HUB
+from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Start
-from eventhub.eventlog.state import KeyState, StatePage, read_state
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
 from eventhub.types.registry import Book, ZoneKin
 from registrations.feed import Feed
@@ -69,7 +69,7 @@ class Listening:
         self._interest: Interest | None = None
         self._interested = AsyncExitStack()
         self._following = AsyncExitStack()
-        self._page: list[Stored] = []
+        self._page: list[StoredEvent] = []
         self._keys: list[KeyState] = []  # of a page of state
         self._at = 0  # how far the page was looked at
         self._held = 0  # bytes of the page that are counted in Held
@@ -235,14 +235,14 @@ class Listening:
         self._put(page, read=read)
         return True
 
-    async def _learn(self, page: Iterable[Stored]) -> None:
+    async def _learn(self, page: Iterable[StoredEvent]) -> None:
         """Know what types the events are of, if that may decide."""
         if self._interest is None and self.listen.filter.tree is None:
             return
         through = None if self._interest is None else self._sources.feed.told
         await self._kin.learn([stored.event for stored in page], through=through)
 
-    def _put(self, page: list[Stored], *, read: bool) -> None:
+    def _put(self, page: list[StoredEvent], *, read: bool) -> None:
         """A page to be told. One that was read is held while all that are held stay within bounds;
         what of it is not told at once is read again otherwise.
         """

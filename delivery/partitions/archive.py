@@ -17,7 +17,7 @@ from eventhub.base import limits
 from eventhub.base.compatibility import known
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.layout import UNFINISHED
 from eventhub.eventlog.archive.write import HashingFile
 from eventhub.eventlog.errors import ArchiveDamaged
@@ -62,7 +62,7 @@ class Shelf:
 
     def __init__(self, archive_url: str, database_url: str) -> None:
         """Touches nothing yet. Raises ArchiveUnavailable for a URL that names no filesystem."""
-        self.place = Place(archive_url, _UNFINISHED)
+        self.place = ArchiveFolder(archive_url, _UNFINISHED)
         self._database_url = database_url
 
     def takes(self) -> bool:
@@ -98,7 +98,7 @@ class Shelf:
         return Kept(f"{stem}.json", count)
 
 
-def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
+def shelved_rows(place: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
     """The rows of a partition by the path of its manifest, after all its bytes were checked, with
     the columns' names of today.
 

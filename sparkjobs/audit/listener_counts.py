@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.base import limits
 from eventhub.event import protobuf_codec
-from eventhub.event.audience import may_see, shown_to
+from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
 from registrations.matching.stream_matcher import Matching
@@ -223,7 +223,7 @@ class _SegmentCount:
 
     def _shown(self, event: Event, asker: InterestedClient) -> bool:
         """The audience apart, which is in doubt."""
-        if self._system and not shown_to(event, asker.zone or ""):
+        if self._system and not is_visible_in_zone(event, asker.zone or ""):
             return False
         return may_see(event._replace(audience=()), asker.name, frozenset())
 
