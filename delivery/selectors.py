@@ -107,8 +107,8 @@ def find_delivery(*, actor: Actor, place: Sequence[int]) -> Delivery:
         raise UnknownDelivery(field="delivery")
     actor.require_listen(found.stream_name, field="delivery")
     found.event = _event(actor, found)
-    tries = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
-    found.tries = tries[: limits.PAGE_ITEMS_MAX]
+    attempts = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
+    found.attempt_log = attempts[: limits.PAGE_ITEMS_MAX]
     return found
 
 

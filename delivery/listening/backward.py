@@ -20,7 +20,7 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.http.messages import Peer
-from eventhub.types.registry import ZoneKin
+from eventhub.types.registry import ZoneHierarchy
 
 
 class Back(NamedTuple):
@@ -40,8 +40,8 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
     log, wish = sources.log, asked.wish
     principal.require_listen(wish.stream)
     stream = await sources.gate.stream(principal, wish.stream)
-    kin = ZoneKin(sources.book, stream.zone_id)
-    wanted = (await filter_of(sources.gate, principal, wish))._replace(kin=kin)
+    hierarchy = ZoneHierarchy(sources.book, stream.zone_id)
+    wanted = (await filter_of(sources.gate, principal, wish))._replace(hierarchy=hierarchy)
     async with log.follow(stream, wish.start) as follower:
         cursor = follower.position.cursor
     ends = await stream_ends(log, stream)
@@ -59,7 +59,7 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
             break
         run = await _run(log, stream, low, cursor)
         if wanted.tree is not None:
-            await kin.learn([stored.event for stored in run])
+            await hierarchy.learn([stored.event for stored in run])
         cursor = _take(run, low, found, _Room(wanted, limit, bytes_left, sources.clock.now_us()))
         bytes_left = limits.HISTORY_BYTES_MAX - sum(len(stored.payload) for stored in found)
     return Back(_items(asked, found, cursor), cursor, ends)

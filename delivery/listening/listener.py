@@ -33,7 +33,7 @@ from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
-from eventhub.types.registry import Book, ZoneKin
+from eventhub.types.registry import Book, ZoneHierarchy
 from registrations.feed import Feed
 from registrations.interest.listeners import interest_text
 from registrations.interest.live import Closures
@@ -65,7 +65,7 @@ class Listening:
         self._sources = sources
         self._wish = wish
         self._follower: Follower
-        self._kin: ZoneKin
+        self._hierarchy: ZoneHierarchy
         self._interest: Interest | None = None
         self._interested = AsyncExitStack()
         self._following = AsyncExitStack()
@@ -94,14 +94,16 @@ class Listening:
         principal.require_listen(wish.stream)
         info = await sources.gate.stream(principal, wish.stream)
         listen = listen or Listen("", wish.stream, Filter())
-        kin = ZoneKin(sources.book, info.zone_id)
-        listen.filter = (await filter_of(sources.gate, principal, wish))._replace(kin=kin)
+        hierarchy = ZoneHierarchy(sources.book, info.zone_id)
+        listen.filter = (await filter_of(sources.gate, principal, wish))._replace(
+            hierarchy=hierarchy
+        )
         known = isinstance(wish.start, Cursor) and not wish.history
         if info.zone_id is not None:
             await sources.book.zone(info.zone_id)
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
-        made._kin = kin
+        made._hierarchy = hierarchy
         made._party = principal.party
         made._ticket = Ticket(sources.catch_up.turns, made._party)
         made._pages = Pages(sources.catch_up.reads, made._party)
@@ -119,7 +121,7 @@ class Listening:
         if ids:
             await require_own(self._sources.log, principal, ids, self.info.id)
             interest = Interest.open(
-                self._sources.log, self._sources.feed, ids, self.info.id, self._kin
+                self._sources.log, self._sources.feed, ids, self.info.id, self._hierarchy
             )
             self._interest = await self._interested.enter_async_context(interest)
         else:
@@ -240,7 +242,7 @@ class Listening:
         if self._interest is None and self.listen.filter.tree is None:
             return
         through = None if self._interest is None else self._sources.feed.told
-        await self._kin.learn([stored.event for stored in page], through=through)
+        await self._hierarchy.learn([stored.event for stored in page], through=through)
 
     def _put(self, page: list[StoredEvent], *, read: bool) -> None:
         """A page to be told. One that was read is held while all that are held stay within bounds;

@@ -22,7 +22,7 @@ from eventhub.eventlog.read import Position
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.errors import FiltersTooCostly
 from registrations.filters.ast import Node
-from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.pairs import Pairs
 
 
@@ -37,7 +37,7 @@ class Filter(NamedTuple):
     client: str | None = ""  # who is told; None: an operator, who sees all of the zone
     groups: frozenset[str] = frozenset()  # that the client is in
     tree: Node | None = None  # instead of pairs, in any language
-    kin: Kin = only_itself  # for tests of types
+    hierarchy: TypeHierarchy = no_supertypes  # for tests of types
     cost: int = 0  # of the tree for an event, in units of lang/weight.py
 
     @property
@@ -65,7 +65,7 @@ class Filter(NamedTuple):
             return False
         if self.pairs is not None and not self.pairs.matches(event):
             return False
-        if self.tree is not None and not holds(self.tree, event, self.kin):
+        if self.tree is not None and not holds(self.tree, event, self.hierarchy):
             return False
         if self.client is not None and not may_see(event, self.client, self.groups):
             return False

@@ -19,7 +19,7 @@ from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import CursorJson, StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.messages import Peer
-from eventhub.types.registry import ZoneKin
+from eventhub.types.registry import ZoneHierarchy
 from registrations.explain.dry_run_request import Range, Wanted
 from registrations.explain.slots import Turns
 from registrations.explain.tally import CountsJson, Tally, TallyJson
@@ -65,7 +65,7 @@ class Course(NamedTuple):
     wanted: Wanted
     mask: int
     range: Range
-    kin: ZoneKin
+    hierarchy: ZoneHierarchy
 
 
 class DryRun:
@@ -127,7 +127,7 @@ class DryRun:
         for at, stored in enumerate(page):
             if at % _CHUNK_EVENTS == 0:
                 chunk = page[at : at + _CHUNK_EVENTS]
-                await course.kin.learn([one.event for one in chunk if one.mask & course.mask])
+                await course.hierarchy.learn([one.event for one in chunk if one.mask & course.mask])
             self._passed += 1
             if self._is_shown(stored.event, principal):
                 self.tally.add(stored, matched=self._matches(stored))
@@ -151,7 +151,7 @@ class DryRun:
         course = self._course
         if not stored.mask & course.mask:
             return False
-        return holds(course.wanted.draft.node, stored.event, course.kin)
+        return holds(course.wanted.draft.node, stored.event, course.hierarchy)
 
     def _over(self) -> bool:
         """True when the run has to stop, which is noted."""

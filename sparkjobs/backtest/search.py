@@ -71,7 +71,7 @@ def search(segments: Iterator[pa.RecordBatch], wanted: BacktestQuery) -> Iterato
 
 @functools.lru_cache(maxsize=4)
 def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> FilterMatcher:
-    found = Matching(kin=ZoneTypes(types)).new()
+    found = Matching(hierarchy=ZoneTypes(types)).new()
     found.add(0, stored_filter(language, filter).specs())
     return found
 

@@ -87,7 +87,10 @@ async def test_pending_deliveries_move_with_their_events_bytes(
 ) -> None:
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=5)
-    owed = [owe(world, stream_id, state) for state in ("pending", "delivered", "dead", "pending")]
+    owed = [
+        owe(world, stream_id, state)
+        for state in ("pending", "delivered", "dead_lettered", "pending")
+    ]
     expired = owe(world, stream_id, "pending", claim_s=0)
     assert {group for group, _ in (*owed, expired)} == {old}
     new = await next_group(world, connection)
