@@ -258,7 +258,7 @@ class Listening:
 
     async def _fill_state(self, wanted: StatePage) -> bool:
         reads = self._sources.catch_up.reads
-        async with reads.place(self._party), reading(self._sources.log.pool) as connection:
+        async with reads.hold(self._party), reading(self._sources.log.pool) as connection:
             keys = await read_state(connection, self.info.id, wanted)
         if keys:
             await self._learn(state.stored for state in keys)
@@ -351,7 +351,7 @@ class Listening:
         following = AsyncExitStack()
         follower = self._sources.log.follow(self.info, start)
         old = self._following
-        async with self._sources.catch_up.opens.place(self._party):
+        async with self._sources.catch_up.opens.hold(self._party):
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:
