@@ -57,8 +57,9 @@ _COLUMNS = {
         "removal_reason": "left_why",
     },
 }
-# columns that are new and not left to their defaults; `o` is the old row
+# columns whose values differ, or that are new without a default; `o` is the old row
 _MADE = {
+    ("deliveries", "state"): "CASE WHEN o.state = 'dead' THEN 'dead_lettered' ELSE o.state END",
     ("deliveries", "zone_id"): """
         (SELECT zone_id FROM before_0_1.endpoints WHERE id = o.endpoint_id)""",
     # Null if the log was proved for the server as it is now, which a crash or a restore undoes. If
