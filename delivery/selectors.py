@@ -23,7 +23,7 @@ from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.eventlog.models import Event, Segment
+from eventhub.eventlog.models import EventRow, Segment
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
 from registrations.owners import heard, owner, require_some_listen, scope
@@ -96,7 +96,7 @@ def find_delivery(*, actor: Actor, place: Sequence[int]) -> Delivery:
     """
     endpoint_id, _, segment_id, sequence, run = place
     name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence, "run": run}
-    event = Event.objects.filter(
+    event = EventRow.objects.filter(
         partition_id=OuterRef("segment__partition_id"),
         segment_id=OuterRef("segment_id"),
         sequence=OuterRef("sequence"),
@@ -107,8 +107,8 @@ def find_delivery(*, actor: Actor, place: Sequence[int]) -> Delivery:
         raise UnknownDelivery(field="delivery")
     actor.require_listen(found.stream_name, field="delivery")
     found.event = _event(actor, found)
-    tries = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
-    found.tries = tries[: limits.PAGE_ITEMS_MAX]
+    attempts = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
+    found.attempt_log = attempts[: limits.PAGE_ITEMS_MAX]
     return found
 
 

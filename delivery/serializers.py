@@ -34,7 +34,7 @@ class DeliverySerializer(AnswerSerializer):
     registrations = serializers.ListField(
         child=serializers.IntegerField(), help_text="The registrations that matched, ascending."
     )
-    attempts = serializers.IntegerField(help_text="Tries so far.")
+    attempt_count = serializers.IntegerField(source="attempts", help_text="Attempts so far.")
     next_attempt_at = MomentField(
         source="due_at",
         allow_null=True,
@@ -48,7 +48,7 @@ class DeliverySerializer(AnswerSerializer):
         model = Delivery
         fields: tuple[str, ...] = (
             *("id", "endpoint", "stream", "segment", "sequence", "run", "registrations", "state"),
-            *("attempts", "next_attempt_at", "created_at", "finished_at", "gap"),
+            *("attempt_count", "next_attempt_at", "created_at", "finished_at", "gap"),
         )
 
     def get_id(self, delivery: Delivery) -> str:
@@ -59,7 +59,7 @@ class DeliverySerializer(AnswerSerializer):
         return None if delivery.gap_first is None else GapSerializer.represent(delivery)
 
 
-class TrySerializer(AnswerSerializer):
+class AttemptSerializer(AnswerSerializer):
     at = MomentField(source="attempted_at", help_text="When the request was sent.")
     outcome = serializers.CharField(
         help_text="`delivered`, or why not: `status`, `redirect`, `timeout`, `refused_address`, …"
@@ -76,10 +76,10 @@ class OneDeliverySerializer(DeliverySerializer):
     event = serializers.DictField(
         allow_null=True, help_text="The event; null when it is not held any more."
     )
-    tries = TrySerializer(many=True, help_text="The newest first.")
+    attempts = AttemptSerializer(many=True, source="attempt_log", help_text="The newest first.")
 
     class Meta(DeliverySerializer.Meta):
-        fields = (*DeliverySerializer.Meta.fields, "event", "tries")
+        fields = (*DeliverySerializer.Meta.fields, "event", "attempts")
 
 
 class StartAfterSerializer(Serializer):

@@ -65,13 +65,14 @@ _COLUMNS = {
         "removal_reason": "left_why",
     },
 }
-# columns that are new and not left to their defaults; `o` is the old row
+# columns whose values differ, or that are new without a default; `o` is the old row
 _MADE = {
     ("listeners", "transport"): "CASE o.door WHEN 'many' THEN 'unrecorded' ELSE o.door END",
     ("listeners", "end_reason"): """
         CASE o.why WHEN 'left' THEN 'disconnected' WHEN 'many' THEN 'unrecorded' ELSE o.why END""",
     ("retired_partitions", "parent"): """
         CASE o.parent WHEN 'listens' THEN 'listeners' ELSE o.parent END""",
+    ("deliveries", "state"): "CASE WHEN o.state = 'dead' THEN 'dead_lettered' ELSE o.state END",
     ("deliveries", "zone_id"): """
         (SELECT zone_id FROM before_0_1.endpoints WHERE id = o.endpoint_id)""",
     # Null if the log was proved for the server as it is now, which a crash or a restore undoes. If

@@ -15,7 +15,7 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import Seldom, get_logger
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
@@ -134,7 +134,7 @@ class Feed:
                 self._read(stored)
             self.told = follower.cursor.sequence
 
-    def _read(self, stored: Stored) -> None:
+    def _read(self, stored: StoredEvent) -> None:
         event = stored.event
         if event.type.startswith(REGISTRATION):
             self._tell(Change(event.attributes["registration"], event.attributes["barrier"]))

@@ -79,12 +79,13 @@ class DeliveryMatcher:
         """Raises IndexAbsent, OSError."""
         root = where.root(of.stream_id)
         self._may_have_expired = where.may_have_expired
-        kin = self._kin = types_of_zone(where.inputs, of.zone_id)
+        hierarchy = self._hierarchy = types_of_zone(where.inputs, of.zone_id)
         self._shards = [
-            (new_engine(AUTO, shard, kin), _columns(shard)) for shard in open_base(root).shards
+            (new_engine(AUTO, shard, hierarchy), _columns(shard))
+            for shard in open_base(root).shards
         ]
         self._names = read_names(root)
-        self._memory = InMemoryVersions(root, Matching(kin=kin).new())
+        self._memory = InMemoryVersions(root, Matching(hierarchy=hierarchy).new())
         self._suspensions = suspensions_of(where.inputs, of.stream_id)
         self._groups: Callable[[], dict[str, frozenset[str]]] = lambda: _groups(
             where.inputs, of.zone_id
@@ -104,10 +105,10 @@ class DeliveryMatcher:
     def due(self, event: Event, sequence: int, appended_us: int) -> list[ExpectedDelivery]:
         """In no order; `load` was called for the sequence. Raises IndexDamaged."""
         found = self._due(event, sequence)
-        declared_us = self._kin.declared_us(event)
+        declared_us = self._hierarchy.declared_us(event)
         if declared_us is None or appended_us >= declared_us + _DECLARED_US:
             return found
-        with self._kin.alone():
+        with self._hierarchy.alone():
             before = self._due(event, sequence)
         return [
             *_either(before, found, Doubt.LATER_TYPES if appended_us < declared_us else Doubt.TYPES)

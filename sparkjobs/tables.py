@@ -101,7 +101,7 @@ VERSIONS = _columns(
     ended_at_us=INT,
 )
 
-# Declared types: what a filter that asks for a type matches of those below it (Kin in
+# Declared types: what a filter that asks for a type matches of those below it (TypeHierarchy in
 # registrations/filters/evaluate.py). An event that names a version was checked against it.
 TYPES = _columns(
     zone_id=INT,
@@ -137,7 +137,7 @@ DELIVERIES = _columns(
     stream_id=INT,
     partition_id=INT,
     registrations=NUMBERS,  # ascending
-    state=TEXT,  # pending, delivered, dead, cancelled, dropped, expired
+    state=TEXT,  # pending, delivered, dead_lettered, cancelled, dropped, expired
     attempts=INT,
     created_at_us=INT,
     finished_at_us=INT,

@@ -35,8 +35,8 @@ def declared_type(row: Any) -> DeclaredType:
 
 
 class ZoneTypes:
-    """The kin of a zone's events as matchers ask for it; without declarations each type stands
-    alone. One thread at a time.
+    """The type hierarchy of a zone's events (a `TypeHierarchy` of the matchers). Without
+    declarations no type has supertypes. One thread at a time.
     """
 
     def __init__(self, types: Iterable[DeclaredType]) -> None:
@@ -44,13 +44,13 @@ class ZoneTypes:
         self._alone = False
 
     def __call__(self, event: Event) -> tuple[str, ...]:
-        """The event's type and the declared ones above it, if the event was checked against it."""
+        """Return the event's type, then its supertypes if the event was checked."""
         found = None if self._alone else self._found(event)
         return (event.type,) if found is None else found.lineage
 
     def declared_us(self, event: Event) -> int | None:
-        """When the event's version was declared, if other types stand above its own. An event that
-        is older has kin for those who matched it after that.
+        """Return when the event's version was declared, None if its type has no supertypes. An
+        older event has supertypes for a matcher that matched it after that.
         """
         found = self._found(event)
         if found is None or len(found.lineage) < 2 or not found.declared_us:
@@ -59,7 +59,7 @@ class ZoneTypes:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """In the block each type stands alone, as before it was declared."""
+        """Drop supertypes within the block, as before a type was declared."""
         self._alone = True
         try:
             yield

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 from zlib import crc32
 
 import pytest
@@ -11,6 +12,8 @@ from eventhub.base import limits
 from tests.databases import migrated_template
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Sink, thanks
+
+HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,6 +29,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return short, crc32(together.encode()), file
 
     items.sort(key=place)
+    for item in items:
+        for kind in ("spark", "browser"):
+            if item.path.is_relative_to(HERE / kind):
+                item.add_marker(kind)
 
 
 def pytest_collection_finish() -> None:

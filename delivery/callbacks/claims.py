@@ -124,7 +124,7 @@ class _SeenLane(NamedTuple):
         return Lane(self.seen.endpoint.id, self.stream_id, self.run)
 
 
-class StoredEvent(NamedTuple):
+class ClaimedEvent(NamedTuple):
     """An event's bytes, as they are stored."""
 
     segment_id: int
@@ -299,14 +299,14 @@ async def forget_lanes(url: str) -> None:
         await connection.execute(SQL["forget_lanes"], {"kept_s": limits.CALLBACK_LANE_IDLE_S})
 
 
-async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[StoredEvent]:
+async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:
     """The events of deliveries, as far as they are held."""
     wanted = {(each.segment_id, each.sequence) for each in claims}
     values = {
         "segments": int8_array([segment for segment, _ in wanted]),
         "sequences": int8_array([sequence for _, sequence in wanted]),
     }
-    query = cursor_of(connection, StoredEvent)
+    query = cursor_of(connection, ClaimedEvent)
     return await (await query.execute(SQL["events"], values, binary=True)).fetchall()
 
 

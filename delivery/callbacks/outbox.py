@@ -178,7 +178,7 @@ async def _write_part(connection: Connection, part: list[Result]) -> None:
         return
     await _note_health(connection, part)
     metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written.results)
-    metrics.CALLBACK_DEAD_LETTERED.inc(written.dead)
+    metrics.CALLBACK_DEAD_LETTERED.inc(written.dead_lettered)
     for outcome, count in Counter(each.outcome for each in part).items():
         if outcome is None:
             metrics.CALLBACK_EXPIRED.inc(count)

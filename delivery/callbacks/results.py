@@ -52,7 +52,7 @@ class Written(NamedTuple):
     """How many results were written, and how many of them end a delivery that was given up."""
 
     results: int = 0
-    dead: int = 0
+    dead_lettered: int = 0
 
 
 async def write_results(connection: Connection, results: Sequence[Result], now_s: float) -> Written:

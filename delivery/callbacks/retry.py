@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from eventhub.base import limits
 
-State = Literal["delivered", "pending", "dead", "expired"]
+State = Literal["delivered", "pending", "dead_lettered", "expired"]
 _SECONDS = re.compile(r"[0-9]+")
 
 
@@ -60,7 +60,7 @@ def decide(
     if probe and number < limits.CALLBACK_ATTEMPTS_MAX:
         return Decision("pending", asked_s, gone, asked)
     if number >= limits.CALLBACK_ATTEMPTS_MAX:
-        return Decision("dead", gone=gone, asked_s=asked)
+        return Decision("dead_lettered", gone=gone, asked_s=asked)
     bound_s = min(limits.CALLBACK_RETRY_S_MAX, limits.CALLBACK_RETRY_S_BASE * 2 ** (number - 1))
     return Decision("pending", max(random.uniform(0.0, bound_s), asked_s), gone, asked)
 

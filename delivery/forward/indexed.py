@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.matching.versions import Owed, Rules, hold, living
@@ -19,9 +19,11 @@ class Based:
     is not for everybody.
     """
 
-    def __init__(self, epoch: Epoch, names: Mapping[int, str], kin: Kin = only_itself) -> None:
+    def __init__(
+        self, epoch: Epoch, names: Mapping[int, str], hierarchy: TypeHierarchy = no_supertypes
+    ) -> None:
         self.epoch = epoch
-        self.engines = [new_engine(AUTO, shard, kin) for shard in epoch.base.shards]
+        self.engines = [new_engine(AUTO, shard, hierarchy) for shard in epoch.base.shards]
         self._names = names
 
     def __len__(self) -> int:

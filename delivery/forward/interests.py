@@ -28,7 +28,7 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
 from eventhub.base.time_slices import in_turns
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -168,7 +168,7 @@ class Interests:
         self._indexes.forget(lease.stream_id)
         self._kept.pop(lease, None)
 
-    async def current(self, lease: Lease, batch: Sequence[Stored] = ()) -> Interest:
+    async def current(self, lease: Lease, batch: Sequence[StoredEvent] = ()) -> Interest:
         """The interest with every change in it that was made before this call, for a batch that was
         read: its types and the groups of its audiences are known.
 
@@ -299,7 +299,7 @@ class Interests:
             self._indexes.refuse(stream_id, epoch, stand.refused)
         if not stand.is_usable:
             return
-        based = await asyncio.to_thread(Based, epoch, stand.names, kept.zone.kin)
+        based = await asyncio.to_thread(Based, epoch, stand.names, kept.zone.hierarchy)
         for _ in interest.swap(based, stand.ended):
             await asyncio.sleep(0)
         _took(lease, epoch, "swapped", interest)
@@ -346,10 +346,10 @@ class Interests:
 
     async def _made(self, passed: int, found: Loaded, zone: Zone, epoch: Epoch | None) -> Interest:
         stand, written, suspensions = found
-        matching = Matching(stand.moment.strategy, zone.kin)
+        matching = Matching(stand.moment.strategy, zone.hierarchy)
         interest = Interest(passed, matching, groups_of=zone.groups_of)
         if epoch is not None and stand.is_usable:
-            interest.based = await asyncio.to_thread(Based, epoch, stand.names, zone.kin)
+            interest.based = await asyncio.to_thread(Based, epoch, stand.names, zone.hierarchy)
         await take(interest, Piece(await compiled(written), suspensions))
         return interest
 

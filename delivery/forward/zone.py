@@ -12,7 +12,7 @@ from eventhub.access.client_groups import Groups, Members
 from eventhub.event.envelope import Event
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import scalars
-from eventhub.types.registry import Book, ZoneKin
+from eventhub.types.registry import Book, ZoneHierarchy
 
 _NOBODY: Members = {}
 _NO_GROUPS: frozenset[str] = frozenset()
@@ -30,7 +30,7 @@ class Zone:
     """One stream's view of its zone. `zone_id` None: the hub-wide `system`."""
 
     def __init__(self, zones: Zones, zone_id: int | None) -> None:
-        self.kin = ZoneKin(zones.book, zone_id)
+        self.hierarchy = ZoneHierarchy(zones.book, zone_id)
         self._groups = zones.groups
         self._zone_id = zone_id
         self._members = _NOBODY
@@ -39,7 +39,7 @@ class Zone:
         """Know what matching these events needs. `through`: a sequence that `system` had reached
         when they were read. Raises DatabaseUnavailable.
         """
-        await self.kin.learn(events, through=through)
+        await self.hierarchy.learn(events, through=through)
         if self._zone_id is not None and any(event.audience for event in events):
             self._members = await self._groups.of_zone(self._zone_id, through=through)
 

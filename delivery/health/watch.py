@@ -21,7 +21,7 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import Seldom, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.upkeep import Upkeep
+from eventhub.eventlog.maintenance import Maintenance
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Report
 from eventhub.postgresql.connections import reading
 
@@ -34,7 +34,7 @@ class Watched(NamedTuple):
 
     log: Log
     gate: Gate
-    upkeep: Upkeep
+    upkeep: Maintenance
 
 
 def last_report() -> Report | None:

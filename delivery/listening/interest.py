@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from eventhub.access.principal import Principal
 from eventhub.base.time_slices import in_turns
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
 from registrations.catalog import (
     compiled,
@@ -20,7 +20,7 @@ from registrations.catalog import (
 )
 from registrations.errors import UnknownRegistration
 from registrations.feed import Change, Feed
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.report import Report, stored_report, together
 from registrations.matching.metrics import Work
 from registrations.matching.stream_matcher import AUTO, Matching
@@ -33,17 +33,22 @@ class Interest:
     """Call `catch_up` after reading a batch, and then `matching` for each of its events."""
 
     def __init__(
-        self, hub_log: Log, feed: Feed, ids: Sequence[int], stream_id: int, kin: Kin = only_itself
+        self,
+        hub_log: Log,
+        feed: Feed,
+        ids: Sequence[int],
+        stream_id: int,
+        hierarchy: TypeHierarchy = no_supertypes,
     ) -> None:
         self._log = hub_log
         self._feed = feed
         self._ids = frozenset(ids)
         self._stream_id = stream_id
-        self._kin = kin
+        self._hierarchy = hierarchy
         self._versions: dict[int, Version] = {}
         self._reporting: dict[int, list[Version]] = {}  # those with a report, by registration
         self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
-        self._matcher = Matching(AUTO, self._kin).new()
+        self._matcher = Matching(AUTO, self._hierarchy).new()
         self._matched: set[int] = set()  # versions that are in it
         self._work = Work(AUTO)
         self._stale = True
@@ -52,10 +57,17 @@ class Interest:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, hub_log: Log, feed: Feed, ids: Sequence[int], stream_id: int, kin: Kin = only_itself
+        cls,
+        hub_log: Log,
+        feed: Feed,
+        ids: Sequence[int],
+        stream_id: int,
+        hierarchy: TypeHierarchy = no_supertypes,
     ) -> AsyncIterator["Interest"]:
-        """Kept current until the block is left. `kin` knows the types of what `matching` gets."""
-        interest = cls(hub_log, feed, ids, stream_id, kin)
+        """Keep the interest current until the block ends. `hierarchy` has the types of the events
+        that `matching` gets.
+        """
+        interest = cls(hub_log, feed, ids, stream_id, hierarchy)
         feed.policies.add(interest._heard_policy)
         try:
             with feed.told_of(ids, interest._heard):
@@ -76,7 +88,7 @@ class Interest:
         if all(end is not None and end <= after for end in ends):
             raise UnknownRegistration("The registrations of this listen have ended.")
 
-    def matching(self, stored: Stored) -> list[int]:
+    def matching(self, stored: StoredEvent) -> list[int]:
         """The registrations that the event matches, ascending. Whether the client may see it is the
         listen's to say, before.
         """
@@ -84,7 +96,7 @@ class Interest:
         held = (version for version in found if self._holds(version, stored.sequence))
         return sorted({version.registration for version in held})
 
-    def shaped(self, stored: Stored, registrations: Sequence[int]) -> Stored:
+    def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
         """What is told of an event that matches those: it, or what their reports derive from it
         (OIF-06).
         """
@@ -116,7 +128,7 @@ class Interest:
     def _start_again(self, strategy: str) -> None:
         """With an empty matcher of another strategy."""
         self._tell_work()
-        self._matcher, self._work = Matching(strategy, self._kin).new(), Work(strategy)
+        self._matcher, self._work = Matching(strategy, self._hierarchy).new(), Work(strategy)
         self._matched = set()
 
     def _follow(self, wanted: Mapping[int, Version]) -> Iterator[None]:

@@ -28,12 +28,12 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import Gone
 from eventhub.base.fair_queue import HUB
+from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Start
-from eventhub.eventlog.state import KeyState, StatePage, read_state
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
-from eventhub.types.registry import Book, ZoneKin
+from eventhub.types.registry import Book, ZoneHierarchy
 from registrations.feed import Feed
 from registrations.interest.listeners import interest_text
 from registrations.interest.live import Closures
@@ -65,11 +65,11 @@ class Listening:
         self._sources = sources
         self._wish = wish
         self._follower: Follower
-        self._kin: ZoneKin
+        self._hierarchy: ZoneHierarchy
         self._interest: Interest | None = None
         self._interested = AsyncExitStack()
         self._following = AsyncExitStack()
-        self._page: list[Stored] = []
+        self._page: list[StoredEvent] = []
         self._keys: list[KeyState] = []  # of a page of state
         self._at = 0  # how far the page was looked at
         self._held = 0  # bytes of the page that are counted in Held
@@ -94,14 +94,16 @@ class Listening:
         principal.require_listen(wish.stream)
         info = await sources.gate.stream(principal, wish.stream)
         listen = listen or Listen("", wish.stream, Filter())
-        kin = ZoneKin(sources.book, info.zone_id)
-        listen.filter = (await filter_of(sources.gate, principal, wish))._replace(kin=kin)
+        hierarchy = ZoneHierarchy(sources.book, info.zone_id)
+        listen.filter = (await filter_of(sources.gate, principal, wish))._replace(
+            hierarchy=hierarchy
+        )
         known = isinstance(wish.start, Cursor) and not wish.history
         if info.zone_id is not None:
             await sources.book.zone(info.zone_id)
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
-        made._kin = kin
+        made._hierarchy = hierarchy
         made._party = principal.party
         made._ticket = Ticket(sources.catch_up.turns, made._party)
         made._pages = Pages(sources.catch_up.reads, made._party)
@@ -119,7 +121,7 @@ class Listening:
         if ids:
             await require_own(self._sources.log, principal, ids, self.info.id)
             interest = Interest.open(
-                self._sources.log, self._sources.feed, ids, self.info.id, self._kin
+                self._sources.log, self._sources.feed, ids, self.info.id, self._hierarchy
             )
             self._interest = await self._interested.enter_async_context(interest)
         else:
@@ -235,14 +237,14 @@ class Listening:
         self._put(page, read=read)
         return True
 
-    async def _learn(self, page: Iterable[Stored]) -> None:
+    async def _learn(self, page: Iterable[StoredEvent]) -> None:
         """Know what types the events are of, if that may decide."""
         if self._interest is None and self.listen.filter.tree is None:
             return
         through = None if self._interest is None else self._sources.feed.told
-        await self._kin.learn([stored.event for stored in page], through=through)
+        await self._hierarchy.learn([stored.event for stored in page], through=through)
 
-    def _put(self, page: list[Stored], *, read: bool) -> None:
+    def _put(self, page: list[StoredEvent], *, read: bool) -> None:
         """A page to be told. One that was read is held while all that are held stay within bounds;
         what of it is not told at once is read again otherwise.
         """

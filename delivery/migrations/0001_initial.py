@@ -519,7 +519,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("pending", "Pending"),
                             ("delivered", "Delivered"),
-                            ("dead", "Dead"),
+                            ("dead_lettered", "Dead Lettered"),
                             ("cancelled", "Cancelled"),
                             ("dropped", "Dropped"),
                             ("expired", "Expired"),
@@ -598,9 +598,9 @@ class Migration(migrations.Migration):
                         name="deliveries_ordered",
                     ),
                     models.Index(
-                        condition=models.Q(("state", "dead")),
+                        condition=models.Q(("state", "dead_lettered")),
                         fields=["endpoint"],
-                        name="deliveries_dead",
+                        name="deliveries_dead_lettered",
                     ),
                     models.Index(
                         condition=models.Q(("state", "pending"), ("gap_first__isnull", False)),
@@ -626,7 +626,14 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             (
                                 "state__in",
-                                ["pending", "delivered", "dead", "cancelled", "dropped", "expired"],
+                                [
+                                    "pending",
+                                    "delivered",
+                                    "dead_lettered",
+                                    "cancelled",
+                                    "dropped",
+                                    "expired",
+                                ],
                             )
                         ),
                         name="deliveries_state",
@@ -661,7 +668,7 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.TextField(
-                        choices=[("dead", "Dead"), ("dropped", "Dropped")],
+                        choices=[("dead_lettered", "Dead Lettered"), ("dropped", "Dropped")],
                         db_comment="dropped: more waited than may wait",
                     ),
                 ),
@@ -702,7 +709,7 @@ class Migration(migrations.Migration):
                 "db_table_comment": "what endpoints did not get and nobody has announced yet",
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["dead", "dropped"])),
+                        condition=models.Q(("kind__in", ["dead_lettered", "dropped"])),
                         name="endpoint_losses_kind",
                     )
                 ],

@@ -189,15 +189,15 @@ WITH result AS (
       FROM written WHERE outcome IS NOT NULL AND %(keep_attempts)s
 ), lost AS (
     INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since)
-    SELECT endpoint_id, 'dead', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now()
-      FROM written WHERE state = 'dead'
+    SELECT endpoint_id, 'dead_lettered', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now()
+      FROM written WHERE state = 'dead_lettered'
      GROUP BY endpoint_id
      ORDER BY endpoint_id
         ON CONFLICT (endpoint_id, kind) DO UPDATE
        SET deliveries = l.deliveries + excluded.deliveries, first = least(l.first, excluded.first),
            last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since)
 )
-SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead') AS dead FROM written
+SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS dead_lettered FROM written
 
 -- name: give_back
 -- Claimed and not tried: due again at once.

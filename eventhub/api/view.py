@@ -25,7 +25,7 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.base.strict_json import shown
-from eventhub.eventlog.changes import position
+from eventhub.eventlog.resource_changes import position
 from eventhub.eventlog.stored import Cursor
 
 _WITH_BODY = ("PATCH", "POST", "PUT")

@@ -12,17 +12,17 @@ from eventhub.base.errors import EventHubError
 from eventhub.base.logs import Seldom, get_logger
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
 log = get_logger(__name__)
 seldom = Seldom(log)
 
-Tell = Callable[[Stored | None], Awaitable[None]]  # None: what happened before is not known
+Tell = Callable[[StoredEvent | None], Awaitable[None]]  # None: what happened before is not known
 
 
-class Following:
+class SystemFollower:
     """One cache's place in `system`."""
 
     def __init__(self, hub_log: Log, name: str, tell: Tell) -> None:

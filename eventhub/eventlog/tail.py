@@ -26,7 +26,7 @@ from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import (
     AWAY,
@@ -87,7 +87,7 @@ class Tail:
             self._dirty[stream_id] = new[-1].sequence
             ring = self.rings.get(stream_id)
             if ring is not None:
-                complete = ring.push([Stored(*row[1:]) for row in new])
+                complete = ring.push([StoredEvent(*row[1:]) for row in new])
                 if not complete:  # another process appended in between: read now, not in a while
                     self._hear(stream_id, new[-1].sequence)
         self._some_dirty.set()

@@ -14,8 +14,8 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event, version_number
 from eventhub.event.inbound import EventIn
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
-from eventhub.eventlog.system_follower import Following
+from eventhub.eventlog.stored import StoredEvent
+from eventhub.eventlog.system_follower import SystemFollower
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of
@@ -38,7 +38,7 @@ class ZoneTypes:
     def __init__(self, definitions: list[Definition]) -> None:
         self._versions: dict[tuple[str, str], list[Definition]] = {}
         self._checkers: dict[tuple[str, str, int], Checker] = {}
-        self._kin: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._hierarchy: dict[tuple[str, str], tuple[str, ...]] = {}
         for one in definitions:  # of a type, the first version first
             self._versions.setdefault((one.domain, one.type), []).append(one)
 
@@ -80,18 +80,18 @@ class ZoneTypes:
             return ""
         return str(len(versions))
 
-    def kin(self, event: Event) -> tuple[str, ...]:
-        """The event's type and the declared ones above it (RDY-13), by the version that the event
-        was checked against; the type alone of an event that was not. It never changes: neither a
-        version nor the parent of a type does.
+    def hierarchy(self, event: Event) -> tuple[str, ...]:
+        """Return the event's type, then its supertypes (RDY-13), by the version that the event was
+        checked against; an event that was not checked has no supertypes. The answer never changes,
+        because neither a version nor the parent of a type does.
         """
         at = (event.domain, event.type)
         if not event.version or not self._has(event):
             return at[1:]
-        found = self._kin.get(at)
+        found = self._hierarchy.get(at)
         if found is None:
             lineage = self._lineage(self._versions[at][0])
-            found = self._kin[at] = tuple(one.type for one in lineage)
+            found = self._hierarchy[at] = tuple(one.type for one in lineage)
         return found
 
     def knows(self, event: Event) -> bool:
@@ -114,7 +114,7 @@ class Book:
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._system = Following(hub_log, "types", self._tell)
+        self._system = SystemFollower(hub_log, "types", self._tell)
         self._zones: dict[int, ZoneTypes] = {}
         self._evolved: dict[int | None, ZoneTypes] = {}  # those of them with newer versions
         self._ids: dict[str, int] = {}  # of those zones, by name
@@ -156,7 +156,7 @@ class Book:
         """Follow `system` until cancelled, through every absence of the database."""
         await self._system.run()
 
-    async def _tell(self, stored: Stored | None) -> None:
+    async def _tell(self, stored: StoredEvent | None) -> None:
         if stored is None:
             await self._renew_all()
         elif stored.event.type == "type.declared":
@@ -192,9 +192,9 @@ class Book:
         return found
 
 
-class ZoneKin:
-    """The kin of a zone's events as matchers ask for it. Whoever matches awaits `learn` with each
-    batch that was read, and then matches it.
+class ZoneHierarchy:
+    """The type hierarchy of a zone's events (a `TypeHierarchy` of the matchers). Await `learn` with
+    each batch of events before you match it.
     """
 
     def __init__(self, book: Book, zone_id: int | None) -> None:
@@ -204,8 +204,8 @@ class ZoneKin:
         self._types = ZoneTypes([])
 
     def __call__(self, event: Event) -> tuple[str, ...]:
-        """The event's type and the declared ones above it."""
-        return self._types.kin(event)
+        """Return the event's type, then its supertypes."""
+        return self._types.hierarchy(event)
 
     async def learn(self, events: Sequence[Event], *, through: int | None = None) -> None:
         """Know what types the events are of; at once unless one is of a version not met before.

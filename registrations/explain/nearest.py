@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Node, Path
-from registrations.filters.evaluate import Kin, holds
+from registrations.filters.evaluate import TypeHierarchy, holds
 from registrations.filters.event_values import EventValues
 from registrations.filters.explain import explain
 from registrations.matching.spec import Spec, Specs
@@ -42,12 +42,12 @@ def alternatives_of(specs: Specs) -> Alternatives:
     return tuple(tuple(_tests(spec)) for spec in specs)
 
 
-def miss_of(alternatives: Alternatives, event: Event, kin: Kin) -> Miss | None:
+def miss_of(alternatives: Alternatives, event: Event, hierarchy: TypeHierarchy) -> Miss | None:
     """How far an event is from matching; None if the filter never matches."""
     best: Miss | None = None
     values = EventValues(event)
     for tests in alternatives:
-        failed = tuple(test for test in tests if not holds(test, values, kin))
+        failed = tuple(test for test in tests if not holds(test, values, hierarchy))
         miss = Miss(failed, len(tests) - len(failed))
         if best is None or _distance(miss) < _distance(best):
             best = miss
@@ -56,9 +56,9 @@ def miss_of(alternatives: Alternatives, event: Event, kin: Kin) -> Miss | None:
     return best
 
 
-def failed_json(miss: Miss, event: Event, kin: Kin) -> list[FailedJson]:
+def failed_json(miss: Miss, event: Event, hierarchy: TypeHierarchy) -> list[FailedJson]:
     """What failed, and why, in answers."""
-    found = [explain(node, event, kin) for node in miss.failed]
+    found = [explain(node, event, hierarchy) for node in miss.failed]
     return [{"predicate": one.predicate, "why": one.why} for one in found]
 
 

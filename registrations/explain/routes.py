@@ -19,13 +19,13 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.base.strict_json import parse_object
-from eventhub.event.audience import shown_to
+from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.inbound import JSON, NDJSON
-from eventhub.eventlog.stored import Stored, StreamInfo
+from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.messages import Answer, Scope, Stream, read_body, read_head, utf8_path
 from eventhub.http.routes import Call
-from eventhub.types.registry import ZoneKin
+from eventhub.types.registry import ZoneHierarchy
 from registrations.explain.circumstances import Moment
 from registrations.explain.dry_run import Caller, Course, DryRun, DryRunJson
 from registrations.explain.dry_run_request import bits_of, parse_wanted, range_of
@@ -55,13 +55,13 @@ class UnderstandDoors:
         principal.require_listen(wanted.stream)
         stream = await call.gate.stream(principal, wanted.stream)
         mask = await bits_of(call.gate, principal.zone_id, wanted.mask)
-        kin = ZoneKin(call.book, stream.zone_id)
+        hierarchy = ZoneHierarchy(call.book, stream.zone_id)
         closing = ExitStack()
         closing.enter_context(self._slots.one(principal))
         try:
             bounds = await range_of(call.log, stream, wanted)
             caller = Caller(call.gate, head.credential, principal, call.incoming.peer)
-            run = DryRun(call.log, caller, Course(stream, wanted, mask, bounds, kin))
+            run = DryRun(call.log, caller, Course(stream, wanted, mask, bounds, hierarchy))
             closing.enter_context(metrics.EXPLAIN_S.labels(operation="dry_run").time())
             if _wants_lines(call.scope):
                 return _stream(run, caller, closing)
@@ -88,9 +88,9 @@ class UnderstandDoors:
             stored = await event_at(call.log, stream, int(text))
             _require_shown(stored, stream, principal)
             moment = Moment(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
-            kin = ZoneKin(call.book, stream.zone_id)
-            await kin.learn([stored.event])
-            search = Search(principal, moment, kin)
+            hierarchy = ZoneHierarchy(call.book, stream.zone_id)
+            await hierarchy.learn([stored.event])
+            search = Search(principal, moment, hierarchy)
             client = None if principal.manages_zone else principal.client_id
             asked = Asked(principal.zone_id, client, stream.id, stored.sequence)
             await search.run(call.log, asked, after, call.incoming.peer)
@@ -150,9 +150,9 @@ def _after(scope: Scope) -> int:
     return after
 
 
-def _require_shown(stored: Stored, stream: StreamInfo, principal: Principal) -> None:
+def _require_shown(stored: StoredEvent, stream: StreamInfo, principal: Principal) -> None:
     """UnknownEvent for what the caller would not be told."""
     event = stored.event
-    own = stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
+    own = stream.id != SYSTEM_STREAM_ID or is_visible_in_zone(event, principal.zone)
     if not own or not is_shown(event, principal):
         raise UnknownEvent(stream=stream.name)

@@ -36,7 +36,7 @@ from registrations.explain.nearest import (
 from registrations.explain.rows import Asked, naming, standing
 from registrations.explain.slots import Turns
 from registrations.filter_source import stored_filter
-from registrations.filters.evaluate import Kin
+from registrations.filters.evaluate import TypeHierarchy
 
 
 class NearJson(StandingJson):
@@ -78,13 +78,13 @@ class Near(NamedTuple):
 class Search:
     """One look at registrations from one on, in their order."""
 
-    def __init__(self, principal: Principal, moment: Moment, kin: Kin) -> None:
+    def __init__(self, principal: Principal, moment: Moment, hierarchy: TypeHierarchy) -> None:
         self.looked_at = 0
         self.matched = 0
         self.next: int | None = None  # the last one looked at, if there may be more
         self._principal = principal
         self._moment = moment
-        self._kin = kin
+        self._hierarchy = hierarchy
         self._shown: list[Standing] = []
         self._near: Nearest[Near] = Nearest(limits.NEAREST_SHOWN_MAX)
         self._compiled: dict[tuple[str, str], Alternatives] = {}
@@ -124,7 +124,7 @@ class Search:
         if not all(map(self._principal.may_listen, version.streams)):
             return
         self.looked_at += 1
-        miss = miss_of(self._tests(version), self._moment.event, self._kin)
+        miss = miss_of(self._tests(version), self._moment.event, self._hierarchy)
         if miss is None:
             return
         zone = self._principal.zone if asked.stream_id == SYSTEM_STREAM_ID else None
@@ -152,6 +152,6 @@ class Search:
             **standing_json(version),
             "predicate": filter.reading().predicate,
             "tests": miss.tests,
-            "failed": failed_json(miss, self._moment.event, self._kin),
+            "failed": failed_json(miss, self._moment.event, self._hierarchy),
             "against": [one.json() for one in against],
         }

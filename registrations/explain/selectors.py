@@ -141,8 +141,8 @@ def _explained(
     actor: Actor, filter: Filter, seen: Seen, circumstances: list[Circumstance]
 ) -> Explanation:
     event = seen.moment.event
-    kin = lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type).kin
-    tree = explain(filter.read().parsed.node, event, kin)
+    hierarchy = lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type).hierarchy
+    tree = explain(filter.read().parsed.node, event, hierarchy)
     body = {
         "matches": tree.held and all(one.held for one in circumstances),
         "held": tree.held,

@@ -27,68 +27,69 @@ from registrations.filters.objects import Objects
 from registrations.filters.paths import attributes_of
 from registrations.filters.values import MISSING, key_of, ordered
 
-Kin = Callable[[Event], tuple[str, ...]]  # the event's type and the declared types above it
+# Returns an event's type, then its declared supertypes.
+TypeHierarchy = Callable[[Event], tuple[str, ...]]
 
 
-def only_itself(event: Event) -> tuple[str, ...]:
-    """The kin where no types are declared."""
+def no_supertypes(event: Event) -> tuple[str, ...]:
+    """Return the event's type alone: the hierarchy where no types are declared."""
     return (event.type,)
 
 
-def holds(node: Node, event: Event | EventValues, kin: Kin = only_itself) -> bool:
+def holds(node: Node, event: Event | EventValues, hierarchy: TypeHierarchy = no_supertypes) -> bool:
     """True if the event is what the filter asks for. Whoever asks more than once about one event
     gives its `EventValues`.
     """
     values = EventValues(event) if isinstance(event, Event) else event
-    return _holds(node, values, kin)
+    return _holds(node, values, hierarchy)
 
 
-def _holds(node: Node, values: EventValues, kin: Kin) -> bool:
+def _holds(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> bool:
     match node:
         case And(items):
-            return all(_holds(item, values, kin) for item in items)
+            return all(_holds(item, values, hierarchy) for item in items)
         case Or(items):
-            return any(_holds(item, values, kin) for item in items)
+            return any(_holds(item, values, hierarchy) for item in items)
         case Not(item):
-            return not _holds(item, values, kin)
+            return not _holds(item, values, hierarchy)
         case Within(path, item):
-            return bool(_holding(item, values.within(path.name), values, kin))
-    return _test_holds(node, values, kin)
+            return bool(_holding(item, values.within(path.name), values, hierarchy))
+    return _test_holds(node, values, hierarchy)
 
 
-def _holding(node: Node, objects: Objects, values: EventValues, kin: Kin) -> int:
+def _holding(node: Node, objects: Objects, values: EventValues, hierarchy: TypeHierarchy) -> int:
     """Which objects hold a filter, as bits."""
     match node:
         case And(items):
             found = objects.every
             for item in items:
-                found = found and found & _holding(item, objects, values, kin)
+                found = found and found & _holding(item, objects, values, hierarchy)
             return found
         case Or(items):
-            return reduce(or_, (_holding(item, objects, values, kin) for item in items), 0)
+            return reduce(or_, (_holding(item, objects, values, hierarchy) for item in items), 0)
         case Not(item):
-            return objects.every & ~_holding(item, objects, values, kin)
+            return objects.every & ~_holding(item, objects, values, hierarchy)
         case Within(path, item):
             inner = objects.within(path.name)
-            return inner.owning(_holding(item, inner, values, kin))
+            return inner.owning(_holding(item, inner, values, hierarchy))
     found_at_once = objects.holding(node)
     if found_at_once is not None:
         return found_at_once
     if not any(attributes_of(node)):  # it is of the event
-        return objects.every if _test_holds(node, values, kin) else 0
-    return _one_by_one(node, objects, values, kin)
+        return objects.every if _test_holds(node, values, hierarchy) else 0
+    return _one_by_one(node, objects, values, hierarchy)
 
 
-def _one_by_one(test: Node, objects: Objects, values: EventValues, kin: Kin) -> int:
+def _one_by_one(test: Node, objects: Objects, values: EventValues, hierarchy: TypeHierarchy) -> int:
     found = objects.verdicts.get(test)
     if found is None:
-        verdicts = (_test_holds(test, one, kin) for one in values.of_each(objects))
+        verdicts = (_test_holds(test, one, hierarchy) for one in values.of_each(objects))
         found = sum(1 << place for place, holds in enumerate(verdicts) if holds)
         objects.verdicts[test] = found
     return found
 
 
-def _test_holds(node: Node, values: EventValues, kin: Kin) -> bool:
+def _test_holds(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> bool:
     match node:
         case Compare():
             return _compares(node, values)
@@ -99,7 +100,7 @@ def _test_holds(node: Node, values: EventValues, kin: Kin) -> bool:
         case Exists(path):
             return values.value(path) is not MISSING
         case OfType():
-            return is_of(node, values.event, kin)
+            return is_of(node, values.event, hierarchy)
         case Truth(value):
             return value
     raise TypeError(node)
@@ -122,13 +123,13 @@ def _is_in(node: In, values: EventValues) -> bool:
     return any(key_of(wanted.value) in keys for wanted in node.values) if keys else False
 
 
-def is_of(node: OfType, event: Event, kin: Kin = only_itself) -> bool:
+def is_of(node: OfType, event: Event, hierarchy: TypeHierarchy = no_supertypes) -> bool:
     """True if the event's type, or a declared one above it, is meant."""
     if node.domain is not None and event.domain != node.domain:
         return False
     if node.type is None:
         return True
-    names = kin(event)
+    names = hierarchy(event)
     if node.below:
         return any(name.startswith(node.type + ".") for name in names)
     return node.type in names

@@ -27,7 +27,7 @@ from registrations.filters.ast import (
     Truth,
     Within,
 )
-from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.evaluated_value import Seen, comes_to, seen_at, shown
 from registrations.filters.event_values import EventValues
 from registrations.filters.paths import paths_of
@@ -76,9 +76,9 @@ class Explained(NamedTuple):
         }
 
 
-def explain(node: Node, event: Event, kin: Kin = only_itself) -> Explained:
+def explain(node: Node, event: Event, hierarchy: TypeHierarchy = no_supertypes) -> Explained:
     """The whole tree of a filter that is within bounds (bounds.py)."""
-    return _deciding(_part(node, EventValues(event), kin))
+    return _deciding(_part(node, EventValues(event), hierarchy))
 
 
 def deciding(explained: Explained) -> Iterator[Explained]:
@@ -105,21 +105,21 @@ def _deciding(explained: Explained) -> Explained:
     return explained._replace(parts=parts, decides=True)
 
 
-def _part(node: Node, values: EventValues, kin: Kin) -> Explained:
+def _part(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> Explained:
     match node:
         case And(items, place) | Or(items, place):
-            parts = tuple(_part(item, values, kin) for item in items)
+            parts = tuple(_part(item, values, hierarchy) for item in items)
             both = isinstance(node, And)
             held = all(part.held for part in parts) if both else any(part.held for part in parts)
             op = "and" if both else "or"
             return Explained(op, printed(node), place, held, _count(parts), parts=parts)
         case Not(item, place):
-            part = _part(item, values, kin)
+            part = _part(item, values, hierarchy)
             so = "must not hold, and does" if part.held else "does not hold, as wanted"
             why = f"{so}: {part.why}"
             return Explained("not", printed(node), place, not part.held, why, parts=(part,))
         case _:
-            return _test(node, values, kin)
+            return _test(node, values, hierarchy)
 
 
 def _count(parts: tuple[Explained, ...]) -> str:
@@ -129,9 +129,9 @@ def _count(parts: tuple[Explained, ...]) -> str:
     return f"{held} of {len(parts)} hold" if held else "none holds"
 
 
-def _test(node: Node, values: EventValues, kin: Kin) -> Explained:
+def _test(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> Explained:
     """A single test, in words."""
-    held = holds(node, values, kin)
+    held = holds(node, values, hierarchy)
     op, seen = "", tuple[Seen, ...]()
     match node:
         case Compare(op):
@@ -148,9 +148,9 @@ def _test(node: Node, values: EventValues, kin: Kin) -> Explained:
             why = f"{seen[0].path} is there" if held else seen[0].said()
         case Within(path):
             op, seen = "within", (seen_at(path, values),)
-            why = _objects(node, values, kin, held=held)
+            why = _objects(node, values, hierarchy, held=held)
         case OfType():
-            op, why = "type", _typed(node, values.event, kin)
+            op, why = "type", _typed(node, values.event, hierarchy)
         case Truth(value):
             op, why = "true" if value else "false", "always" if value else "never"
         case _:
@@ -170,7 +170,7 @@ def _compared(node: Compare, event: EventValues, seen: tuple[Seen, ...], *, held
     return words
 
 
-def _objects(node: Within, event: EventValues, kin: Kin, *, held: bool) -> str:
+def _objects(node: Within, event: EventValues, hierarchy: TypeHierarchy, *, held: bool) -> str:
     """How near the objects of a list come: what the nearest of the first ones fails."""
     name, found = printed_operand(node.path), event.within(node.path.name)
     if held:
@@ -178,7 +178,7 @@ def _objects(node: Within, event: EventValues, kin: Kin, *, held: bool) -> str:
     if not found.objects:
         return f"{seen_at(node.path, event).said()}, wanted an object or a list of objects"
     first = islice(event.of_each(found), limits.EXPLAIN_OBJECTS_MAX)
-    some = (_deciding(_part(node.item, one, kin)) for one in first)
+    some = (_deciding(_part(node.item, one, hierarchy)) for one in first)
     nearest = min((tuple(deciding(one)) for one in some), key=len)
     fails = "; ".join(one.why for one in nearest[: limits.EXPLAIN_VALUES_MAX])
     if len(found.objects) == 1:
@@ -223,7 +223,7 @@ def _one_of(values: tuple[Const, ...]) -> str:
     return f"one of {', '.join(some)}" + (f" or {more} more" if more else "")
 
 
-def _typed(node: OfType, event: Event, kin: Kin) -> str:
-    above = [name for name in kin(event) if name != event.type]
+def _typed(node: OfType, event: Event, hierarchy: TypeHierarchy) -> str:
+    above = [name for name in hierarchy(event) if name != event.type]
     below = f", below {', '.join(above)}" if above else ""
     return f"the event is of {event.domain}::{event.type}{below}, wanted {type_text(node)}"

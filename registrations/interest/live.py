@@ -57,8 +57,8 @@ class Demand(NamedTuple):
             return self.alternatives[0]
         return f"(or {' '.join(self.alternatives)})"
 
-    def kin(self, event: Event) -> tuple[str, ...]:
-        """The event's type and the declared ones above it."""
+    def hierarchy(self, event: Event) -> tuple[str, ...]:
+        """Return the event's type, then its supertypes."""
         return (event.type, *self.above.get((event.domain, event.type), ()))
 
 

@@ -139,7 +139,7 @@ async def answer_of(demand: Demand, shape: Shape) -> Wanted:
     """Whether anybody wants events of a shape; who listens is not known where nothing may be
     quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
     """
-    question = Question(demand.closure, shape, demand.kin)
+    question = Question(demand.closure, shape, demand.hierarchy)
     await in_turns(question.steps())
     found = question.answer
     return found if demand.quench or found != "no" else "maybe"

@@ -104,7 +104,7 @@ async def read_listened(connection: Connection, asked: Asked) -> list[Text]:
 
 async def read_above(connection: Connection, stream_id: int) -> Above:
     """Of the declared types of a stream's zone."""
-    rows = await cursor_of(connection, _Declared).execute(SQL["kin"], (stream_id,))
+    rows = await cursor_of(connection, _Declared).execute(SQL["hierarchy"], (stream_id,))
     parents = {(row.domain, row.type): row.parent for row in await rows.fetchall()}
     return {at: _lineage(parents, at) for at in parents}
 

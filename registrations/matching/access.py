@@ -21,7 +21,7 @@ from bisect import bisect_left, insort
 from typing import Any, NamedTuple
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.values import key_of
 from registrations.matching.atoms import Key, atoms_of, keys_of, nested_pairs
 from registrations.matching.conditions import NO_TRIAL, Conditions, Trial
@@ -40,9 +40,9 @@ class AccessMatcher:
     all that hangs on a pair.
     """
 
-    def __init__(self, kin: Kin = only_itself) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self._tests = Conditions(kin)
+        self._tests = Conditions(hierarchy)
         self._gates: dict[GateKey, Gate] = {}
         self._places: dict[int, Conjunction] = {}
 

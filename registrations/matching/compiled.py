@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Path
-from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.values import MISSING, key_of, value_at
 from registrations.matching.atoms import Key, Pair, keys_of
@@ -49,9 +49,9 @@ class CompileMatcher:
     were not tried because another one answered for them.
     """
 
-    def __init__(self, kin: Kin = only_itself) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self._tests = Conditions(kin)
+        self._tests = Conditions(hierarchy)
         self._shadows = Shadows()
         self._programs: dict[GateKey, Block] = {}
         self._rows: dict[int, Row] = {}
@@ -84,7 +84,7 @@ class CompileMatcher:
 
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
-        findings = Findings(event, self._tests.kin, self._shadows, self.counters)
+        findings = Findings(event, self._tests.hierarchy, self._shadows, self.counters)
         for gate in gates_of(event):
             if (program := self._programs.get(gate)) is not None:
                 self.counters.touched += run(program, findings, due)
@@ -107,10 +107,12 @@ class CompileMatcher:
 class Findings:
     """What was found out of one event, each thing once."""
 
-    def __init__(self, event: Event, kin: Kin, shadows: Shadows, counters: Counters) -> None:
+    def __init__(
+        self, event: Event, hierarchy: TypeHierarchy, shadows: Shadows, counters: Counters
+    ) -> None:
         self._event = event
         self._values = EventValues(event)
-        self._kin = kin
+        self._hierarchy = hierarchy
         self._shadows = shadows
         self._counters = counters
         self._keys: dict[str, dict[Key, None]] = {}
@@ -157,7 +159,7 @@ class Findings:
 
     def _tried(self, test: Condition) -> bool:
         self._counters.evaluated += 1
-        return holds(test.node, self._values, self._kin)
+        return holds(test.node, self._values, self._hierarchy)
 
 
 def run(program: Block, findings: Findings, due: list[int]) -> int:

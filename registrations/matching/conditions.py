@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Node
-from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.paths import attributes_of
 
@@ -25,8 +25,8 @@ class Condition:
 class Conditions:
     """All tests of a matcher, equal ones once."""
 
-    def __init__(self, kin: Kin) -> None:
-        self.kin = kin
+    def __init__(self, hierarchy: TypeHierarchy) -> None:
+        self.hierarchy = hierarchy
         self.known: dict[Node, Condition] = {}
         self._made = 0
 
@@ -59,12 +59,12 @@ class Conditions:
 class Trial:
     """The tests tried for one event."""
 
-    __slots__ = ("_kin", "_values", "_verdicts", "evaluated")
+    __slots__ = ("_hierarchy", "_values", "_verdicts", "evaluated")
 
     def __init__(self, tests: Conditions, event: Event) -> None:
         self.evaluated = 0
         self._values = EventValues(event)
-        self._kin = tests.kin
+        self._hierarchy = tests.hierarchy
         self._verdicts: dict[Condition, bool] = {}
 
     def passes(self, tests: tuple[Condition, ...]) -> bool:
@@ -73,13 +73,13 @@ class Trial:
             verdict = self._verdicts.get(test)
             if verdict is None:
                 self.evaluated += 1
-                verdict = self._verdicts[test] = holds(test.node, self._values, self._kin)
+                verdict = self._verdicts[test] = holds(test.node, self._values, self._hierarchy)
             if not verdict:
                 return False
         return True
 
 
-NO_TRIAL = Trial(Conditions(only_itself), Event("", "", {}))
+NO_TRIAL = Trial(Conditions(no_supertypes), Event("", "", {}))
 
 
 def anchor_of(nodes: Iterable[Node]) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.matching.atoms import Key, atoms_of, keys_of, nested_pairs, prefixes_of
 from registrations.matching.conditions import Condition, Conditions, Trial
 from registrations.matching.gates import GateKey, gate_of, gates_of
@@ -59,9 +59,9 @@ Entry = dict[int, Registration]  # the list of pointers, from which any can be t
 class CountingMatcher:
     """The index, the zero-pair buckets, and how many registrations use each gate and path."""
 
-    def __init__(self, kin: Kin = only_itself) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self._tests = Conditions(kin)
+        self._tests = Conditions(hierarchy)
         self._registrations: dict[int, Registration] = {}
         self._index: dict[HashKey, Entry] = {}
         self._no_pairs: dict[GateKey, Entry] = {}  # total 0: the counters would never tell (SUN-05)

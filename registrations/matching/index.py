@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.engines.engine import Engine
 from registrations.match_index.format.builder import Plan, build_columns
@@ -52,8 +52,12 @@ class IndexMatcher:
     Concurrency: one task owns it, as any matcher.
     """
 
-    def __init__(self, kin: Kin = only_itself, options: Options = Options()) -> None:  # noqa: B008
-        self._kin = kin
+    def __init__(
+        self,
+        hierarchy: TypeHierarchy = no_supertypes,
+        options: Options = Options(),  # noqa: B008
+    ) -> None:
+        self._hierarchy = hierarchy
         self._options = options
         self._postponed = 0  # changes to wait for after a build that failed
         self._spent = Counters()
@@ -153,7 +157,9 @@ class IndexMatcher:
         kept = {id: self._specs[id] for id in refused}
         for id, specs in kept.items():
             delta.add(id, specs)
-        engines = [new_engine(self._options.engine, shard, self._kin) for shard in base.shards]
+        engines = [
+            new_engine(self._options.engine, shard, self._hierarchy) for shard in base.shards
+        ]
         self._spent = self.counters
         self._spent.rebuilds += 1
         self._base, self._engines = base, engines
@@ -162,7 +168,7 @@ class IndexMatcher:
         self._postponed = 0
 
     def _new_delta(self) -> tuple[MemoryMatcher, FilterMatcher]:
-        memory = MemoryMatcher(self._kin, MemoryOptions(self._options.engine))
+        memory = MemoryMatcher(self._hierarchy, MemoryOptions(self._options.engine))
         return memory, FilterMatcher(memory)
 
     def _bury(self, id: int) -> bool:

@@ -8,7 +8,7 @@ forest, laid flat: a signature stands before all that are above it, and knows wh
 from typing import NamedTuple
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.matching.matcher import Counters
 from registrations.matching.scan import matches
@@ -31,9 +31,9 @@ class LatticeMatcher:
     `counters.rebuilds`. `counters.compared` counts signatures.
     """
 
-    def __init__(self, kin: Kin = only_itself) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self.kin = kin
+        self.hierarchy = hierarchy
         self._signatures = Signatures()
         self._members: dict[int, Members] = {}
         self._path: list[Stop] | None = []

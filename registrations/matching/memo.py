@@ -3,7 +3,7 @@
 """
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.matching.matcher import Counters
 from registrations.matching.scan import matches
@@ -18,9 +18,9 @@ class MemoMatcher:
     change. `counters.compared` counts signatures, `counters.rebuilds` sets of fields that were new.
     """
 
-    def __init__(self, kin: Kin = only_itself) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self.kin = kin
+        self.hierarchy = hierarchy
         self._signatures = Signatures()
         self._candidates: dict[int, list[Signed]] = {}
 

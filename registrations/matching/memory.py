@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, chosen
 from registrations.matching.access import AccessMatcher
 from registrations.matching.conditions import NO_TRIAL, Conditions, Trial
@@ -41,15 +41,19 @@ class Options(NamedTuple):
 class MemoryMatcher:
     """`counters.rebuilds` counts the indexes that were made, too."""
 
-    def __init__(self, kin: Kin = only_itself, options: Options = Options()) -> None:  # noqa: B008
-        self._kin = kin
+    def __init__(
+        self,
+        hierarchy: TypeHierarchy = no_supertypes,
+        options: Options = Options(),  # noqa: B008
+    ) -> None:
+        self._hierarchy = hierarchy
         self._options = options
-        self._access = AccessMatcher(kin)
+        self._access = AccessMatcher(hierarchy)
         self._ranges, self._others = _Waiting(), _Waiting()  # in `access`: without equalities, with
         self._look = _LOOK_TESTS[chosen(options.engine)]
         self._tiers: list[Tier] = []  # the largest first
         self._places: dict[int, Tier] = {}
-        self._tests = Conditions(kin)  # of what is in an index, those that are no keys
+        self._tests = Conditions(hierarchy)  # of what is in an index, those that are no keys
         self._spent = Counters()
 
     @property
@@ -138,7 +142,7 @@ class MemoryMatcher:
         """Nothing for nothing."""
         if not specs:
             return
-        tier = Tier(specs, self._tests, self._kin, self._options.engine)
+        tier = Tier(specs, self._tests, self._hierarchy, self._options.engine)
         self._places |= dict.fromkeys(specs, tier)
         self._tiers.append(tier)
         self._tiers.sort(key=len, reverse=True)

@@ -5,7 +5,7 @@ other strategies are compared with. Plain module.
 from typing import Protocol
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.pairs import Pairs
 from registrations.matching.matcher import Counters
@@ -15,9 +15,9 @@ from registrations.matching.spec import Spec
 class ScanMatcher:
     """All specs in a dictionary, each evaluated as its language says."""
 
-    def __init__(self, kin: Kin = only_itself) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self.kin = kin
+        self.hierarchy = hierarchy
         self._specs: dict[int, Spec] = {}
 
     def add(self, id: int, spec: Spec) -> None:
@@ -39,7 +39,7 @@ class Evaluating(Protocol):
     """A matcher that evaluates whole specs."""
 
     counters: Counters
-    kin: Kin
+    hierarchy: TypeHierarchy
 
 
 def matches(spec: Spec, values: EventValues, by: Evaluating) -> bool:
@@ -48,6 +48,6 @@ def matches(spec: Spec, values: EventValues, by: Evaluating) -> bool:
         return False
     for test in spec.tests:
         by.counters.evaluated += 1
-        if not holds(test, values, by.kin):
+        if not holds(test, values, by.hierarchy):
             return False
     return True

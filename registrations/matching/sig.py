@@ -3,7 +3,7 @@ fields (OIF-25). Plain module.
 """
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.matching.matcher import Counters
 from registrations.matching.scan import matches
@@ -16,9 +16,9 @@ class SigMatcher:
     which are evaluated.
     """
 
-    def __init__(self, kin: Kin = only_itself) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self.kin = kin
+        self.hierarchy = hierarchy
         self._signatures = Signatures()
 
     def add(self, id: int, spec: Spec) -> None:

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from eventhub.base import limits
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.matching.access import AccessMatcher
 from registrations.matching.compiled import CompileMatcher
 from registrations.matching.counting import CountingMatcher
@@ -16,14 +16,14 @@ from registrations.matching.sig import SigMatcher
 
 
 class Make(Protocol):
-    """Makes an empty matcher; without `kin` types have no declared ones above them."""
+    """Builds an empty matcher; without `hierarchy` no type has supertypes."""
 
-    def __call__(self, kin: Kin = only_itself) -> Matcher: ...
+    def __call__(self, hierarchy: TypeHierarchy = no_supertypes) -> Matcher: ...
 
 
-def auto(kin: Kin = only_itself) -> Matcher:
+def auto(hierarchy: TypeHierarchy = no_supertypes) -> Matcher:
     """What changes in place while registrations are few, from INDEX_AUTO_MIN on `index`."""
-    return IndexMatcher(kin, Options(first=limits.INDEX_AUTO_MIN))
+    return IndexMatcher(hierarchy, Options(first=limits.INDEX_AUTO_MIN))
 
 
 STRATEGIES: dict[str, Make] = {
@@ -39,9 +39,9 @@ STRATEGIES: dict[str, Make] = {
 }
 
 
-def new_matcher(strategy: str = "auto", kin: Kin = only_itself) -> Matcher:
+def new_matcher(strategy: str = "auto", hierarchy: TypeHierarchy = no_supertypes) -> Matcher:
     """An empty matcher. Raises ValueError if there is no such strategy."""
     make = STRATEGIES.get(strategy)
     if make is None:
         raise ValueError(f"no strategy {strategy!r}; known: {', '.join(STRATEGIES)}")
-    return make(kin)
+    return make(hierarchy)

@@ -7,7 +7,7 @@ at any moment.
 
 from typing import NamedTuple
 
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.memory import MemoryMatcher
 from registrations.matching.strategies import new_matcher
@@ -17,10 +17,10 @@ INDEXED = frozenset({AUTO, "index"})  # of these a stream's index is built on th
 
 
 class Matching(NamedTuple):
-    """The strategy of a stream by name, and the kin of its events."""
+    """The strategy of a stream by name, and the hierarchy of its events."""
 
     strategy: str = AUTO
-    kin: Kin = only_itself
+    hierarchy: TypeHierarchy = no_supertypes
 
     @property
     def is_indexed(self) -> bool:
@@ -32,5 +32,5 @@ class Matching(NamedTuple):
         builds one. Raises ValueError if there is no such strategy.
         """
         if self.is_indexed:
-            return FilterMatcher(MemoryMatcher(self.kin))
-        return FilterMatcher(new_matcher(self.strategy, self.kin))
+            return FilterMatcher(MemoryMatcher(self.hierarchy))
+        return FilterMatcher(new_matcher(self.strategy, self.hierarchy))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Node
-from registrations.filters.evaluate import Kin
+from registrations.filters.evaluate import TypeHierarchy
 from registrations.match_index.engines.available import new_engine
 from registrations.match_index.format.assemble import assemble
 from registrations.match_index.format.columns import Gathering
@@ -41,7 +41,7 @@ class Tier:
     """
 
     def __init__(
-        self, specs: Mapping[int, Keyed], tests: Conditions, kin: Kin, engine: str
+        self, specs: Mapping[int, Keyed], tests: Conditions, hierarchy: TypeHierarchy, engine: str
     ) -> None:
         self.specs = dict(specs)
         self.built = len(specs)
@@ -54,7 +54,7 @@ class Tier:
                 self._rest[id] = tests.of(rest)
                 tests.use(self._rest[id])
         self._shard = in_memory(assemble(gathering.drain(), ALL_BITS))
-        self.engine = new_engine(engine, self._shard, kin)
+        self.engine = new_engine(engine, self._shard, hierarchy)
 
     def __len__(self) -> int:
         return len(self.specs)

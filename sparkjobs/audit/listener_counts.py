@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.base import limits
 from eventhub.event import protobuf_codec
-from eventhub.event.audience import may_see, shown_to
+from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
 from registrations.compiled import Compiled
 from registrations.matching.stream_matcher import Matching
@@ -123,9 +123,12 @@ class _SegmentCount:
     def __init__(self, segment: dict[str, Any], where: ExecutorPaths) -> None:
         zone_id = segment["zone_id"]
         self._may_have_expired = where.may_have_expired
-        kin = self._kin = types_of_zone(where.inputs, zone_id)
+        hierarchy = self._hierarchy = types_of_zone(where.inputs, zone_id)
         self._system = zone_id == SYSTEM_ZONE
-        self._filters, self._versions = Matching(kin=kin).new(), Matching(kin=kin).new()
+        self._filters, self._versions = (
+            Matching(hierarchy=hierarchy).new(),
+            Matching(hierarchy=hierarchy).new(),
+        )
         self._by_version: dict[int, list[tuple[Version, int]]] = {}
         self._suspended = suspensions_of(where.inputs, segment["stream_id"])
         self.wishes = [*self._wishes(segment, where)]
@@ -195,9 +198,9 @@ class _SegmentCount:
             return
         self._seen.append(sequence)
         found = before = self._wanted(event, sequence)
-        declared_us = self._kin.declared_us(event)
+        declared_us = self._hierarchy.declared_us(event)
         if declared_us is not None and appended_us < declared_us + _DECLARED_US:
-            with self._kin.alone():
+            with self._hierarchy.alone():
                 before = self._wanted(event, sequence)
         for number in found | before:
             if self.wishes[number].mask & mask:
@@ -227,7 +230,7 @@ class _SegmentCount:
 
     def _shown(self, event: Event, asker: InterestedClient) -> bool:
         """The audience apart, which is in doubt."""
-        if self._system and not shown_to(event, asker.zone or ""):
+        if self._system and not is_visible_in_zone(event, asker.zone or ""):
             return False
         return may_see(event._replace(audience=()), asker.name, frozenset())
 

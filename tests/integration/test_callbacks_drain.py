@@ -160,7 +160,7 @@ async def test_a_delivery_is_dead_after_its_last_try(world: CallbacksWorld) -> N
         world.owe(world.events(2), endpoint)
         world.sql("UPDATE deliveries SET attempts = %s", limits.CALLBACK_ATTEMPTS_MAX - 1)
         async with draining(world):
-            await until(lambda: world.states(endpoint) == ["dead"] * 2)
+            await until(lambda: world.states(endpoint) == ["dead_lettered"] * 2)
     assert len(sink.posted) == 2  # a dead one does not keep its lane
 
 

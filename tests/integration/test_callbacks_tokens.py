@@ -53,7 +53,7 @@ def result(claimed: Claimed, outcome: str, decision: Decision) -> Result:
     return Result(claimed, decision, Attempt(outcome, 500, time.monotonic(), 1, "", "", ""))
 
 
-@pytest.mark.parametrize("decision", [Decision("pending", 5.0), Decision("dead")])
+@pytest.mark.parametrize("decision", [Decision("pending", 5.0), Decision("dead_lettered")])
 async def test_a_late_result_is_not_written_while_another_posts(
     world: CallbacksWorld, connection: Connection, decision: Decision
 ) -> None:

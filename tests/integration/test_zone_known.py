@@ -84,24 +84,24 @@ async def test_a_type_counts_from_its_first_event_on(world: World, zones: Zones)
     sub, subsub = (Event("d", f"{name}.{at}", {}, version="1") for at in ("sub", "subsub"))
     told = declare(world, name, 1)
     made_up = Event("d", f"{name}.made-up", {}, version="7")
-    await zone.kin.learn([sub, made_up], through=told)
-    assert zone.kin(sub) == (sub.type,), "a version that somebody made up"
+    await zone.hierarchy.learn([sub, made_up], through=told)
+    assert zone.hierarchy(sub) == (sub.type,), "a version that somebody made up"
     told = declare(world, sub.type, 1, name)
-    await zone.kin.learn([sub], through=told)
-    assert zone.kin(sub) == (sub.type, name)
-    assert zone.kin(sub._replace(version="")) == (sub.type,), "from before it was declared"
-    assert zone.kin(sub._replace(version="2")) == (sub.type,)
-    assert zone.kin(sub._replace(version="one")) == (sub.type,)
-    assert zone.kin(sub._replace(domain="other")) == (sub.type,)
+    await zone.hierarchy.learn([sub], through=told)
+    assert zone.hierarchy(sub) == (sub.type, name)
+    assert zone.hierarchy(sub._replace(version="")) == (sub.type,), "from before it was declared"
+    assert zone.hierarchy(sub._replace(version="2")) == (sub.type,)
+    assert zone.hierarchy(sub._replace(version="one")) == (sub.type,)
+    assert zone.hierarchy(sub._replace(domain="other")) == (sub.type,)
     declare(world, sub.type, 2, name)
     declare(world, subsub.type, 1, sub.type)
     second = sub._replace(version="2")
-    await zone.kin.learn([second, subsub])  # whoever does not know how far `system` was
-    assert zone.kin(second) == zone.kin(sub) == (sub.type, name)
-    assert zone.kin(subsub) == (subsub.type, sub.type, name)
+    await zone.hierarchy.learn([second, subsub])  # whoever does not know how far `system` was
+    assert zone.hierarchy(second) == zone.hierarchy(sub) == (sub.type, name)
+    assert zone.hierarchy(subsub) == (subsub.type, sub.type, name)
     system = Zone(zones, None)
     await system.learn([second, FOR_OPS], through=told)
-    assert system.kin(second) == (second.type,)
+    assert system.hierarchy(second) == (second.type,)
     assert system.groups_of("c") == frozenset()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
+from eventhub.command_table import table_text
 from eventhub.event import event_pb2
 from eventhub.openapi import document_text
 from tests.tidy.source import HOME
@@ -28,3 +29,9 @@ def test_event_pb2_is_made_from_event_proto(tmp_path: Path) -> None:
 def test_the_consoles_types_are_made_from_the_api_as_it_is() -> None:
     """`make openapi` writes it anew."""
     assert (HOME / "frontend/openapi.json").read_text() == document_text()
+
+
+def test_the_command_line_is_made_from_the_api_as_it_is() -> None:
+    """`make openapi` writes it again."""
+    table = HOME / "clients/python/eventhub_client/commands/api.json"
+    assert table.read_text() == table_text()

@@ -52,9 +52,9 @@ class _Known(NamedTuple):
         return cls(closure, above, message["quench"], message["tag"])
 
     def surely_unwanted(self, shape: Shape) -> bool:
-        return self.quench and wanted(self.closure, shape, self._kin) == "no"
+        return self.quench and wanted(self.closure, shape, self._hierarchy) == "no"
 
-    def _kin(self, event: Event) -> tuple[str, ...]:
+    def _hierarchy(self, event: Event) -> tuple[str, ...]:
         return (event.type, *self.above.get((event.domain, event.type), ()))
 
 

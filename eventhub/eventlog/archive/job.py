@@ -10,14 +10,14 @@ from eventhub.base.child import Child
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import Seldom, get_logger
 from eventhub.eventlog.archive import catalog
-from eventhub.eventlog.archive.catalog import Choice, Status
+from eventhub.eventlog.archive.catalog import ArchiveStatus, SegmentFilter
 from eventhub.postgresql.connections import blocking
 
 log = get_logger(__name__)
 seldom = Seldom(log)
 
 
-class Report(NamedTuple):
+class SegmentReport(NamedTuple):
     """What the process says of each segment, as a line of JSON. `reason`: why it failed, or ""."""
 
     segment: str
@@ -34,7 +34,7 @@ class ArchiveJob:
 
     def __init__(self) -> None:
         self._child = Child()
-        self._last: Report | None = None  # of the run that is under way
+        self._last: SegmentReport | None = None  # of the run that is under way
 
     def at_work(self) -> dict[str, Any]:
         """For people: the segment that was archived last."""
@@ -49,7 +49,11 @@ class ArchiveJob:
             try:
                 with blocking(database_url, name="archiver") as connection:
                     busy = _measure(connection, archive_url).busy
-                    if archive_url and not busy and catalog.due(connection, Choice()):
+                    if (
+                        archive_url
+                        and not busy
+                        and catalog.due_segments(connection, SegmentFilter())
+                    ):
                         self._archive()
                         _measure(connection, archive_url)
             except DatabaseUnavailable as error:
@@ -63,7 +67,7 @@ class ArchiveJob:
         with self._child.started("eventhub.eventlog.archive") as process:
             for line in process.stdout or ():
                 fields: dict[str, Any] = json.loads(line)
-                self._last = Report(**fields)
+                self._last = SegmentReport(**fields)
                 _count(self._last)
         self._last = None
         if process.returncode and not self._child.is_stopped:
@@ -71,7 +75,7 @@ class ArchiveJob:
             log.warning("archiver_failed", status=process.returncode)
 
 
-def _count(report: Report) -> None:
+def _count(report: SegmentReport) -> None:
     if report.reason:
         metrics.ARCHIVE_FAILURES.labels(reason=report.reason).inc()
     else:
@@ -79,7 +83,7 @@ def _count(report: Report) -> None:
         metrics.ARCHIVED_BYTES.inc(report.bytes)
 
 
-def _measure(connection: catalog.Connection, archive_url: str) -> Status:
+def _measure(connection: catalog.Connection, archive_url: str) -> ArchiveStatus:
     found = catalog.status(connection)
     metrics.ARCHIVE_CONFIGURED.set(bool(archive_url))
     metrics.ARCHIVE_LAG_S.set(found.lag_s)

@@ -1,16 +1,21 @@
 """Prints the OpenAPI document, always the same text for the same API: the console's types are made
-from it. Django module.
+from it; with `--commands` the table of commands that the command line is made from. Django module.
 """
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from eventhub.command_table import table_text
 from eventhub.openapi import document_text
 
 
 class Command(BaseCommand):
     help = __doc__
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(document_text(), ending="")
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--commands", action="store_true", help="print the table of commands")
+
+    def handle(self, *args: Any, commands: bool, **options: Any) -> None:
+        self.stdout.write(table_text() if commands else document_text(), ending="")

@@ -25,7 +25,7 @@ from registrations.filters.ast import (
     Within,
 )
 from registrations.filters.closure.union import Closure
-from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.paths import all_paths, asks_of_type
 
@@ -109,12 +109,14 @@ class Question:
     closure is exact; else `maybe`.
     """
 
-    def __init__(self, closure: Closure, shape: Shape, kin: Kin = only_itself) -> None:
+    def __init__(
+        self, closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes
+    ) -> None:
         self.answer: Wanted = "no"
         self._closure = closure
         self._shape = shape
         self._values = EventValues(shape.event)
-        self._kin = kin
+        self._hierarchy = hierarchy
 
     def steps(self) -> Iterator[None]:
         """Each looks at a test or two."""
@@ -155,7 +157,7 @@ class Question:
                 known = not asks_of_type(part) and all(_known(path, shape) for path in paths)
             case _:
                 known = False
-        return holds(part, self._values, self._kin) if known else None
+        return holds(part, self._values, self._hierarchy) if known else None
 
     def _of_type(self, part: OfType) -> bool | None:
         """A declared type above the event's counts once the hub checks events by the declaration,
@@ -165,12 +167,12 @@ class Question:
             return None
         if holds(part, self._values):
             return True
-        return None if holds(part, self._values, self._kin) else False
+        return None if holds(part, self._values, self._hierarchy) else False
 
 
-def wanted(closure: Closure, shape: Shape, kin: Kin = only_itself) -> Wanted:
+def wanted(closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes) -> Wanted:
     """The answer to such a question."""
-    question = Question(closure, shape, kin)
+    question = Question(closure, shape, hierarchy)
     for _ in question.steps():
         pass
     return question.answer

@@ -16,7 +16,7 @@ from eventhub.event.envelope import Event
 from registrations.filters.ast import And, Compare, Const, Node, Not, OfType, Or, Path, Truth
 from registrations.filters.closure.covering import Known, Work
 from registrations.filters.closure.value_groups import Gathered
-from registrations.filters.evaluate import Kin, holds, only_itself
+from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.normal import Alternative, Form
 from registrations.filters.paths import paths_of
@@ -32,9 +32,9 @@ class Closure(NamedTuple):
     form: Form = ()
     widened: bool = False
 
-    def matches(self, event: Event, kin: Kin = only_itself) -> bool:
+    def matches(self, event: Event, hierarchy: TypeHierarchy = no_supertypes) -> bool:
         values = EventValues(event)
-        return any(all(holds(part, values, kin) for part in parts) for parts in self.form)
+        return any(all(holds(part, values, hierarchy) for part in parts) for parts in self.form)
 
     def node(self) -> Node:
         """As one filter."""

@@ -48,7 +48,7 @@ SELECT s.quench AND s.unquenched_at <= now() - %(settled_s)s * interval '1 secon
            AND jsonb_exists_any(c.groups, %(audience)s::text[])) AS members
   FROM streams s WHERE s.id = %(stream_id)s
 
--- name: kin
+-- name: hierarchy
 -- The declared types of a stream's zone that have others above them, with their parent.
 SELECT t.domain, t.type, t.parent
   FROM event_types t JOIN streams s ON s.zone_id = t.zone_id

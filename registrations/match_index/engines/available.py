@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.compiled_engine import IS_BUILT, CompiledEngine
 from registrations.match_index.engines.engine import Engine
 from registrations.match_index.engines.numpy_engine import NumpyEngine
@@ -10,16 +10,16 @@ from registrations.match_index.engines.python_engine import PythonEngine
 from registrations.match_index.format.shard import Shard
 
 AUTO = "auto"  # the fastest that is there
-ENGINES: dict[str, Callable[[Shard, Kin], Engine]] = {
+ENGINES: dict[str, Callable[[Shard, TypeHierarchy], Engine]] = {
     **({"compiled": CompiledEngine} if IS_BUILT else {}),
     "numpy": NumpyEngine,
     "python": PythonEngine,
 }
 
 
-def new_engine(name: str, shard: Shard, kin: Kin = only_itself) -> Engine:
+def new_engine(name: str, shard: Shard, hierarchy: TypeHierarchy = no_supertypes) -> Engine:
     """Over a shard of an index that is open. Raises ValueError if there is no such engine."""
-    return ENGINES[chosen(name)](shard, kin)
+    return ENGINES[chosen(name)](shard, hierarchy)
 
 
 def chosen(name: str) -> str:

@@ -1,7 +1,7 @@
 """The compiled engine of the match index, kernel.cpp, where it was built. Plain module."""
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.values import number_of
 from registrations.match_index.engines.residual import Tests
 from registrations.match_index.format.errors import IndexDamaged
@@ -24,12 +24,12 @@ class CompiledEngine:
 
     name = "compiled"
 
-    def __init__(self, shard: Shard, kin: Kin = only_itself) -> None:
+    def __init__(self, shard: Shard, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self._shard = shard
         self._counters = Counters()
-        self._tests = tests = Tests(shard, kin, self._counters)
+        self._tests = tests = Tests(shard, hierarchy, self._counters)
         sections = {name: (at.offset, at.length) for name, at in shard.sections.items()}
-        callables = (tests, kin, number_order, number_of)
+        callables = (tests, hierarchy, number_order, number_of)
         head = shard.head._asdict()
         self._kernel = Kernel(shard.data, sections, head, *callables, _APPLICATION_AT)
 

@@ -14,9 +14,9 @@ namespace {
 
 class Kernel : public Present {
   public:
-    Kernel(nb::handle data, nb::dict sections, nb::dict head, nb::object test, nb::object kin,
+    Kernel(nb::handle data, nb::dict sections, nb::dict head, nb::object test, nb::object hierarchy,
            nb::object order, nb::object number_of_text, Py_ssize_t application_at)
-        : Present(data, sections, head, kin, order, number_of_text, application_at), test_(test) {
+        : Present(data, sections, head, hierarchy, order, number_of_text, application_at), test_(test) {
         verdicts_.assign(nb::cast<size_t>(head["tests"]), 0);
     }
 

@@ -10,7 +10,7 @@ class Kernel:
         sections: dict[str, tuple[int, int]],
         head: dict[str, int],
         test: Callable[[int, Any], bool],
-        kin: Callable[[Any], tuple[str, ...]],
+        hierarchy: Callable[[Any], tuple[str, ...]],
         order: Callable[[Any], tuple[float, int]],
         number_of_text: Callable[[str], float | None],
         application_at: int,

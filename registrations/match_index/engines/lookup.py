@@ -8,7 +8,7 @@ import xxhash
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin
+from registrations.filters.evaluate import TypeHierarchy
 from registrations.filters.values import fields_inside, number_of
 from registrations.match_index.format import layout
 from registrations.match_index.format.names import (
@@ -49,9 +49,9 @@ class Road(NamedTuple):
 class Lookup:
     """A shard as it is asked. `present` has a byte for each key: 1 while an event has it."""
 
-    def __init__(self, shard: Shard, kin: Kin) -> None:
+    def __init__(self, shard: Shard, hierarchy: TypeHierarchy) -> None:
         views, head = shard.views, shard.head
-        self.shard, self.head, self.kin = shard, head, kin
+        self.shard, self.head, self.hierarchy = shard, head, hierarchy
         self.present = bytearray(head.keys + 1)
         self.roads: dict[str, Road | None] = {}
         self.table, self.names, self.name_at = views["table"], views["names"], views["name_at"]
@@ -289,7 +289,7 @@ def mark_span(look: Lookup, first: int, end: int, seen: Seen) -> None:
 
 def see_types(look: Lookup, event: Event, seen: Seen) -> None:
     """The event's type, those above it, and what these are below."""
-    for type in look.kin(event):
+    for type in look.hierarchy(event):
         mark_name(look, type_name(type), seen)
         at = type.find(".")
         while at >= 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.lookup import Lookup, Seen, Span, forget, see
 from registrations.match_index.engines.python_engine import (
     NOTHING,
@@ -36,10 +36,10 @@ class NumpyEngine:
 
     name = "numpy"
 
-    def __init__(self, shard: Shard, kin: Kin = only_itself) -> None:
+    def __init__(self, shard: Shard, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self._look = Lookup(shard, kin)
-        self._tests = Tests(shard, kin, self.counters)
+        self._look = Lookup(shard, hierarchy)
+        self._tests = Tests(shard, hierarchy, self.counters)
         self._graves = Graves(shard)
         self._wounded = np.zeros(0, bool)  # by conjunction, once something is gone
         self._present = np.frombuffer(self._look.present, np.uint8)

@@ -12,9 +12,9 @@
 
 class Present : public Shard {
   public:
-    Present(nb::handle data, nb::dict sections, nb::dict head, nb::object kin, nb::object order,
+    Present(nb::handle data, nb::dict sections, nb::dict head, nb::object hierarchy, nb::object order,
             nb::object number_of_text, Py_ssize_t application_at)
-        : Shard(data, sections, head), kin_(kin), order_(order), number_of_text_(number_of_text),
+        : Shard(data, sections, head), hierarchy_(hierarchy), order_(order), number_of_text_(number_of_text),
           application_at_(application_at) {
         present_.resize(keys_);
     }
@@ -44,11 +44,11 @@ class Present : public Shard {
 
     // Python's garbage collector finds cycles through what is called back, and breaks them.
     int visit(visitproc visit, void *arg) const {
-        for (const nb::object *one : {&kin_, &order_, &number_of_text_}) Py_VISIT(one->ptr());
+        for (const nb::object *one : {&hierarchy_, &order_, &number_of_text_}) Py_VISIT(one->ptr());
         return 0;
     }
 
-    void let_go() { kin_ = order_ = number_of_text_ = nb::none(); }
+    void let_go() { hierarchy_ = order_ = number_of_text_ = nb::none(); }
 
     nb::handle event_;
     Bits present_;
@@ -346,8 +346,8 @@ class Present : public Shard {
     }
 
     void see_types() {
-        nb::object kin = kin_(event_);
-        for (nb::handle type : kin) {
+        nb::object hierarchy = hierarchy_(event_);
+        for (nb::handle type : hierarchy) {
             Utf8 text(type.ptr());
             name_ = 'T';
             mark_name(name_ += text.view);
@@ -359,7 +359,7 @@ class Present : public Shard {
         }
     }
 
-    nb::object kin_, order_, number_of_text_;
+    nb::object hierarchy_, order_, number_of_text_;
     Py_ssize_t application_at_;
     PyObject *attributes_ = nullptr;
     std::string name_;

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.lookup import Lookup, Seen, forget, see
 from registrations.match_index.engines.residual import Tests
 from registrations.match_index.format.columns import NOT, NUMBER, TEST
@@ -25,10 +25,10 @@ class PythonEngine:
 
     name = "python"
 
-    def __init__(self, shard: Shard, kin: Kin = only_itself) -> None:
+    def __init__(self, shard: Shard, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
-        self._look = Lookup(shard, kin)
-        self._tests = Tests(shard, kin, self.counters)
+        self._look = Lookup(shard, hierarchy)
+        self._tests = Tests(shard, hierarchy, self.counters)
         self._graves = Graves(shard)
 
     def match(self, event: Event, *, places: bool = False) -> memoryview:

@@ -3,7 +3,7 @@
 from eventhub.base.errors import EventHubError
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Node
-from registrations.filters.evaluate import Kin, holds
+from registrations.filters.evaluate import TypeHierarchy, holds
 from registrations.filters.event_values import EventValues
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.format.errors import IndexDamaged
@@ -17,9 +17,9 @@ _NOTHING = EventValues(Event("", "", {}))
 class Tests:
     """By number. Parsed ones stay: there are as many as the shard has."""
 
-    def __init__(self, shard: Shard, kin: Kin, counters: Counters) -> None:
+    def __init__(self, shard: Shard, hierarchy: TypeHierarchy, counters: Counters) -> None:
         self._shard = shard
-        self._kin = kin
+        self._hierarchy = hierarchy
         self._counters = counters
         self._nodes: dict[int, Node] = {}
         self._values = _NOTHING
@@ -32,7 +32,7 @@ class Tests:
         self._counters.evaluated += 1
         if self._values.event is not event:
             self._values = EventValues(event)
-        return holds(node, self._values, self._kin)
+        return holds(node, self._values, self._hierarchy)
 
     def end(self) -> None:
         """The event was matched: it may change before it comes again."""

@@ -25,7 +25,7 @@ from delivery.partitions.archive import shelved_rows
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.retention import drop
 from eventhub.postgresql import arrow
@@ -112,7 +112,7 @@ class _Inputs:
         self.rows: dict[str, int] = {}
         self._export = export
         self._snapshot = snapshot
-        self._archive = Place(export.archive_url) if export.archive_url else None
+        self._archive = ArchiveFolder(export.archive_url) if export.archive_url else None
         self._read: set[str] = set()  # manifests of partitions that left
         self._holds = PartitionHolds(snapshot)
         self._there: dict[int, HeldPartition] = {}  # of events, by group

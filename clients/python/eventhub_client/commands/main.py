@@ -6,13 +6,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from eventhub_client.commands import login
+from eventhub_client.commands.api import add_commands
 from eventhub_client.commands.emit import emit
+from eventhub_client.commands.exits import run
 from eventhub_client.commands.listen import listen, replay
 from eventhub_client.commands.manage import segments, state, streams, types
 from eventhub_client.commands.outbox import outbox
 from eventhub_client.commands.output import say
 from eventhub_client.commands.relay import relay
-from eventhub_client.commands.settings import Given, settings
+from eventhub_client.commands.settings import Given, Settings, settings
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -46,7 +49,7 @@ from eventhub_client.commands.settings import Given, settings
 )
 @click.pass_context  # fmt: skip
 def main(context: click.Context, /, **given: Any) -> None:
-    """Emit events to a hub, and hear them.
+    """Emit events to a hub, receive them, and manage the hub.
 
     \b
     export EVENTHUB_URL=http://127.0.0.1:8000 EVENTHUB_KEY=...
@@ -72,5 +75,29 @@ def main(context: click.Context, /, **given: Any) -> None:
     context.obj = settings(Given(**given))
 
 
+@main.command("login")
+@click.argument("name")
+@click.password_option(
+    envvar="EVENTHUB_PASSWORD",
+    confirmation_prompt=False,
+    help="Better EVENTHUB_PASSWORD, or typed when asked: others see a command's options.",
+)
+@click.pass_obj
+def sign_in(settings: Settings, name: str, password: str) -> None:
+    """Sign in as the operator NAME, for commands that an API key may not use.
+
+    The login is kept in a file that only its owner can read, until `eventhub logout`.
+    """
+    run(login.sign_in(settings.url, name, password))
+
+
+@main.command("logout")
+@click.pass_obj
+def sign_out(settings: Settings) -> None:
+    """Sign out."""
+    run(login.sign_out(settings.url))
+
+
 for command in (emit, listen, replay, relay, streams, segments, state, types, outbox):
     main.add_command(command)
+add_commands(main)

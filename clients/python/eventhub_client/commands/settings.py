@@ -5,20 +5,24 @@ Plain module.
 import os
 import stat
 import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
 
+from eventhub_client.commands import login
 from eventhub_client.commands.exits import USAGE, Failed
+from eventhub_client.http import Http
 from eventhub_client.remote import HubClient
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
 class Settings(NamedTuple):
-    """What every command needs."""
+    """The hub and the API key of a command."""
 
     url: str
     key: str
@@ -26,6 +30,18 @@ class Settings(NamedTuple):
     def hub(self) -> HubClient:
         """Raises Failed when there is no key."""
         return HubClient(self.url, self.require_key())
+
+    @asynccontextmanager
+    async def management(self, *, operator: bool) -> AsyncIterator[Http]:
+        """Give a connection to the management API, by the key; without one, or for what only an
+        operator may do, by the login that `eventhub login` left. Raises Failed without either.
+        """
+        if self.key and not operator:
+            async with self.hub() as hub:
+                yield hub.http
+            return
+        async with login.session(self.url, login.saved(self.url)) as http:
+            yield http
 
     def require_key(self) -> str:
         if not self.key:

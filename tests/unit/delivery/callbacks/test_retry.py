@@ -17,9 +17,9 @@ FAILED = ("status", "redirect", "timeout", "refused_address", "unknown_host", "c
     [
         (Tried("delivered", 204), 1, Decision("delivered")),
         (Tried("delivered", 200), LAST, Decision("delivered")),
-        (Tried("status", 500), LAST, Decision("dead")),
-        (Tried("timeout"), LAST + 1, Decision("dead")),
-        (Tried("status", 410), LAST, Decision("dead", gone=True)),
+        (Tried("status", 500), LAST, Decision("dead_lettered")),
+        (Tried("timeout"), LAST + 1, Decision("dead_lettered")),
+        (Tried("status", 410), LAST, Decision("dead_lettered", gone=True)),
         (Tried("status", 503, retry_after_s=9e9), 1, Decision("pending", 3600.0, asked_s=3600)),
         (Tried("status", 429, retry_after_s=120), 1, Decision("pending", 120.0, asked_s=120)),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eventhub.base.compatibility import known
-from eventhub.eventlog.high_water_mark import FileMarks, Mark
+from eventhub.eventlog.high_water_mark import FileMarkStore, HighWaterMark
 from sparkjobs.job_spec import JobSpec, read_spec, write_spec
 
 ORDER = JobSpec("audit", 7, {"zone": "a"}, "/in", "/work", "/out", "", 1)
@@ -15,12 +15,12 @@ ORDER = JobSpec("audit", 7, {"zone": "a"}, "/in", "/work", "/out", "", 1)
 
 def test_fields_that_are_missing_are_told() -> None:
     with pytest.raises(TypeError, match="life"):
-        known(Mark, {"sequence": 1})
+        known(HighWaterMark, {"sequence": 1})
 
 
 def test_a_mark_of_a_newer_release_is_read(tmp_path: Path) -> None:
-    marks = FileMarks(tmp_path)
-    mark = Mark("life", None, "segment", 7, 8)
+    marks = FileMarkStore(tmp_path)
+    mark = HighWaterMark("life", None, "segment", 7, 8)
     assert asyncio.run(marks.write("key", mark))
     [file] = tmp_path.iterdir()
     file.write_text(json.dumps({**json.loads(file.read_text()), "epoch": 3}))

@@ -18,7 +18,7 @@ from registrations.filters.printed import printed
 from tests.unit.registrations.filters.trees import event, events, trees
 
 
-def kin(one: Event) -> tuple[str, ...]:
+def hierarchy(one: Event) -> tuple[str, ...]:
     return (one.type, "base")
 
 
@@ -52,9 +52,9 @@ def told_again(explained: Explained, flip: bool) -> bool:
 def test_every_part_says_what_the_filter_says_and_the_rest_does_not_matter(
     node: Node, one: Event, flip: bool
 ) -> None:
-    found = explain(node, one, kin)
+    found = explain(node, one, hierarchy)
     for part, told in nodes(node, found):
-        assert told.held == holds(part, one, kin)
+        assert told.held == holds(part, one, hierarchy)
         assert told.predicate == printed(part)
         assert told.why
     assert told_again(found, flip) == found.held
@@ -100,7 +100,7 @@ def test_every_part_says_what_the_filter_says_and_the_rest_does_not_matter(
     ],
 )  # fmt: skip
 def test_why_in_words(text: str, attributes: dict[str, object], held: bool, why: str) -> None:
-    found = explain(parse_predicate(text), event(attributes), kin)
+    found = explain(parse_predicate(text), event(attributes), hierarchy)
     assert (found.held, found.why) == (held, why)
 
 

@@ -13,7 +13,7 @@ from registrations.matching.index import IndexMatcher
 from registrations.matching.scan import ScanMatcher
 from tests.unit.registrations.match_index.worlds import OFTEN, built, found, indexed, moments, names
 from tests.unit.registrations.matching import filters
-from tests.unit.registrations.matching.conditions import kin
+from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.programs import FEW, Step, differs, programs, seeded
 from tests.unit.registrations.matching.vocabulary import FEW_PATHS, PATHS
 
@@ -63,12 +63,12 @@ def test_built_indexes_agree_whatever_the_hash(tmp_path: Path, plan: Plan) -> No
     for number, paths in enumerate((PATHS, FEW_PATHS)):
         for at, still in enumerate(moments(seeded(5, 1_600, paths))):
             base = built(tmp_path / f"{number}.{at}", still.specs, plan)
-            scan = ScanMatcher(kin)
+            scan = ScanMatcher(hierarchy)
             for id, spec in still.specs.items():
                 scan.add(id, spec)
             expected = [sorted(scan.match(event)) for event in still.events]
             for name in names:
-                assert found(base, name, still.events, kin) == expected, name
+                assert found(base, name, still.events, hierarchy) == expected, name
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -92,8 +92,8 @@ def test_the_base_answers_for_most_of_a_program(engine: str) -> None:
     """Otherwise the comparison would be of the matcher in memory."""
     made: list[IndexMatcher] = []
 
-    def make(kin: object) -> IndexMatcher:
-        made.append(indexed(engine)(kin))  # type: ignore[arg-type]
+    def make(hierarchy: object) -> IndexMatcher:
+        made.append(indexed(engine)(hierarchy))  # type: ignore[arg-type]
         return made[-1]
 
     assert differs(seeded(1, LENGTH), ScanMatcher, index=make) is None  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const
 from registrations.filters.ast import Path as Field
-from registrations.filters.evaluate import only_itself
+from registrations.filters.evaluate import no_supertypes
 from registrations.match_index.engines.available import ENGINES, new_engine
 from registrations.match_index.format import layout
 from registrations.match_index.format.builder import Entry, Plan, build, build_columns
@@ -179,7 +179,7 @@ def test_columns_beside_the_ids_are_found_by_dense_place(tmp_path: Path) -> None
     base, columns = open_base(tmp_path), ("endpoint", "until")
     [shard] = base.shards
     for name in ENGINES:
-        engine = new_engine(name, shard, only_itself)
+        engine = new_engine(name, shard, no_supertypes)
         places = engine.match(Event("", "", {"x": 1}), places=True)
         found = [tuple(shard.views[f"extra:{column}"][at] for column in columns) for at in places]
         assert sorted(found) == sorted((-id, id**2) for id in range(1, 100, 3))
@@ -291,7 +291,7 @@ def test_no_engine_leaves_the_file_however_damaged_it_is(tmp_path: Path, engine:
             for at in random.sample(range(section.length), min(20, section.length)):
                 data[section.offset + at : section.offset + at + 1] = value
             (path.with_suffix(".bad")).write_bytes(data)
-            matcher = new_engine(engine, Shard(path.with_suffix(".bad")), only_itself)
+            matcher = new_engine(engine, Shard(path.with_suffix(".bad")), no_supertypes)
             try:
                 for event in events:
                     matcher.match(event)

@@ -33,7 +33,7 @@ from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec
 from tests.unit.registrations.match_index.worlds import OFTEN, built, found, indexed, names
 from tests.unit.registrations.matching import filters
-from tests.unit.registrations.matching.conditions import kin
+from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.programs import caught
 
 LENGTH = 1_000
@@ -114,7 +114,7 @@ PYTHON: list[tuple[Any, str, Any]] = [
     (lookup, "gates_seen", without_applications),
     (lookup, "number_place", ranks_forgotten),
     (lookup, "value_tail", as_text),
-    (residual, "holds", lambda node, event, kin: True),
+    (residual, "holds", lambda node, event, hierarchy: True),
 ]
 OWN: dict[str, list[tuple[Any, str, Any]]] = {
     "python": [
@@ -189,8 +189,8 @@ class LosesWhatNoIndexHolds(IndexMatcher):
 
 @pytest.mark.parametrize("wrong", [ForgetsToBury, LosesWhatNoIndexHolds])
 def test_a_mistake_of_the_matcher_is_caught(wrong: type[IndexMatcher]) -> None:
-    def make(kin: Any) -> IndexMatcher:
-        return wrong(kin, OFTEN)
+    def make(hierarchy: Any) -> IndexMatcher:
+        return wrong(hierarchy, OFTEN)
 
     assert caught(make, ScanMatcher, LENGTH)  # type: ignore[arg-type]
 
@@ -293,7 +293,7 @@ def wrong_anywhere(root: Path) -> bool:
     base = built(root, SPECS, Plan(hash_mask=0))
     expected = [[id] if id < 20 else [] for id in range(40)]
     try:
-        return found(base, "compiled", EVENTS, kin) != expected
+        return found(base, "compiled", EVENTS, hierarchy) != expected
     except IndexDamaged:
         return True
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import ENGINES, new_engine
 from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.columns import Gathering
@@ -27,8 +27,8 @@ names = [*ENGINES]
 def indexed(engine: str, options: Options = OFTEN) -> Make:
     """A strategy whose base is built anew after a few changes."""
 
-    def make(kin: Kin = only_itself) -> Matcher:
-        return IndexMatcher(kin, options._replace(engine=engine))
+    def make(hierarchy: TypeHierarchy = no_supertypes) -> Matcher:
+        return IndexMatcher(hierarchy, options._replace(engine=engine))
 
     return make
 
@@ -71,9 +71,11 @@ def built(root: Path, specs: dict[int, Spec], plan: Plan = Plan()) -> Base:  # n
     return open_base(root)
 
 
-def found(base: Base, engine: str, events: list[Event], kin: Kin) -> list[list[int]]:
+def found(
+    base: Base, engine: str, events: list[Event], hierarchy: TypeHierarchy
+) -> list[list[int]]:
     """What the engine alone says of each event, ids in order."""
-    engines = [new_engine(engine, shard, kin) for shard in base.shards]
+    engines = [new_engine(engine, shard, hierarchy) for shard in base.shards]
     return [sorted(id for one in engines for id in one.match(event)) for event in events]
 
 
@@ -86,7 +88,7 @@ def shuffled(specs: dict[int, Spec]) -> dict[int, Spec]:
 def answers(base: Base, engine: str, event: Event) -> list[int]:
     """What the engine says of one event where types have none above them."""
     return sorted(
-        id for shard in base.shards for id in new_engine(engine, shard, only_itself).match(event)
+        id for shard in base.shards for id in new_engine(engine, shard, no_supertypes).match(event)
     )
 
 

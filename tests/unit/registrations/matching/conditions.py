@@ -49,7 +49,7 @@ INNER = ("b", "c", "b.c")
 PARENTS = {"c.d": ("c",), "b:c": ("c", "="), "=": ()}
 
 
-def kin(event: Event) -> tuple[str, ...]:
+def hierarchy(event: Event) -> tuple[str, ...]:
     """The type and the declared ones above it."""
     return (event.type, *PARENTS.get(event.type, ()))
 

@@ -15,7 +15,7 @@ from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.spec import specs_of
 from registrations.matching.strategies import Make
 from tests.unit.registrations.matching.conditions import (
-    kin,
+    hierarchy,
     outside,
     outsides,
     positive,
@@ -72,7 +72,7 @@ def differs(
     steps: Iterable[Step], make: Make, filtering: type[FilterMatcher] = FilterMatcher
 ) -> Wrong | Met:
     """Run a strategy under a FilterMatcher until it disagrees with the trees."""
-    matcher, nodes = filtering(make(kin)), dict[int, Node]()
+    matcher, nodes = filtering(make(hierarchy)), dict[int, Node]()
     pairs = matched = 0
     for step in steps:
         if isinstance(step, Take):
@@ -83,7 +83,7 @@ def differs(
             matcher.remove(step.id)
         else:
             found = sorted(matcher.match(step))
-            expected = sorted(id for id, node in nodes.items() if holds(node, step, kin))
+            expected = sorted(id for id, node in nodes.items() if holds(node, step, hierarchy))
             if found != expected:
                 return Wrong(step, found, expected)
             pairs, matched = pairs + len(nodes), matched + len(expected)

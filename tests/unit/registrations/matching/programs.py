@@ -13,8 +13,8 @@ from registrations.matching.matcher import Matcher
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import Make
 from tests.unit.registrations.matching.conditions import (
+    hierarchy,
     in_order,
-    kin,
     outside,
     outsides,
     seeded_test,
@@ -74,7 +74,7 @@ class Share(NamedTuple):
 
 def differs(steps: Iterable[Step], oracle: Make, **makes: Make) -> Difference | None:
     """Run all side by side, ids checked as a set without repetition, until one disagrees."""
-    matchers, other = {name: make(kin) for name, make in makes.items()}, oracle(kin)
+    matchers, other = {name: make(hierarchy) for name, make in makes.items()}, oracle(hierarchy)
     nobody = Event("", "", {})
     for step in steps:
         if isinstance(step, Event):
@@ -108,7 +108,7 @@ def apply(matcher: Matcher, step: Add | Remove) -> None:
 
 def share(steps: Iterable[Step], make: Make) -> Share:
     """Of the events, those that match at least one registration with a pair or a test."""
-    matcher, specs, events, matched = make(kin), dict[int, Spec](), 0, 0
+    matcher, specs, events, matched = make(hierarchy), dict[int, Spec](), 0, 0
     for step in steps:
         if isinstance(step, Event):
             events += 1

@@ -15,7 +15,7 @@ from registrations.matching.counting import CountingMatcher
 from registrations.matching.matcher import Matcher
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.strategies import STRATEGIES, Make
-from tests.unit.registrations.matching.conditions import kin
+from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.filters import Take, seeded
 
 engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGIES])
@@ -178,7 +178,7 @@ def test_filters_that_leave_leave_no_test_no_anchor_and_no_path(make: type[Match
 
 @indexed
 def test_nothing_is_left_of_filters_that_all_went(make: type[Matcher]) -> None:
-    matcher = make(kin)  # type: ignore[call-arg]
+    matcher = make(hierarchy)  # type: ignore[call-arg]
     filters = FilterMatcher(matcher)
     taken = set()
     for step in seeded(1, 1_500):

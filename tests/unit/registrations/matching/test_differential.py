@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.matching import access, conjunctions, memo
 from registrations.matching.access import AccessMatcher
 from registrations.matching.scan import ScanMatcher
@@ -49,8 +49,8 @@ def test_access_agrees_when_it_looks_again_often(
     monkeypatch.setattr(access, "PARTNERS_FEW", 1)
     made: list[AccessMatcher] = []
 
-    def make(kin: Kin = only_itself) -> AccessMatcher:
-        made.append(AccessMatcher(kin))
+    def make(hierarchy: TypeHierarchy = no_supertypes) -> AccessMatcher:
+        made.append(AccessMatcher(hierarchy))
         return made[-1]
 
     assert differs(seeded(seed, LENGTH), ScanMatcher, access=make) is None

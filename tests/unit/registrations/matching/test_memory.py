@@ -8,7 +8,7 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.filters.evaluate import Kin, only_itself
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.engines.available import ENGINES
 from registrations.matching import tier
@@ -31,8 +31,8 @@ engines = pytest.mark.parametrize("engine", [*ENGINES])
 def eager(engine: str) -> Make:
     """An index is made of whatever waits as soon as a test was tried."""
 
-    def make(kin: Kin = only_itself) -> Matcher:
-        return MemoryMatcher(kin, AT_ONCE._replace(engine=engine))
+    def make(hierarchy: TypeHierarchy = no_supertypes) -> Matcher:
+        return MemoryMatcher(hierarchy, AT_ONCE._replace(engine=engine))
 
     return make
 
@@ -200,8 +200,8 @@ class KeepsBoth(MemoryMatcher):
 
 @pytest.mark.parametrize("wrong", [ForgetsToBury, ForgetsTheRest, LosesWhatItTakesIn, KeepsBoth])
 def test_a_mistake_is_caught(wrong: type[MemoryMatcher]) -> None:
-    def make(kin: Kin = only_itself) -> Matcher:
-        return wrong(kin, AT_ONCE)
+    def make(hierarchy: TypeHierarchy = no_supertypes) -> Matcher:
+        return wrong(hierarchy, AT_ONCE)
 
     assert caught(make, ScanMatcher, 1_500)
 

@@ -20,7 +20,7 @@ from registrations.matching.sig import SigMatcher
 from registrations.matching.signatures import demanded, signature_of
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.strategies import STRATEGIES
-from tests.unit.registrations.matching.conditions import kin
+from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.programs import Add, apply, seeded
 
 JOE = "(and (= type 'login) (= user 'joe))"
@@ -264,7 +264,7 @@ def test_one_workload_gives_the_same_under_every_strategy_each_with_its_own_coun
     found: dict[str, list[list[int]]] = {}
     counters: dict[str, Counters] = {}
     for name, make in STRATEGIES.items():
-        matcher, results = make(kin), list[list[int]]()
+        matcher, results = make(hierarchy), list[list[int]]()
         for step in steps:
             if isinstance(step, Event):
                 results.append(sorted(matcher.match(step)))
@@ -285,7 +285,7 @@ def test_one_workload_gives_the_same_under_every_strategy_each_with_its_own_coun
 @pytest.mark.parametrize("name", [*STRATEGIES])
 def test_nothing_is_left_of_what_went(name: str) -> None:
     """As `size`, `dump` and the fields of each strategy tell (SUN-09)."""
-    matcher = STRATEGIES[name](kin)
+    matcher = STRATEGIES[name](hierarchy)
     added = {step.id for step in seeded(5, 1_500) if isinstance(step, Add)}
     for step in seeded(5, 1_500):
         if isinstance(step, Event):
@@ -294,7 +294,7 @@ def test_nothing_is_left_of_what_went(name: str) -> None:
             apply(matcher, step)
     for id in added:
         matcher.remove(id)
-    assert (len(matcher), weight(matcher)) == (0, weight(STRATEGIES[name](kin)))
+    assert (len(matcher), weight(matcher)) == (0, weight(STRATEGIES[name](hierarchy)))
 
 
 def weight(found: object, seen: frozenset[int] = frozenset()) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Node, Not, Path
-from registrations.filters.evaluate import Kin, holds
+from registrations.filters.evaluate import TypeHierarchy, holds
 from registrations.matching import access, atoms, compiled, conditions, conjunctions, counting, spec
 from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FilterMatcher
@@ -49,14 +49,14 @@ class TriesTheFirstOnly(conditions.Trial):
         return super().passes(tests[:1])
 
 
-class NobodysKin(conditions.Trial):
+class NoHierarchy(conditions.Trial):
     def __init__(self, tests: conditions.Conditions, event: Event) -> None:
         super().__init__(tests, event)
-        self._kin = lambda event: (event.type,)
+        self._hierarchy = lambda event: (event.type,)
 
 
-def without_not(node: Node, event: Event, kin: Kin) -> bool:
-    return holds(node.item if isinstance(node, Not) else node, event, kin)
+def without_not(node: Node, event: Event, hierarchy: TypeHierarchy) -> bool:
+    return holds(node.item if isinstance(node, Not) else node, event, hierarchy)
 
 
 def anchored_to_its_absence(nodes: Iterable[Node]) -> str | None:
@@ -79,9 +79,9 @@ true_keys_of = atoms.keys_of
 
 WRONG: list[tuple[Make, Any, str, Any]] = [
     *((AccessMatcher, access, "Trial", wrong) for wrong in (Remembers, NeverTries)),
-    *((AccessMatcher, access, "Trial", wrong) for wrong in (TriesTheFirstOnly, NobodysKin)),
+    *((AccessMatcher, access, "Trial", wrong) for wrong in (TriesTheFirstOnly, NoHierarchy)),
     *((CountingMatcher, counting, "Trial", wrong) for wrong in (Remembers, NeverTries)),
-    *((CountingMatcher, counting, "Trial", wrong) for wrong in (TriesTheFirstOnly, NobodysKin)),
+    *((CountingMatcher, counting, "Trial", wrong) for wrong in (TriesTheFirstOnly, NoHierarchy)),
     (AccessMatcher, conditions, "holds", without_not),
     (CountingMatcher, conditions, "holds", without_not),
     (CompileMatcher, compiled, "holds", without_not),

@@ -8,7 +8,7 @@ import pytest
 
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Node, Not
-from registrations.filters.evaluate import Kin
+from registrations.filters.evaluate import TypeHierarchy
 from registrations.matching import compiled, lattice, shadows, signatures
 from registrations.matching.compiled import Block, CompileMatcher, Findings
 from registrations.matching.lattice import LatticeMatcher, Members, Stop
@@ -92,8 +92,10 @@ true_laid_flat = lattice.laid_flat
 class Remembers(Findings):
     """What was found out of one event is believed of the next."""
 
-    def __init__(self, event: Event, kin: Kin, shadows: Shadows, counters: Counters) -> None:
-        super().__init__(event, kin, shadows, counters)
+    def __init__(
+        self, event: Event, hierarchy: TypeHierarchy, shadows: Shadows, counters: Counters
+    ) -> None:
+        super().__init__(event, hierarchy, shadows, counters)
         self._passed, self._failed = BOUNDS
 
 

@@ -57,10 +57,10 @@ from eventhub.event.envelope import Event
 from registrations.matching.index import IndexMatcher, Options
 from registrations.matching.spec import Spec
 
-def kin(event):  # whose module holds the matcher, which holds this
+def hierarchy(event):  # whose module holds the matcher, which holds this
     return (event.type,) if matcher else ()
 
-matcher = IndexMatcher(kin, Options(first=1, least=1))
+matcher = IndexMatcher(hierarchy, Options(first=1, least=1))
 matcher.add(1, Spec(pairs=(("a", 1),)))
 assert matcher.match(Event("d", "t", {"a": 1})) == [1]
 """

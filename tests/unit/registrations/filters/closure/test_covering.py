@@ -14,7 +14,7 @@ from registrations.filters.closure.covering import covers
 from registrations.filters.closure.implied import _values, follows
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
-from tests.unit.registrations.filters.closure.vocabulary import alike, events, filter_of, kin
+from tests.unit.registrations.filters.closure.vocabulary import alike, events, filter_of, hierarchy
 
 EVENTS = list(events())
 
@@ -39,7 +39,7 @@ def unsound(seed: int, pairs: int) -> tuple[int, tuple[Node, Node] | None]:
             continue
         found += 1
         for event in random.sample(EVENTS, 150):
-            if holds(other, event, kin) and not holds(one, event, kin):
+            if holds(other, event, hierarchy) and not holds(one, event, hierarchy):
                 return found, (one, other)
     return found, None
 

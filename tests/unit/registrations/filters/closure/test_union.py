@@ -20,7 +20,12 @@ from registrations.filters.languages import parse
 from registrations.filters.normal import normal
 from registrations.filters.printed import printed
 from registrations.interest.builder import Maker
-from tests.unit.registrations.filters.closure.vocabulary import closure_of, events, filter_of, kin
+from tests.unit.registrations.filters.closure.vocabulary import (
+    closure_of,
+    events,
+    filter_of,
+    hierarchy,
+)
 
 EVENTS = list(events())
 
@@ -48,9 +53,9 @@ def test_a_closure_matches_an_event_iff_one_of_its_filters_does() -> None:
         assert not found.widened
         left_out += len({parts for form in forms for parts in form}) - len(found.form)
         for event in random.sample(EVENTS, 60):
-            expected = any(holds(node, event, kin) for node in nodes)
-            assert found.matches(event, kin) == expected, (nodes, event)
-            assert holds(found.node(), event, kin) == expected
+            expected = any(holds(node, event, hierarchy) for node in nodes)
+            assert found.matches(event, hierarchy) == expected, (nodes, event)
+            assert holds(found.node(), event, hierarchy) == expected
             matched += expected
     assert left_out > 30, "hardly anything is covered"
     assert 600 < matched < 3_000
@@ -171,10 +176,10 @@ def test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for() ->
             found = union.closure()
             steps.add((found.widened, found == EVERYTHING))
             for event in random.sample(EVENTS, 20):
-                if any(holds(node, event, kin) for node in nodes):
-                    assert found.matches(event, kin), (nodes, event)
+                if any(holds(node, event, hierarchy) for node in nodes):
+                    assert found.matches(event, hierarchy), (nodes, event)
                 elif not found.widened:
-                    assert not found.matches(event, kin), (nodes, event)
+                    assert not found.matches(event, hierarchy), (nodes, event)
     assert len(steps) == 3
     union.give_up()
     assert union.closure() == EVERYTHING
@@ -189,8 +194,8 @@ def test_a_widened_closure_never_loses_an_interest() -> None:
         found = closure_of(map(normal, nodes), bounds)
         seen.add((found.widened, found == EVERYTHING))
         for event in random.sample(EVENTS, 30):
-            if any(holds(node, event, kin) for node in nodes):
-                assert found.matches(event, kin), (nodes, event)
+            if any(holds(node, event, hierarchy) for node in nodes):
+                assert found.matches(event, hierarchy), (nodes, event)
     assert len(seen) == 3
 
 
@@ -235,7 +240,7 @@ FILTERS = closure("(and (= @type 'a') (> x 5))", "(and (type 'd::b') (not (exist
 def test_a_shape_is_wanted_surely_perhaps_or_surely_not(
     shape: dict[str, Any], expected: str
 ) -> None:
-    assert wanted(FILTERS, parse_shape(shape), kin) == expected
+    assert wanted(FILTERS, parse_shape(shape), hierarchy) == expected
 
 
 def test_of_a_closure_that_was_widened_nothing_is_surely_wanted() -> None:
@@ -252,11 +257,11 @@ def test_what_is_said_of_a_shape_holds_for_every_event_of_it() -> None:
         found = closure_of([normal(filter_of(random)) for _ in range(2)])
         event = random.choice(EVENTS)
         shape, fits = _part_of(random, event)
-        answer = wanted(found, shape, kin)
+        answer = wanted(found, shape, hierarchy)
         answers.append(answer)
         for other in [event, *fits]:
             if answer != "maybe":
-                assert found.matches(other, kin) == (answer == "yes"), (found, shape, other)
+                assert found.matches(other, hierarchy) == (answer == "yes"), (found, shape, other)
     assert min(answers.count(answer) for answer in ("yes", "no", "maybe")) > 20
 
 

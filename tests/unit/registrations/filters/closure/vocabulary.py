@@ -38,7 +38,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def kin(event: Event) -> tuple[str, ...]:
+def hierarchy(event: Event) -> tuple[str, ...]:
     """The type and the declared ones above it."""
     return (event.type, *PARENTS.get(event.type, ()))
 

@@ -1,0 +1,79 @@
+"""An operator's login for the command line, kept in a file that only its owner may read.
+Plain module.
+"""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import click
+import orjson
+
+from eventhub_client.commands.exits import USAGE, Failed
+from eventhub_client.http import Http, Request
+
+SESSION = "/v1/session"
+_FILE = Path(click.get_app_dir("eventhub")) / "logins.json"  # cookies by the hub's URL
+
+
+@asynccontextmanager
+async def session(url: str, cookies: Mapping[str, str]) -> AsyncIterator[Http]:
+    """Give a connection that sends the cookies of a login, and what Django's protection against
+    forged requests asks for.
+    """
+    base_url = url.rstrip("/")
+    headers = {"Referer": f"{base_url}/"}
+    if token := cookies.get("csrftoken"):
+        headers["X-CSRFToken"] = token
+    jar = aiohttp.CookieJar(unsafe=True)  # also for a hub that is named by its address
+    async with aiohttp.ClientSession(cookies=cookies, cookie_jar=jar, headers=headers) as opened:
+        yield Http(opened, base_url)
+
+
+async def sign_in(url: str, name: str, password: str) -> None:
+    """Sign in and keep the login. Raises NotAllowed for a wrong password."""
+    body = orjson.dumps({"username": name, "password": password})
+    async with session(url, {}) as http:
+        await http.ask(Request("POST", SESSION, body))
+        cookies = {cookie.key: cookie.value for cookie in http.session.cookie_jar}
+    _write({**_read(), url: cookies})
+
+
+async def sign_out(url: str) -> None:
+    """End the login, on the hub and in the file."""
+    async with session(url, saved(url)) as http:
+        await http.ask(Request("DELETE", SESSION))
+    _write({kept: cookies for kept, cookies in _read().items() if kept != url})
+
+
+def saved(url: str) -> dict[str, str]:
+    """Return the cookies of the login at a hub. Raises Failed if there is none."""
+    found = _read().get(url)
+    if found is None:
+        raise Failed("Set EVENTHUB_KEY, or sign in as an operator: eventhub login NAME.", USAGE)
+    return found
+
+
+def _read() -> dict[str, dict[str, str]]:
+    try:
+        found: dict[str, dict[str, str]] = orjson.loads(_FILE.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise Failed(f"{_FILE} cannot be read: {error}", USAGE) from error
+    return found
+
+
+def _write(logins: Mapping[str, Mapping[str, str]]) -> None:
+    """Replace the file; it is never readable by others."""
+    try:
+        _FILE.parent.mkdir(parents=True, exist_ok=True)
+        part = _FILE.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(orjson.dumps(logins))
+        part.replace(_FILE)
+    except OSError as error:
+        raise Failed(f"{_FILE} cannot be written: {error}", USAGE) from error
