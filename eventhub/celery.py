@@ -107,7 +107,7 @@ def _heart() -> Heart:
 
 @app.task(name="delivery.retire", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def retire() -> None:
-    """Archive and drop the partitions of deliveries, attempts and listens whose time is over."""
+    """Archive and drop the partitions of deliveries, attempts and listeners whose time is over."""
     env = read_env()
     asyncio.run(retiring(env.database_direct_url, env.archive_url))
 

@@ -20,7 +20,7 @@ JOBS_INTERVAL_S = 30
 RESTING = frozenset({"archive", "build-indexes", "run-jobs"})
 
 TIMETABLE = {
-    # partitions of old deliveries, attempts and listens are archived and dropped
+    # partitions of old deliveries, attempts and listeners are archived and dropped
     "retire": {
         "task": "delivery.retire",
         "schedule": timedelta(hours=1),

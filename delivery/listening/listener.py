@@ -61,7 +61,7 @@ class Listening:
         self.info = info
         self.listen = listen
         self.cursor = Cursor("", 0)  # the last event looked at
-        self.why = "left"  # how it ends, for the record
+        self.why = "disconnected"  # its recorded end reason
         self._sources = sources
         self._wish = wish
         self._follower: Follower

@@ -35,14 +35,23 @@ _OLD_NAMES = {
 }
 _OLD_NAMES_OF = {
     "attempts": {"at": "attempted_at"},
-    "listens": {"at": "started_at", "seen_at": "last_seen_at", "why": "end_reason"},
+    "listens": {  # called so before 0.1
+        "at": "started_at",
+        "seen_at": "updated_at",
+        "why": "end_reason",
+        "door": "transport",
+        "wish": "request_digest",
+        "told_segment": "delivered_segment",
+        "told_sequence": "delivered_sequence",
+        "told": "delivered_events",
+    },
 }
 
 
 class Shelved(NamedTuple):
     """What the manifest of a partition says."""
 
-    table: str  # deliveries, attempts, listens
+    table: str  # deliveries, attempts, listeners
     partition: str
     rows: int
     file: str  # name beside the manifest
