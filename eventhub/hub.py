@@ -16,7 +16,7 @@ from delivery.health.watch import Watch, Watched
 from delivery.partitions.archive import Shelf
 from eventhub.access.authorizer import Gate
 from eventhub.access.zone_names import zone_names
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
 from eventhub.eventlog.archive.reader import archive_of
@@ -64,12 +64,12 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         health = Watch(Watched(log, gate, upkeep), env, SystemClock())
         log.tail.stir = upkeep.stir
         tasks = [
-            asyncio.create_task(endless("gate", gate.run)),
-            asyncio.create_task(endless("feed", feed.run)),
-            asyncio.create_task(endless("types", book.run)),
-            asyncio.create_task(endless("listens", closures.listens.run)),
-            asyncio.create_task(endless("upkeep", upkeep.run)),
-            asyncio.create_task(endless("health", health.run)),
+            asyncio.create_task(run_forever("gate", gate.run)),
+            asyncio.create_task(run_forever("feed", feed.run)),
+            asyncio.create_task(run_forever("types", book.run)),
+            asyncio.create_task(run_forever("listens", closures.listens.run)),
+            asyncio.create_task(run_forever("upkeep", upkeep.run)),
+            asyncio.create_task(run_forever("health", health.run)),
         ]
         try:
             yield Hub(log, gate, feed, book, closures, health, env)
