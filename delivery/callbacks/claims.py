@@ -124,7 +124,7 @@ class _ScannedLane(NamedTuple):
         return LaneKey(self.scanned.endpoint.id, self.stream_id, self.run)
 
 
-class StoredEvent(NamedTuple):
+class ClaimedEvent(NamedTuple):
     """The stored bytes of an event."""
 
     segment_id: int
@@ -303,14 +303,14 @@ async def forget_lanes(url: str) -> None:
         await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
 
 
-async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[StoredEvent]:
+async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:
     """Return the events of deliveries that are in the database."""
     requested = {(each.segment_id, each.sequence) for each in claims}
     values = {
         "segments": int8_array([segment for segment, _ in requested]),
         "sequences": int8_array([sequence for _, sequence in requested]),
     }
-    query = cursor_of(connection, StoredEvent)
+    query = cursor_of(connection, ClaimedEvent)
     return await (await query.execute(SQL["events"], values, binary=True)).fetchall()
 
 

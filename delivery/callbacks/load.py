@@ -26,7 +26,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.read import Page, read
+from eventhub.eventlog.read import ReadLimits, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.postgresql.connections import Connection
 from registrations.endpoints.secrets import Unsealable, unseal
@@ -161,7 +161,7 @@ class Loader:
         sequence = claimed.sequence
         after = Cursor(self._segment_of(claimed).segment, sequence - 1)
         try:
-            found = await read(connection, claimed.stream_id, after, Page(1, 1))
+            found = await read(connection, claimed.stream_id, after, ReadLimits(1, 1))
             if isinstance(found, ArchivedSegment):
                 if self._archive is None:
                     raise Gone

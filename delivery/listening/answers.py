@@ -19,7 +19,7 @@ from delivery.listening.frames import (
 from delivery.listening.query import Asked
 from eventhub.event.json_codec import EventJson
 from eventhub.event.json_types import Int64, Time
-from eventhub.eventlog.history import Ends
+from eventhub.eventlog.history import StreamEnds
 from eventhub.eventlog.start_positions import cursor_text
 from eventhub.eventlog.stored import Cursor, CursorJson
 from eventhub.http.messages import Answer, Headers
@@ -62,7 +62,7 @@ def form_of(kind: bytes) -> Form[bytes]:
     return _FORMS[kind]
 
 
-def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: Ends) -> Answer:
+def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: StreamEnds) -> Answer:
     """A page: JSON around its items, or its items and a last line. `cursor`: where it ended."""
     bounds: BoundsJson = {
         "cursor": cursor.json(),

@@ -95,7 +95,7 @@ async def _until_away(
 class _Handed:
     """Events as the client's own type."""
 
-    def event(self, heading: Heading, stored: log_types.Stored) -> Delivered:
+    def event(self, heading: Heading, stored: log_types.StoredEvent) -> Delivered:
         return Delivered(
             stored.segment,
             stored.sequence,
@@ -106,7 +106,7 @@ class _Handed:
             time_text(stored.appended_at_us),
         )
 
-    def state(self, listen: str, key: str, stored: log_types.Stored) -> Delivered:
+    def state(self, listen: str, key: str, stored: log_types.StoredEvent) -> Delivered:
         raise NotImplementedError("A listen inside a process has no snapshot.")
 
     def message(self, fields: dict[str, Any]) -> Delivered:

@@ -28,10 +28,10 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import Gone
 from eventhub.base.fair_queue import HUB
+from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Start
-from eventhub.eventlog.state import KeyState, StatePage, read_state
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
 from eventhub.types.registry import Book, ZoneHierarchy
 from registrations.feed import Feed
@@ -61,7 +61,7 @@ class Listening:
         self.info = info
         self.listen = listen
         self.cursor = Cursor("", 0)  # the last event looked at
-        self.why = "left"  # how it ends, for the record
+        self.why = "disconnected"  # its recorded end reason
         self._sources = sources
         self._wish = wish
         self._follower: Follower
@@ -69,7 +69,7 @@ class Listening:
         self._interest: Interest | None = None
         self._interested = AsyncExitStack()
         self._following = AsyncExitStack()
-        self._page: list[Stored] = []
+        self._page: list[StoredEvent] = []
         self._keys: list[KeyState] = []  # of a page of state
         self._at = 0  # how far the page was looked at
         self._held = 0  # bytes of the page that are counted in Held
@@ -237,14 +237,14 @@ class Listening:
         self._put(page, read=read)
         return True
 
-    async def _learn(self, page: Iterable[Stored]) -> None:
+    async def _learn(self, page: Iterable[StoredEvent]) -> None:
         """Know what types the events are of, if that may decide."""
         if self._interest is None and self.listen.filter.tree is None:
             return
         through = None if self._interest is None else self._sources.feed.told
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
-    def _put(self, page: list[Stored], *, read: bool) -> None:
+    def _put(self, page: list[StoredEvent], *, read: bool) -> None:
         """A page to be told. One that was read is held while all that are held stay within bounds;
         what of it is not told at once is read again otherwise.
         """
@@ -260,7 +260,7 @@ class Listening:
 
     async def _fill_state(self, wanted: StatePage) -> bool:
         reads = self._sources.catch_up.reads
-        async with reads.place(self._party), reading(self._sources.log.pool) as connection:
+        async with reads.hold(self._party), reading(self._sources.log.pool) as connection:
             keys = await read_state(connection, self.info.id, wanted)
         if keys:
             await self._learn(state.stored for state in keys)
@@ -353,7 +353,7 @@ class Listening:
         following = AsyncExitStack()
         follower = self._sources.log.follow(self.info, start)
         old = self._following
-        async with self._sources.catch_up.opens.place(self._party):
+        async with self._sources.catch_up.opens.hold(self._party):
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:

@@ -20,7 +20,7 @@ from delivery.listening.single import Single, told
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
-from eventhub.eventlog.history import Ends, ends_of
+from eventhub.eventlog.history import StreamEnds, stream_ends
 from eventhub.eventlog.stored import Cursor
 from eventhub.http.messages import Answer, Headers, Peer, Stream, utf8_path
 from eventhub.http.routes import Call
@@ -35,7 +35,7 @@ class Visit(NamedTuple):
     reader: Single
     listening: Listening
     peer: Peer
-    ends: Ends  # of the stream when it came
+    ends: StreamEnds  # of the stream when it came
     deadline_s: float  # of the loop's clock
 
     @property
@@ -45,8 +45,8 @@ class Visit(NamedTuple):
         return self.ends.head if self.ends.head.sequence > cursor.sequence else cursor
 
     @property
-    def known(self) -> Ends:
-        return Ends(self.head, self.ends.first)
+    def known(self) -> StreamEnds:
+        return StreamEnds(self.head, self.ends.first)
 
     def over(self) -> bool:
         """True if nothing more is to be waited for."""
@@ -98,8 +98,8 @@ class ListenDoor:
         sources = self._sources
         listening = await Listening.open(sources, principal, asked.wish)
         try:
-            async with sources.catch_up.opens.place(principal.party):
-                ends = await ends_of(sources.log, listening.info)
+            async with sources.catch_up.opens.hold(principal.party):
+                ends = await stream_ends(sources.log, listening.info)
         except BaseException:
             await listening.close()
             raise

@@ -20,11 +20,11 @@ from eventhub.base.errors import (
     UnknownChannel,
 )
 from eventhub.base.fair_queue import Admission
-from eventhub.event.identity import number_window
+from eventhub.event.identity import stored_incarnation
 from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.json_types import Int64, Uuid
-from eventhub.event.requests import Request, read_events
-from eventhub.eventlog.drafts import Appended, Draft, Producer
+from eventhub.event.requests import EmitRequest, read_events
+from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.log import Log
 from eventhub.http.messages import Answer, Headers, Incoming, Scope, read_body, read_head
 from eventhub.types.cost import Budget
@@ -152,13 +152,13 @@ async def _mask(gate: Gate, zone_id: int, event: EventIn) -> int:
         raise
 
 
-def _producer(client_id: int, event: EventIn) -> Producer | None:
+def _producer(client_id: int, event: EventIn) -> DraftProducer | None:
     """Whose window the id is looked for in."""
     made = event.id
     if not isinstance(made, IdIn):
         return None
-    window = number_window(made.incarnation, made.timestamp)
-    return Producer(client_id, window, made.sequence)
+    window = stored_incarnation(made.incarnation, made.timestamp)
+    return DraftProducer(client_id, window, made.sequence)
 
 
 def _token(sender: Sender, event: EventIn, index: int) -> bytes:
@@ -204,8 +204,8 @@ async def emit_door(
     body = await read_body(incoming, head.content_length)
     # the data of a CloudEvent keep the whole of their media type
     whole = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
-    request = Request(body, head.content_type, ce_headers, whole)
-    async with admission.place(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
+    request = EmitRequest(body, head.content_type, ce_headers, whole)
+    async with admission.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
         emitted = await emit(desk, Sender(principal, key), stream, events)
     return Answer(200, orjson.dumps(emitted.json()), emitted.headers())

@@ -14,8 +14,8 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event, version_number
 from eventhub.event.inbound import EventIn
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
-from eventhub.eventlog.system_follower import Following
+from eventhub.eventlog.stored import StoredEvent
+from eventhub.eventlog.system_follower import SystemFollower
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of
@@ -114,7 +114,7 @@ class Book:
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._system = Following(hub_log, "types", self._tell)
+        self._system = SystemFollower(hub_log, "types", self._tell)
         self._zones: dict[int, ZoneTypes] = {}
         self._evolved: dict[int | None, ZoneTypes] = {}  # those of them with newer versions
         self._ids: dict[str, int] = {}  # of those zones, by name
@@ -156,7 +156,7 @@ class Book:
         """Follow `system` until cancelled, through every absence of the database."""
         await self._system.run()
 
-    async def _tell(self, stored: Stored | None) -> None:
+    async def _tell(self, stored: StoredEvent | None) -> None:
         if stored is None:
             await self._renew_all()
         elif stored.event.type == "type.declared":

@@ -19,9 +19,9 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.base.strict_json import parse_object
-from eventhub.event.audience import shown_to
+from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.inbound import JSON, NDJSON
-from eventhub.eventlog.stored import Stored, StreamInfo
+from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.messages import Answer, Scope, Stream, read_body, read_head, utf8_path
 from eventhub.http.routes import Call
@@ -150,9 +150,9 @@ def _after(scope: Scope) -> int:
     return after
 
 
-def _require_shown(stored: Stored, stream: StreamInfo, principal: Principal) -> None:
+def _require_shown(stored: StoredEvent, stream: StreamInfo, principal: Principal) -> None:
     """UnknownEvent for what the caller would not be told."""
     event = stored.event
-    own = stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
+    own = stream.id != SYSTEM_STREAM_ID or is_visible_in_zone(event, principal.zone)
     if not own or not is_shown(event, principal):
         raise UnknownEvent(stream=stream.name)

@@ -23,7 +23,7 @@ from eventhub.access.authorizer import Gate
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import InvalidCredentials
-from eventhub.base.fair_queue import Admission, Party, Places
+from eventhub.base.fair_queue import Admission, Party, Slots
 from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.protobuf_codec import encode_fields
 from eventhub.eventlog.drafts import Draft
@@ -87,7 +87,7 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
 
     async with sources_of(hub) as sources:
         log, gate, _, _, book, *_ = sources
-        places = Places(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
+        places = Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
         route = Doors(nowhere, DOORS, House(log, gate, book, "", Admission(places)))
         await emit(route, "victim")  # whatever is looked up is known then
         await emit(route, "hog")
@@ -294,7 +294,7 @@ async def test_a_database_that_is_busy_is_not_called_away(
     url = make_conninfo(hub.database_url, options="-c search_path=slow,public")
     async with Log.open(database_url=url) as log:
         gate = Gate(log, secret="of this process", clock=SystemClock())
-        route = Doors(nowhere, DOORS, House(log, gate, Book(log), "", Admission(Places(64, 16))))
+        route = Doors(nowhere, DOORS, House(log, gate, Book(log), "", Admission(Slots(64, 16))))
         await asyncio.gather(*(emit(route, number) for number in range(12)))
     hub.sql("DROP SCHEMA slow CASCADE")
     codes = Counter((status, problem["code"]) for status, problem in answers)
