@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from delivery import log_retention
 from delivery.forward.backlog import Backlog
-from delivery.forward.bounds import Wanted
+from delivery.forward.bounds import BacklogSettings
 from delivery.health.watch import Watch, Watched
 from delivery.partitions.archive import Shelf
 from eventhub.access.authorizer import Gate
@@ -83,13 +83,15 @@ def open_upkeep(env: Env, continuity: Continuity) -> Maintenance:
     """What keeps the log within its room, with what other rooms have to say about it."""
     shelf = Shelf(env.archive_url, env.database_direct_url) if env.archive_url else None
     clock = SystemClock()
-    backlog = Backlog(Wanted(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock)
+    backlog = Backlog(
+        BacklogSettings(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock
+    )
     rooms = RetentionHooks(
         needs=log_retention.needs,
         zones=zone_names,
         release=log_retention.release,
         shed=partial(log_retention.shed, shelf),
-        bound=backlog.look,
+        bound=backlog.check,
     )
     upkeep = Maintenance(
         env.database_direct_url,

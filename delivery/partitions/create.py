@@ -39,7 +39,7 @@ class _Day(NamedTuple):
     day: date
 
 
-def deliveries_of(group: int) -> Partition:
+def deliveries_partition(group: int) -> Partition:
     """The deliveries of a group's events."""
     number = sql.Literal(group)
     return Partition(
@@ -50,7 +50,7 @@ def deliveries_of(group: int) -> Partition:
     )
 
 
-def day_of(parent: str, day: date) -> Partition:
+def day_partition(parent: str, day: date) -> Partition:
     """What a table has of a day."""
     first, end = (
         sql.Literal(datetime(*at.timetuple()[:3], tzinfo=UTC).isoformat())
@@ -66,7 +66,7 @@ def day_of(parent: str, day: date) -> Partition:
     )
 
 
-async def make_partitions(connection: Connection, *, waits: bool = False) -> bool:
+async def create_partitions(connection: Connection, *, wait: bool = False) -> bool:
     """Make what is missing for the groups in use and for today and tomorrow, after whoever else is
     about it, or not at all then.
 
@@ -77,29 +77,29 @@ async def make_partitions(connection: Connection, *, waits: bool = False) -> boo
     if not missing:
         return True
     async with connection.transaction():
-        if waits:
+        if wait:
             await connection.execute(SQL["lead_after"])
-        elif not await _leads(connection):
+        elif not await _try_lead(connection):
             return False
         await connection.execute(_LOCK_TIMEOUT)
         for partition in await _missing(connection):
-            await _make(connection, partition)
+            await _create(connection, partition)
     return True
 
 
-async def _leads(connection: Connection) -> bool:
+async def _try_lead(connection: Connection) -> bool:
     return bool(await (await scalars(connection).execute(SQL["lead"])).fetchone())
 
 
 async def _missing(connection: Connection) -> list[Partition]:
-    kept = {"kept_days": limits.DELIVERIES_RETAINED_DAYS}
-    groups = await scalars(connection).execute(SQL["groups_without_partition"], kept)
-    found = [deliveries_of(group) for group in await groups.fetchall()]
+    retained = {"kept_days": limits.DELIVERIES_RETAINED_DAYS}
+    groups = await scalars(connection).execute(SQL["groups_without_partition"], retained)
+    found = [deliveries_partition(group) for group in await groups.fetchall()]
     days = await cursor_of(connection, _Day).execute(SQL["days_without_partition"])
-    return [*found, *(day_of(one.parent, one.day) for one in await days.fetchall())]
+    return [*found, *(day_partition(one.parent, one.day) for one in await days.fetchall())]
 
 
-async def _make(connection: Connection, partition: Partition) -> None:
+async def _create(connection: Connection, partition: Partition) -> None:
     """Create and attach, inside the caller's transaction."""
     table, parent = sql.Identifier(partition.name), sql.Identifier(partition.parent)
     create = sql.SQL(

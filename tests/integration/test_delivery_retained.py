@@ -12,7 +12,7 @@ import pytest
 from delivery import log_retention
 from delivery.callbacks import claims
 from delivery.callbacks.load import Loader
-from delivery.partitions.create import make_partitions
+from delivery.partitions.create import create_partitions
 from delivery.partitions.retire import retire_deliveries_group
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.partitions import prepare_partitions
@@ -47,7 +47,7 @@ async def connection(database: World) -> AsyncIterator[Connection]:
 async def new_group(world: World) -> int:
     group = await next_group(world.url)
     async with connected(world.url) as connection:
-        assert await make_partitions(connection)
+        assert await create_partitions(connection)
     return group
 
 
@@ -220,7 +220,7 @@ async def test_deliveries_partitions_that_nothing_is_in_go_with_their_events(
     drop(world, stream_id)
     await clean_all(connection)
     assert world.sql(TABLES, group, group) == []
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     assert world.sql(TABLES, group, group) == []  # and is not made again
 
 

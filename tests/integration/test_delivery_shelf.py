@@ -19,7 +19,7 @@ import pytest
 
 from delivery import log_retention
 from delivery.partitions.archive import Shelf, shelved_rows
-from delivery.partitions.create import make_partitions
+from delivery.partitions.create import create_partitions
 from delivery.partitions.retire import retire, retire_deliveries_group, retiring
 from eventhub.base import limits
 from eventhub.eventlog.archive.folder import ArchiveFolder
@@ -51,7 +51,7 @@ def world(database: World) -> Iterator[World]:
 async def old_group(world: World, connection: Connection, deliveries: int = 3) -> str:
     """The name of a partition whose time is over, with finished deliveries."""
     group = await next_group(world.url)
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     stream_id = world.stream(segment_events_max=max(deliveries, 1))
     for appended in world.emit(stream_id, *["a"] * max(deliveries, 1))[:deliveries]:
         world.sql(
@@ -62,7 +62,7 @@ async def old_group(world: World, connection: Connection, deliveries: int = 3) -
             *(appended.sequence, appended.segment),
         )
     await next_group(world.url)
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     world.emit(stream_id, *["a"] * max(deliveries, 1))  # fills what was opened in the old group
     world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", group)
     return f"deliveries_p{group}"

@@ -12,7 +12,7 @@ from psycopg import sql
 
 from delivery import log_retention
 from delivery.forward.write import expand
-from delivery.partitions.create import make_partitions
+from delivery.partitions.create import create_partitions
 from delivery.partitions.retire import retire, retire_deliveries_group, retiring
 from eventhub.base import limits
 from eventhub.eventlog.partitions import create_partition
@@ -49,7 +49,7 @@ async def next_group(world: World, connection: Connection) -> int:
     async with connection.transaction():
         await create_partition(connection, newest + 1)
     world.sql("UPDATE log_state SET current_partition = %s", newest + 1)
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     return int(newest) + 1
 
 
@@ -71,7 +71,7 @@ def owe(world: World, stream_id: int, state: str, *, claim_s: int | None = None)
 async def test_partitions_are_there_before_they_are_needed(
     world: World, connection: Connection
 ) -> None:
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     made = tables(world, r"^(deliveries_p|attempts_)\d")
     assert len([name for name in made if name.startswith("attempts_")]) == 2
     [[groups]] = world.sql("SELECT count(*) FROM event_partitions WHERE id >="
@@ -79,7 +79,7 @@ async def test_partitions_are_there_before_they_are_needed(
     assert len([name for name in made if name.startswith("deliveries_")]) >= groups
     group = await next_group(world, connection)
     assert f"deliveries_p{group}" in tables(world, r"^deliveries_p\d")
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
 
 
 async def test_pending_deliveries_move_with_their_events_bytes(
@@ -196,7 +196,7 @@ async def test_what_is_over_goes_by_itself(world: World, connection: Connection)
     left = tables(world, r"^deliveries_p\d")
     assert f"deliveries_p{old}" not in left
     assert f"deliveries_p{late}" in left
-    assert await make_partitions(connection)  # it is not made again
+    assert await create_partitions(connection)  # it is not made again
     assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
@@ -264,9 +264,9 @@ async def test_a_table_that_is_held_is_not_waited_for(world: World, connection: 
         holder.execute("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE")
         began_s = time.monotonic()
         with pytest.raises(psycopg.errors.LockNotAvailable):
-            await make_partitions(connection)
+            await create_partitions(connection)
         assert time.monotonic() - began_s < MOMENT_S
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     attached = sql.SQL("SELECT inhparent::regclass::text FROM pg_inherits WHERE inhrelid = {}"
                        "::regclass").format(sql.Literal(f"deliveries_p{newest + 1}"))  # fmt: skip
     assert world.sql(attached.as_string()) == [("deliveries",)]

@@ -10,7 +10,7 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 
-from delivery.partitions.create import make_partitions
+from delivery.partitions.create import create_partitions
 from delivery.partitions.retire import retiring
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
@@ -180,7 +180,7 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
     url, place = database.url, tmp_path / "archive"
     group = await next_group(url)
     async with connected(url) as connection:
-        assert await make_partitions(connection)
+        assert await create_partitions(connection)
     stream = database.stream(segment_events_max=3)
     other = database.stream(segment_events_max=3)
     for each in (stream, other):
@@ -200,7 +200,7 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
     before = Inputs(url, tmp_path / "before", place, **scope)
     await next_group(url)
     async with connected(url) as connection:
-        assert await make_partitions(connection)
+        assert await create_partitions(connection)
     for each in (stream, other):
         database.emit(each, *"abc")
     database.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", group)
