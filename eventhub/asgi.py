@@ -19,12 +19,12 @@ from starlette.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.broker import send_task
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
-from eventhub.base.fair_queue import Admission, Bounds, Places
-from eventhub.base.run_soon import soon
+from eventhub.base.fair_queue import Admission, Slots, WaitLimits
+from eventhub.base.task_requests import request_task
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router, RouteServices
 from eventhub.http.messages import Receive, Scope, Send
@@ -76,10 +76,10 @@ class Application:
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
         keeper = Keeper(hub.authorizer)
-        keeping = asyncio.create_task(endless("keeper", keeper.run))
+        keeping = asyncio.create_task(run_forever("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
         if hub.env.redis_url:
-            soon.send = partial(send_task, redis_url=hub.env.redis_url)
+            request_task.send = partial(send_task, redis_url=hub.env.redis_url)
         clock = SystemClock()
         record = await self._closing.enter_async_context(recording(hub.env.database_url))
         sources = Sources(
@@ -112,10 +112,10 @@ class Application:
 
 def _emits() -> Admission:
     """Of the emit route: what one web process parses and appends at a time."""
-    bounds = Bounds(
+    bounds = WaitLimits(
         limits.EMIT_WAITING_MAX, limits.EMIT_WAITING_PER_CLIENT_MAX, limits.EMIT_WAIT_S_MAX
     )
-    return Admission(Places(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), bounds)
+    return Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), bounds)
 
 
 def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:

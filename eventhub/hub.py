@@ -16,7 +16,7 @@ from delivery.health.watch import Watch, Watched
 from delivery.partitions.archive import Shelf
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
 from eventhub.eventlog.archive.reader import archive_of
@@ -64,12 +64,12 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         health = Watch(Watched(log, authorizer, upkeep), env, SystemClock())
         log.tail.stir = upkeep.stir
         tasks = [
-            asyncio.create_task(endless("authorizer", authorizer.run)),
-            asyncio.create_task(endless("feed", feed.run)),
-            asyncio.create_task(endless("types", types.run)),
-            asyncio.create_task(endless("listens", closures.listens.run)),
-            asyncio.create_task(endless("upkeep", upkeep.run)),
-            asyncio.create_task(endless("health", health.run)),
+            asyncio.create_task(run_forever("authorizer", authorizer.run)),
+            asyncio.create_task(run_forever("feed", feed.run)),
+            asyncio.create_task(run_forever("types", types.run)),
+            asyncio.create_task(run_forever("listens", closures.listens.run)),
+            asyncio.create_task(run_forever("upkeep", upkeep.run)),
+            asyncio.create_task(run_forever("health", health.run)),
         ]
         try:
             yield Hub(log, authorizer, feed, types, closures, health, env)

@@ -23,10 +23,10 @@ from delivery.callbacks.drain import Terms
 from delivery.callbacks.thread import DrainThread
 from eventhub.base import limits, metrics
 from eventhub.base.broker import DELIVER
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.tasks import Work, shown
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 
 
 class OwnQueue:
@@ -117,7 +117,7 @@ class Units:
                 expires_s = limits.CALLBACK_UNIT_START_S
                 self._task.apply_async(**options, expires=expires_s, retry=False)
         except Exception as error:  # whatever a client library raises when Redis is away
-            seldom.info("unit_without_broker", reason=type(error).__name__)
+            throttled.info("unit_without_broker", reason=type(error).__name__)
             return False
         return self._begun.wait(limits.CALLBACK_UNIT_START_S)
 

@@ -27,13 +27,13 @@ from delivery.callbacks.slots import Slots
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.logs import LINE_CHARS_MAX, Seldom, get_logger
+from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.postgresql.connections import AWAY, Connection, answered_within
 from registrations.endpoints.addresses import CallbackAddresses
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 OnConnection = Callable[[Connection], Awaitable[None]]
 _LOST = (psycopg.Error, *AWAY)
 
@@ -314,4 +314,4 @@ class Drain:
 def _tell_away(error: Exception) -> None:
     """With what the server or the driver said: the database may be there under another name."""
     detail = " ".join(str(error.__cause__ or error).split())[:LINE_CHARS_MAX]
-    seldom.warning("callbacks_wait_for_database", reason=type(error).__name__, detail=detail)
+    throttled.warning("callbacks_wait_for_database", reason=type(error).__name__, detail=detail)

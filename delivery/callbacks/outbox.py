@@ -18,12 +18,12 @@ from delivery.callbacks.claims import Claimed, Lane
 from delivery.callbacks.health import Health
 from delivery.callbacks.results import Result, write_results
 from eventhub.base import limits, metrics
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import AWAY, Connection, answered_within
 from registrations.endpoints import health
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 Disable = Callable[[Connection, int, str], Awaitable[object]]
 
 
@@ -199,4 +199,4 @@ async def _note_health(connection: Connection, part: list[Result]) -> None:
     except AWAY:
         raise
     except psycopg.Error as error:
-        seldom.warning("endpoint_health_not_written", reason=type(error).__name__)
+        throttled.warning("endpoint_health_not_written", reason=type(error).__name__)

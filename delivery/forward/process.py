@@ -24,10 +24,10 @@ from delivery.forward.zone import Zones
 from delivery.partitions.create import make_partitions
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.postgresql.connections import AWAY, reading
@@ -36,7 +36,7 @@ from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 _POSTPONED = (psycopg.Error, EventHubError, *AWAY)
 
@@ -93,7 +93,7 @@ class Forwarder:
             "notices": partial(self._notices.run, parts.pool),
             "forward": partial(self._forward, parts, holder),
         }
-        tasks = [asyncio.create_task(endless(name, work)) for name, work in beside.items()]
+        tasks = [asyncio.create_task(run_forever(name, work)) for name, work in beside.items()]
         await stop.wait()
         tasks[-1].cancel()  # no stream is taken any more
         await asyncio.wait(tasks[-1:])
@@ -130,7 +130,7 @@ class Forwarder:
                 ("partitions", partial(self._partitions, parts)),
                 ("lag", partial(_show, holder, parts)),
             ):
-                group.create_task(endless(name, work))
+                group.create_task(run_forever(name, work))
 
     async def _followed(self) -> None:
         while True:
@@ -146,7 +146,7 @@ class Forwarder:
                     if await make_partitions(connection):
                         return
             except _POSTPONED as error:
-                seldom.info("partitions_postponed", reason=type(error).__name__)
+                throttled.info("partitions_postponed", reason=type(error).__name__)
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _partitions(self, parts: Parts) -> None:

@@ -18,14 +18,14 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Report
 from eventhub.postgresql.connections import reading
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 _watches: list["Watch"] = []  # the one of this process, while it serves
 
 
@@ -100,7 +100,7 @@ class Watch:
             async with reading(self._watched.log.pool) as connection:
                 self._facts = await facts.read(connection)
         except (DatabaseUnavailable, psycopg.Error) as error:
-            seldom.info("health_postponed", reason=type(error).__name__)
+            throttled.info("health_postponed", reason=type(error).__name__)
             return
         self._looked_us = self._clock.now_us()
         self._looked_s = self._clock.monotonic_s()

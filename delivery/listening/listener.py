@@ -61,7 +61,7 @@ class Listening:
         self.info = info
         self.listen = listen
         self.cursor = Cursor("", 0)  # the last event looked at
-        self.why = "left"  # how it ends, for the record
+        self.why = "disconnected"  # its recorded end reason
         self._sources = sources
         self._wish = wish
         self._follower: Follower
@@ -260,7 +260,7 @@ class Listening:
 
     async def _fill_state(self, wanted: StatePage) -> bool:
         reads = self._sources.catch_up.reads
-        async with reads.place(self._party), reading(self._sources.log.pool) as connection:
+        async with reads.hold(self._party), reading(self._sources.log.pool) as connection:
             keys = await read_state(connection, self.info.id, wanted)
         if keys:
             await self._learn(state.stored for state in keys)
@@ -353,7 +353,7 @@ class Listening:
         following = AsyncExitStack()
         follower = self._sources.log.follow(self.info, start)
         old = self._following
-        async with self._sources.catch_up.opens.place(self._party):
+        async with self._sources.catch_up.opens.hold(self._party):
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:

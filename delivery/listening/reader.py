@@ -32,7 +32,7 @@ class Reader(ABC):
         self.sending = False  # a frame waits until the reader takes it
         self.frames_taken = 0
         self.pings_due = 0  # raised by the keeper
-        self.why = "left"  # how its listens end that it does not end itself, for the record
+        self.why = "disconnected"  # recorded end reason of listeners that it does not end itself
 
     @abstractmethod
     def resume_message(self) -> Frame:

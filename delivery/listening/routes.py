@@ -98,7 +98,7 @@ class ListenDoor:
         sources = self._sources
         listening = await Listening.open(sources, principal, asked.wish)
         try:
-            async with sources.catch_up.opens.place(principal.party):
+            async with sources.catch_up.opens.hold(principal.party):
                 ends = await stream_ends(sources.log, listening.info)
         except BaseException:
             await listening.close()

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eventhub.base import limits
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
@@ -35,14 +35,23 @@ _OLD_NAMES = {
 }
 _OLD_NAMES_OF = {
     "attempts": {"at": "attempted_at"},
-    "listens": {"at": "started_at", "seen_at": "last_seen_at", "why": "end_reason"},
+    "listens": {  # called so before 0.1
+        "at": "started_at",
+        "seen_at": "updated_at",
+        "why": "end_reason",
+        "door": "transport",
+        "wish": "request_digest",
+        "told_segment": "delivered_segment",
+        "told_sequence": "delivered_sequence",
+        "told": "delivered_events",
+    },
 }
 
 
 class Shelved(NamedTuple):
     """What the manifest of a partition says."""
 
-    table: str  # deliveries, attempts, listens
+    table: str  # deliveries, attempts, listeners
     partition: str
     rows: int
     file: str  # name beside the manifest
@@ -106,7 +115,7 @@ def shelved_rows(place: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
     Raises ArchiveDamaged, ArchiveUnavailable.
     """
     try:
-        made = known(Shelved, manifest.unsealed(place.read(path), path))
+        made = from_known_fields(Shelved, manifest.unsealed(place.read(path), path))
         with place.open(f"{path.rpartition('/')[0]}/{made.file}") as file:
             if _digest(file) != made.file_sha256:
                 raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)

@@ -26,7 +26,7 @@ from eventhub.base.errors import (
     UnknownChannel,
     UnknownStream,
 )
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
@@ -35,7 +35,7 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 _SYSTEM = StreamInfo(SYSTEM_STREAM_ID, None, "system")
 _CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
@@ -163,7 +163,7 @@ class Authorizer:
                     async for stored in follower:
                         self._apply(stored.event.type)
             except EventHubError as error:
-                seldom.warning("system_not_followed", error=error.code)
+                throttled.warning("system_not_followed", error=error.code)
             finally:
                 self._system = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

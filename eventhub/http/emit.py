@@ -207,7 +207,7 @@ async def emit_route(
     # the data of a CloudEvent keep the whole of their media type
     whole = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
     request = EmitRequest(body, head.content_type, ce_headers, whole)
-    async with admission.place(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
+    async with admission.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
         emitted = await emit(services, Sender(principal, key), stream, events)
     return Response(200, orjson.dumps(emitted.json()), emitted.headers())

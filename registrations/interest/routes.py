@@ -14,7 +14,7 @@ from msgspec import Meta
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import errors, limits
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.event.inbound import refuse_json
 from eventhub.event.json_types import Int64
 from eventhub.eventlog.stored import StreamInfo
@@ -147,7 +147,7 @@ async def answer_of(demand: Demand, shape: Shape) -> Wanted:
     quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
     """
     question = Question(demand.closure, shape, demand.hierarchy)
-    await in_turns(question.steps())
+    await run_in_slices(question.steps())
     found = question.answer
     return found if demand.quench or found != "no" else "maybe"
 

@@ -23,7 +23,7 @@ from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import InvalidCredentials
-from eventhub.base.fair_queue import Admission, Party, Places
+from eventhub.base.fair_queue import Admission, Party, Slots
 from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.protobuf_codec import encode_fields
 from eventhub.eventlog.drafts import Draft
@@ -95,11 +95,9 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
 
     async with sources_of(hub) as sources:
         log, authorizer, _, _, types, *_ = sources
-        places = Places(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
+        places = Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
         route = Router(
-            nowhere,
-            HTTP_ROUTES,
-            RouteServices(log, authorizer, types, "", Admission(places)),
+            nowhere, HTTP_ROUTES, RouteServices(log, authorizer, types, "", Admission(places))
         )
         await emit(route, "victim")  # whatever is looked up is known then
         await emit(route, "hog")
@@ -309,7 +307,7 @@ async def test_a_database_that_is_busy_is_not_called_away(
         route = Router(
             nowhere,
             HTTP_ROUTES,
-            RouteServices(log, authorizer, TypeRegistry(log), "", Admission(Places(64, 16))),
+            RouteServices(log, authorizer, TypeRegistry(log), "", Admission(Slots(64, 16))),
         )
         await asyncio.gather(*(emit(route, number) for number in range(12)))
     hub.sql("DROP SCHEMA slow CASCADE")

@@ -25,7 +25,7 @@ from eventhub.postgresql.tables import Storage, create_table
 from tests.databases import migrated_database, new_database
 from tests.unit.eventhub.supervisor.test_commands import manage
 
-FOLDERS = ("eventhub", "registrations", "delivery")
+FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = ("access", "eventlog", "types", "registrations", "delivery", "jobs")
 PARTS = {
     "table": """
@@ -206,7 +206,7 @@ def filled(place: str, name: str, text: str) -> str:
     if names is not None and name not in names:
         return text
     values: dict[str, str] = defaultdict(lambda: "NULL", FILLED)
-    values["partition"] = name if name in ("attempts", "deliveries", "listens") else "events"
+    values["partition"] = name if name in ("attempts", "deliveries", "listeners") else "events"
     return text.format_map(values)
 
 

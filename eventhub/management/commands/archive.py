@@ -1,5 +1,5 @@
 """`manage.py archive run|status|verify`: the archive by hand, of sealed segments and of partitions
-of deliveries, attempts and listens that left the database. Django module.
+of deliveries, attempts and listeners that left the database. Django module.
 """
 
 from argparse import ArgumentParser
