@@ -152,9 +152,8 @@ async def _drop(connection: Connection, cut: BacklogCut, age_s: int) -> int:
     last = await (await query.execute(SQL["cutoff"], bounds)).fetchone()
     if last is None:
         return 0
-    per_delivery = -(
-        -cut.backlog.registrations // max(cut.backlog.events, 1)
-    )  # by one delivery, in the mean
+    # registrations that a delivery names on average
+    per_delivery = -(-cut.backlog.registrations // max(cut.backlog.events, 1))
     rows_max = limits.REGISTRATIONS_PER_STATEMENT_MAX // max(per_delivery, 1)
     values = {
         **endpoint,

@@ -31,7 +31,7 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.postgresql.connections import AWAY, reading
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
 
@@ -76,7 +76,7 @@ class Forwarder:
 
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
-        self._zones = ZoneCaches(Book(hub_log), Groups(hub_log))
+        self._zones = ZoneCaches(TypeRegistry(hub_log), Groups(hub_log))
         self.interests = Interests(hub_log, self._feed, self._zones, data, self._on_streams_changed)
         self._url = url
         self._wake_ups = WakeUps()
@@ -88,7 +88,7 @@ class Forwarder:
         holder = LeaseHolder(context, self._url)
         tasks_by_name: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
-            "types": self._zones.book.run,
+            "types": self._zones.types.run,
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,

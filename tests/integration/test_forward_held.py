@@ -21,7 +21,7 @@ from eventhub.base.clock import SystemClock
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
 from eventhub.postgresql.connections import Connection
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.catalog import CallbackStream
 from registrations.feed import Feed
 from registrations.filters.normal import normal
@@ -48,7 +48,7 @@ async def held(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Conne
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         leases, clock = Leases(SystemClock()), SystemClock()
         interests = Interests(
-            log, Feed(log), ZoneCaches(Book(log), Groups(log)), tmp_path, lambda: None
+            log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         holder = LeaseHolder(
             ForwarderContext(log, pool, leases, interests, clock, lambda piece: None), world.url
