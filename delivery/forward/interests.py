@@ -215,10 +215,10 @@ class Interests:
                 for lease, entry in self._entries.items():
                     by_stream.setdefault(lease.stream_id, []).append(entry)
                 values = {"barriers": barriers, "streams": list(by_stream)}
-                kept_s = {"kept_s": limits.VERSIONS_RETAINED_S / 2}
+                retained_s = {"retained_s": limits.VERSIONS_RETAINED_S / 2}
                 async with reading(self._log.pool) as connection:
                     flag = scalars(connection)
-                    await flag.execute(SQL["may_be_purged"], {**values, **kept_s})
+                    await flag.execute(SQL["may_be_purged"], {**values, **retained_s})
                     may_be_purged = await flag.fetchone()
                     rows = cursor_of(connection, _StreamChanges)
                     found = await (

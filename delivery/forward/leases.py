@@ -207,7 +207,7 @@ async def known_streams(connection: Connection) -> list[int]:
 async def position_of(connection: Connection, lease: Lease) -> StreamPosition | None:
     """Return the stream's position; None if the lease is lost."""
     return await (
-        await cursor_of(connection, StreamPosition).execute(SQL["place"], lease)
+        await cursor_of(connection, StreamPosition).execute(SQL["position"], lease)
     ).fetchone()
 
 

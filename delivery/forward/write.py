@@ -101,14 +101,14 @@ def _rows(batch: DeliveryBatch) -> dict[str, Any]:
     rows = batch.rows
     ends = list(accumulate(len(row.registrations) for row in rows))
     return {
-        "groups": int8_array([row.segment.partition_id for row in rows]),
+        "partitions": int8_array([row.segment.partition_id for row in rows]),
         "endpoints": int8_array([row.endpoint_id for row in rows]),
         "segment_ids": int8_array([row.segment.segment_id for row in rows]),
         "sequences": int8_array([row.sequence for row in rows]),
         "begins": int8_array([1, *(end + 1 for end in ends[:-1])]),
         "ends": int8_array(ends),
         "flat": int8_array([number for row in rows for number in row.registrations]),
-        "shapes": _version_ids_of(rows),
+        "version_ids": _version_ids_of(rows),
     }
 
 
@@ -132,7 +132,7 @@ def _fanout(batch: DeliveryBatch) -> dict[str, Any]:
         "endpoints": int8_array([row.endpoint_id for row in rows]),
         "ends": int8_array(list(accumulate(len(row.registrations) for row in rows))),
         "flat": int8_array([number for row in rows for number in row.registrations]),
-        "shapes": _version_ids_of(rows),
+        "version_ids": _version_ids_of(rows),
     }
 
 

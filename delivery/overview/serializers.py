@@ -1,4 +1,4 @@
-"""The shape of the overview. Django module."""
+"""The JSON form of the overview. Django module."""
 
 from rest_framework import serializers
 
@@ -21,7 +21,7 @@ class StreamStateSerializer(Serializer):
 
 
 class BacklogSerializer(Serializer):
-    """Deliveries; null when they could not be counted in time."""
+    """Counts of deliveries; null if they could not be counted in time."""
 
     pending = serializers.IntegerField(allow_null=True, help_text=_MOST)
     due = serializers.IntegerField(allow_null=True, help_text="Pending ones whose time has come.")
@@ -38,7 +38,7 @@ class EndpointCountsSerializer(Serializer):
 
 
 class ProcessCountsSerializer(Serializer):
-    """Alive, of the whole hub."""
+    """Live processes of the whole hub."""
 
     forwarders = serializers.IntegerField()
     workers = serializers.IntegerField()
@@ -58,7 +58,7 @@ class ComponentSerializer(Serializer):
 
 
 class HealthSerializer(Serializer):
-    """What `/readyz` says, with reasons."""
+    """The health that `/readyz` reports, with reasons."""
 
     status = serializers.ChoiceField(choices=OVERALL)
     as_of = MomentField(allow_null=True, help_text="When it was looked at last.")

@@ -61,7 +61,7 @@ async def held(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Conne
                 "SELECT segment::text FROM heads WHERE stream_id = %s", stream_id
             )
             await add_streams(connection, [CallbackStream(stream_id, segment, 0)])
-            await holder._tick(connection)
+            await holder._renew_and_acquire(connection)
             running = asyncio.create_task(holder.run())
             await asyncio.sleep(0)  # it has begun
             try:

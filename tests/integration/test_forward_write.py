@@ -163,13 +163,13 @@ async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
     fan-out.
     """
     many = limits.FANOUT_ENDPOINTS_MIN + 6_000
-    shapes = {1: [11], 3: [31, 32], 5_002: [7], many: [8, 9]}
+    version_ids = {1: [11], 3: [31, 32], 5_002: [7], many: [8, 9]}
     for count in (4, many):
         async with forwarder(connection) as leases:
             lease, place, where = await leased(world, connection, leases)
             owed = {at: [at] for at in range(1, count + 1)}
             last = Cursor(place.segment, 2)
-            event = due(place, where, 1, owed)._replace(shapes=shapes)
+            event = due(place, where, 1, owed)._replace(version_ids=version_ids)
             plain = due(place, where, 2, {1: [1]})
             for piece in batches(place, [event, plain], last):
                 assert await write(connection, lease, place, piece)
@@ -181,7 +181,7 @@ async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
                 " AND version_ids IS NOT NULL ORDER BY endpoint_id",
                 lease.stream_id,
             )
-            assert found == [(1, at, shape) for at, shape in shapes.items() if at <= count]
+            assert found == [(1, at, ids) for at, ids in version_ids.items() if at <= count]
             assert len(world.deliveries(lease.stream_id)) == count + 1
 
 
