@@ -22,7 +22,7 @@ from eventhub.eventlog.read import Page, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.postgresql.connections import Connection
 from registrations.endpoints.secrets import Unsealable, unseal
-from registrations.filters.report import Report, together
+from registrations.filters.report import Report, merged_report
 
 log = get_logger(__name__)
 _UNKNOWN = Place("", "")
@@ -173,7 +173,7 @@ class Loader:
     def _report(self, claimed: Claimed) -> Report | None:
         if claimed.version_ids is None:
             return None
-        return together(self._reports[id] for id in claimed.version_ids)
+        return merged_report(self._reports[id] for id in claimed.version_ids)
 
     async def _load_reports(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
         wanted = {id for each in claimed if each.version_ids is not None for id in each.version_ids}
