@@ -21,7 +21,7 @@ from eventhub.base.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, thr
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env, refuse, require_env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.schedule import TIMETABLE
 from eventhub.tasks import Work, shown

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from celery.schedules import crontab
 
-from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from sparkjobs.runs.jobs import JOBS
 
 HOUR_S = 3600

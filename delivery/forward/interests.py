@@ -26,7 +26,7 @@ from delivery.forward.zone import Zone, Zones, zone_of_stream
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
@@ -358,7 +358,7 @@ async def take(interest: Interest, piece: Piece) -> None:
     """In turns of the event loop. Of what a stream has at hand, which was read before such changes
     were told, nothing depends on them, so it may be matched meanwhile.
     """
-    await in_turns(_steps(interest, piece.versions))
+    await run_in_slices(_steps(interest, piece.versions))
     interest.suspend(piece.suspensions)
 
 

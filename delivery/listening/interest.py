@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from eventhub.access.principal import Principal
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
@@ -172,7 +172,7 @@ class Interest:
         if strategy != self._work.strategy:
             self._start_again(strategy)
         wanted = {version.id: version for version in versions}
-        await in_turns(self._follow(wanted))
+        await run_in_slices(self._follow(wanted))
         self._suspensions, self._versions = suspensions, wanted
         self._reporting = {}
         for version in versions:

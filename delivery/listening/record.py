@@ -19,7 +19,7 @@ from psycopg_pool import AsyncConnectionPool
 from delivery.listening import listener_rows
 from delivery.listening.listener_rows import ListenerKey, ListenerProgress, NewListener
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
@@ -250,7 +250,7 @@ async def recording(database_url: str) -> AsyncIterator[Record]:
     async with reading_pool(database_url, "record", 1) as pool:
         record = Record(pool)
         log.info("listener_recorder_started", node=record.node)
-        writing = asyncio.create_task(endless("record", record.run))
+        writing = asyncio.create_task(run_forever("record", record.run))
         try:
             yield record
         finally:

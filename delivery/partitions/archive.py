@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eventhub.base import limits
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
@@ -115,7 +115,7 @@ def shelved_rows(place: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
     Raises ArchiveDamaged, ArchiveUnavailable.
     """
     try:
-        made = known(Shelved, manifest.unsealed(place.read(path), path))
+        made = from_known_fields(Shelved, manifest.unsealed(place.read(path), path))
         with place.open(f"{path.rpartition('/')[0]}/{made.file}") as file:
             if _digest(file) != made.file_sha256:
                 raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)

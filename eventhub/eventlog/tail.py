@@ -16,7 +16,7 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.base.logs import get_logger
 from eventhub.base.waiting import set_within
@@ -106,9 +106,9 @@ class Tail:
     async def run(self) -> None:
         """Follow until cancelled, through every absence of the database."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(endless("tail listen", self._listen))
-            group.create_task(endless("tail keep full", self._keep_full))
-            group.create_task(endless("tail tell", self._tell))
+            group.create_task(run_forever("tail listen", self._listen))
+            group.create_task(run_forever("tail keep full", self._keep_full))
+            group.create_task(run_forever("tail tell", self._tell))
 
     async def _keep_full(self) -> None:
         """Read what was heard of at once, and look at all heads every 250 ms, or less often while

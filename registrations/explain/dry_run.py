@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Literal, NamedTuple, TypedDict
 
 from eventhub.access.audience import is_shown
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone
@@ -52,7 +52,7 @@ class DryRunJson(_From, ProgressJson, TallyJson):
 class Caller(NamedTuple):
     """Who runs it."""
 
-    gate: Gate
+    authorizer: Authorizer
     credential: str
     principal: Principal
     peer: Peer
@@ -165,6 +165,6 @@ class DryRun:
 
     async def _confirmed(self) -> Principal:
         """The caller as it may now: a key that was revoked sees nothing more."""
-        principal = await self._caller.gate.authorise(self._caller.credential)
+        principal = await self._caller.authorizer.authenticate(self._caller.credential)
         principal.require_listen(self._course.stream.name)
         return principal

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, Required, TypedDict
 
 from msgspec import Meta
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.names import valid_name
 from eventhub.base import limits
 from eventhub.base.errors import (
@@ -118,12 +118,12 @@ def mask_of(body: Mapping[str, Any]) -> Mask:
     return list(channels)
 
 
-async def bits_of(gate: Gate, zone_id: int, mask: Mask) -> int:
+async def bits_of(authorizer: Authorizer, zone_id: int, mask: Mask) -> int:
     """The bits of a mask in a zone. Raises UnknownChannel."""
     if not isinstance(mask, list):
         return ALL_MASK if mask is None else mask
     try:
-        return await gate.mask(zone_id, mask)
+        return await authorizer.mask(zone_id, mask)
     except UnknownChannel as error:
         error.field = "channels"
         raise

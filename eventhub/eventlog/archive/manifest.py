@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.errors import ArchiveDamaged
 
 # of the columns and of the manifest: readers refuse another one, and skip fields they do not know
@@ -62,8 +62,8 @@ def dump(manifest: SegmentManifest) -> bytes:
 def load(content: bytes, path: str) -> SegmentManifest:
     """Raises ArchiveDamaged for what is not a manifest as it was written."""
     fields = unsealed(content, path)
-    fields["producers"] = [known(ProducerHighest, mark) for mark in fields["producers"]]
-    return known(SegmentManifest, fields)
+    fields["producers"] = [from_known_fields(ProducerHighest, mark) for mark in fields["producers"]]
+    return from_known_fields(SegmentManifest, fields)
 
 
 def sealed(fields: dict[str, Any]) -> bytes:
