@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
 from registrations.compiled import COMPILED_FILTERS
@@ -177,7 +177,7 @@ async def compiled(
     long, in turns of the event loop: let go of the connection before. `written` is emptied.
     """
     found: list[Version] = []
-    await in_turns(_compile(written, known or {}, found))
+    await run_in_slices(_compile(written, known or {}, found))
     return found
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from eventhub.event import cloudevents, event_pb2
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 
 JSON_SUBPROTOCOL = "eventhub.v1.json"
 PROTOBUF_SUBPROTOCOL = "eventhub.v1.protobuf"
@@ -35,7 +35,7 @@ T = TypeVar("T", covariant=True)
 class Heading:
     """What one listen is told beside the event itself; who tells many events may use one again."""
 
-    listen: str  # its name, as JSON; empty where a connection has one listen without a name
+    listener: str  # its name, as JSON; empty where a connection has one listen without a name
     prev: int
     liveness: Liveness
     registrations: Sequence[int] = ()  # of those that the listen names, the ones that matched
@@ -45,9 +45,9 @@ class Heading:
 class Form(Protocol[T]):
     """How a door says it. What is the same for all readers of an event is made once and shared."""
 
-    def event(self, heading: Heading, stored: Stored) -> T: ...
+    def event(self, heading: Heading, stored: StoredEvent) -> T: ...
 
-    def state(self, listen: str, key: str, stored: Stored) -> T:
+    def state(self, listener: str, key: str, stored: StoredEvent) -> T:
         """The latest event of a key, in a snapshot."""
         ...
 
@@ -59,11 +59,11 @@ class Form(Protocol[T]):
 class JsonFrames:
     """Text frames."""
 
-    def event(self, heading: Heading, stored: Stored) -> str:
+    def event(self, heading: Heading, stored: StoredEvent) -> str:
         return f'{{"op":"event",{_about(heading)}{shared_json(stored)}}}'
 
-    def state(self, listen: str, key: str, stored: Stored) -> str:
-        named = f'"listen":{listen},' if listen else ""
+    def state(self, listener: str, key: str, stored: StoredEvent) -> str:
+        named = f'"listener":{listener},' if listener else ""
         return f'{{"op":"state",{named}"key":{_text(key)},{shared_json(stored)}}}'
 
     def message(self, fields: dict[str, Any]) -> str:
@@ -77,12 +77,12 @@ class ProtobufFrames:
 
     def __init__(self) -> None:
         self._header = event_pb2.EventFrame()
-        self._listen = self._segment = ""  # those in it
+        self._listener = self._segment = ""  # those in it
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         header = self._header
-        if self._segment != stored.segment or self._listen != heading.listen:
-            header = self._begin(heading.listen, stored.segment)
+        if self._segment != stored.segment or self._listener != heading.listener:
+            header = self._begin(heading.listener, stored.segment)
         header.sequence = stored.sequence
         header.prev = heading.prev
         header.liveness = _LIVENESS[heading.liveness]
@@ -96,14 +96,14 @@ class ProtobufFrames:
         whole = varint(len(head) + 1 + len(size) + len(payload))
         return b"".join((_FRAME_EVENT_TAG, whole, head, _EVENT_BYTES_TAG, size, payload))
 
-    def _begin(self, listen: str, segment: str) -> event_pb2.EventFrame:
-        name = orjson.loads(listen) if listen else ""
-        self._header = event_pb2.EventFrame(listen=name, segment=segment)
-        self._listen, self._segment = listen, segment
+    def _begin(self, listener: str, segment: str) -> event_pb2.EventFrame:
+        name = orjson.loads(listener) if listener else ""
+        self._header = event_pb2.EventFrame(listener=name, segment=segment)
+        self._listener, self._segment = listener, segment
         return self._header
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
-        made: bytes = _server_frame(message=_json.state(listen, key, stored)).SerializeToString()
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        made: bytes = _server_frame(message=_json.state(listener, key, stored)).SerializeToString()
         return made
 
     def message(self, fields: dict[str, Any]) -> bytes:
@@ -114,11 +114,11 @@ class ProtobufFrames:
 class DelimitedFrames(ProtobufFrames):
     """Binary frames in one stream of bytes, each behind its length as a varint."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return _delimited(super().event(heading, stored))
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
-        return _delimited(super().state(listen, key, stored))
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return _delimited(super().state(listener, key, stored))
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return _delimited(super().message(fields))
@@ -129,12 +129,12 @@ class SseFrames:
     frame. Errors are called `problem`, because `error` is the browser's own.
     """
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         frame = _json.event(heading, stored)
         return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
-        return f"event: state\ndata: {_json.state(listen, key, stored)}\n\n".encode()
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return f"event: state\ndata: {_json.state(listener, key, stored)}\n\n".encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
         name = "problem" if fields["op"] == "error" else fields["op"]
@@ -146,11 +146,11 @@ class SseFrames:
 class ItemFrames:
     """The items of a page, as JSON."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return f"{{{_about(heading)}{shared_json(stored)}}}".encode()
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
-        return _json.state(listen, key, stored).encode()
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return _json.state(listener, key, stored).encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return orjson.dumps(fields)
@@ -159,18 +159,18 @@ class ItemFrames:
 class CloudEventFrames(ItemFrames):
     """The items of a page as CloudEvents; the cursor is the id of those that have none."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
 
 
 class LineFrames(ItemFrames):
     """The items of a page, each on a line of its own."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return super().event(heading, stored) + b"\n"
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
-        return super().state(listen, key, stored) + b"\n"
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return super().state(listener, key, stored) + b"\n"
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return super().message(fields) + b"\n"
@@ -186,7 +186,7 @@ def frames_for(subprotocol: str | None) -> Frames:
 
 
 def _about(heading: Heading) -> str:
-    named = f'"listen":{heading.listen},' if heading.listen else ""
+    named = f'"listener":{heading.listener},' if heading.listener else ""
     matched = ""
     if heading.registrations:
         matched = f'"registrations":[{",".join(map(str, heading.registrations))}],'
@@ -198,7 +198,7 @@ def _text(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-def shared_json(stored: Stored) -> str:
+def shared_json(stored: StoredEvent) -> str:
     """The part of an event's frame that is the same for all its readers, on one line."""
     if stored.frame_json is None:
         event = stored.json

@@ -16,10 +16,10 @@ from delivery.listening.frames import Form, Heading, Liveness, T
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, ListenerExists, TooManyRequests, UnknownListener
-from eventhub.event.audience import may_see, shown_to
+from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.errors import FiltersTooCostly
 from registrations.filters.ast import Node
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
@@ -56,12 +56,12 @@ class Filter(NamedTuple):
         client = None if principal.is_operator else principal.client
         return self._replace(client=client, groups=principal.groups)
 
-    def wants(self, stored: Stored, now_us: int) -> bool:
+    def wants(self, stored: StoredEvent, now_us: int) -> bool:
         """True if the event goes to the reader; an expired one is skipped and counted."""
         if not stored.mask & self.mask:
             return False
         event = stored.event
-        if self.zone is not None and not shown_to(event, self.zone):
+        if self.zone is not None and not is_visible_in_zone(event, self.zone):
             return False
         if self.pairs is not None and not self.pairs.matches(event):
             return False
@@ -123,10 +123,14 @@ class Listen:
     @property
     def named(self) -> dict[str, str]:
         """The field `listen` of its messages."""
-        return {"listen": self.name} if self.name else {}
+        return {"listener": self.name} if self.name else {}
 
     def event(
-        self, stored: Stored, form: Form[T], registrations: Sequence[int] = (), latest: str = ""
+        self,
+        stored: StoredEvent,
+        form: Form[T],
+        registrations: Sequence[int] = (),
+        latest: str = "",
     ) -> T:
         """The frame of an event that is wanted, naming the registrations that matched, and the
         latest version of its type if that is newer (FOX-20).
@@ -165,11 +169,11 @@ class Session:
     def may_add(self, name: str) -> None:
         """Raises ListenerExists, TooManyRequests."""
         if name in self.listens:
-            raise ListenerExists(listen=name)
+            raise ListenerExists(listener=name)
         if len(self.listens) >= limits.LISTENERS_PER_SOCKET_MAX:
             raise TooManyRequests(
                 "This socket has as many listens as it may; open another.",
-                listens_max=limits.LISTENERS_PER_SOCKET_MAX,
+                listeners_max=limits.LISTENERS_PER_SOCKET_MAX,
             )
 
     def may_hold(self, filter: Filter) -> None:
@@ -183,7 +187,7 @@ class Session:
         """Raises UnknownListener."""
         found = self.listens.get(name)
         if found is None:
-            raise UnknownListener(listen=name)
+            raise UnknownListener(listener=name)
         return found
 
 
@@ -195,11 +199,11 @@ def hello(*, client: str, zone: str) -> dict[str, Any]:
         "client": client,
         "zone": zone,
         "ping_s": limits.PING_INTERVAL_S,
-        "listens_max": limits.LISTENERS_PER_SOCKET_MAX,
+        "listeners_max": limits.LISTENERS_PER_SOCKET_MAX,
     }
 
 
-def refusal(error: EventHubError, listen: str | None = None) -> dict[str, Any]:
+def refusal(error: EventHubError, listener: str | None = None) -> dict[str, Any]:
     """An error as a message;
 
     `gap` and `segment_mismatch` are messages of their own name, because they are answers.
@@ -210,6 +214,6 @@ def refusal(error: EventHubError, listen: str | None = None) -> dict[str, Any]:
         metrics.GAPS.labels(code=error.code).inc()
         op = error.code
     message = {"op": op, **error.problem()}
-    if listen is not None:
-        message["listen"] = listen
+    if listener is not None:
+        message["listener"] = listener
     return message

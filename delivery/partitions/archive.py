@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eventhub.base import limits
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.layout import UNFINISHED
 from eventhub.eventlog.archive.write import HashingFile
 from eventhub.eventlog.errors import ArchiveDamaged
@@ -35,14 +35,23 @@ _OLD_NAMES = {
 }
 _OLD_NAMES_OF = {
     "attempts": {"at": "attempted_at"},
-    "listens": {"at": "started_at", "seen_at": "last_seen_at", "why": "end_reason"},
+    "listens": {  # called so before 0.1
+        "at": "started_at",
+        "seen_at": "updated_at",
+        "why": "end_reason",
+        "door": "transport",
+        "wish": "request_digest",
+        "told_segment": "delivered_segment",
+        "told_sequence": "delivered_sequence",
+        "told": "delivered_events",
+    },
 }
 
 
 class Shelved(NamedTuple):
     """What the manifest of a partition says."""
 
-    table: str  # deliveries, attempts, listens
+    table: str  # deliveries, attempts, listeners
     partition: str
     rows: int
     file: str  # name beside the manifest
@@ -63,7 +72,7 @@ class Shelf:
 
     def __init__(self, archive_url: str, database_url: str) -> None:
         """Touches nothing yet. Raises ArchiveUnavailable for a URL that names no filesystem."""
-        self.place = Place(archive_url, _UNFINISHED)
+        self.place = ArchiveFolder(archive_url, _UNFINISHED)
         self._database_url = database_url
 
     def takes(self) -> bool:
@@ -99,14 +108,14 @@ class Shelf:
         return Kept(f"{stem}.json", count)
 
 
-def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
+def shelved_rows(place: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
     """The rows of a partition by the path of its manifest, after all its bytes were checked, with
     the columns' names of today.
 
     Raises ArchiveDamaged, ArchiveUnavailable.
     """
     try:
-        made = known(Shelved, manifest.unsealed(place.read(path), path))
+        made = from_known_fields(Shelved, manifest.unsealed(place.read(path), path))
         with place.open(f"{path.rpartition('/')[0]}/{made.file}") as file:
             if _digest(file) != made.file_sha256:
                 raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)

@@ -15,14 +15,14 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.errors import Forbidden, NotFound, UnknownEvent
-from eventhub.event.audience import shown_to
+from eventhub.event.audience import is_visible_in_zone
 from eventhub.eventlog import boot, streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.models import Segment
 from eventhub.eventlog.retention import storage
 from eventhub.eventlog.retention.storage import StreamStorage
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.streams import StreamRow
 from eventhub.eventlog.transient import positions
 
@@ -60,21 +60,25 @@ def segments_of(*, actor: Actor, name: str) -> QuerySet[Segment]:
     """
     stream = find_stream(actor=actor, name=name)
     knows_all = actor.principal is None if name == SYSTEM else actor.manages_zone
-    size = Coalesce("bytes", "stream__head__bytes") if knows_all else Value(None, BigIntegerField())
-    ends = Coalesce("last", "stream__head__sequence")
+    size = (
+        Coalesce("bytes", "stream__streamhead__bytes")
+        if knows_all
+        else Value(None, BigIntegerField())
+    )
+    ends = Coalesce("last", "stream__streamhead__sequence")
     return Segment.objects.filter(stream=stream.id).annotate(ends=ends, shown_bytes=size)
 
 
 def current_segment(*, actor: Actor, name: str) -> Segment:
     """The segment being written (EMC-14)."""
-    segments = segments_of(actor=actor, name=name).filter(pk=F("stream__head__segment_id"))
+    segments = segments_of(actor=actor, name=name).filter(pk=F("stream__streamhead__segment_id"))
     found: Segment | None = segments.first()
     if found is None:
         raise NotFound("A transient stream has one segment; GET /v1/streams/{stream} shows it.")
     return found
 
 
-def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, Stored]:
+def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, StoredEvent]:
     """One event as it lies in its stream. Of `system` a manager sees those of the own zone; the
     others are not there.
     """
@@ -87,7 +91,11 @@ def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, S
         )
     archive = archive_of(read_env().archive_url)
     stored = streams.read_event(raw_connection(), stream, sequence, archive)
-    if name == SYSTEM and actor.principal is not None and not shown_to(stored.event, actor.zone):
+    if (
+        name == SYSTEM
+        and actor.principal is not None
+        and not is_visible_in_zone(stored.event, actor.zone)
+    ):
         raise UnknownEvent(stream=name)
     if not is_shown(stored.event, actor.principal):
         raise UnknownEvent(stream=name)
@@ -150,7 +158,7 @@ def report_storage(*, actor: Actor) -> dict[str, Any]:
 def _streams(found: list[StreamStorage]) -> list[dict[str, Any]]:
     """What each holds, its policy, and what it has dropped: segments by why they left."""
     connection, ids = raw_connection(), [one.id for one in found]
-    policies, left = streams.policies(connection, ids), streams.left_segments(connection, ids)
+    policies, left = streams.policies(connection, ids), streams.removed_segments(connection, ids)
     return [
         {
             **one._asdict(),

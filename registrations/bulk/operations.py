@@ -4,7 +4,7 @@ Django module.
 
 from eventhub.base import errors, limits
 from eventhub.event.inbound import NDJSON
-from eventhub.http.routes import Door, Said, query_parameter
+from eventhub.http.routes import ResponseSpec, Route, query_parameter
 from registrations.bulk.route import bulk_door
 
 _LINE = (
@@ -18,8 +18,8 @@ _ANSWER = (
     " `done`, or the `error` that ended the request."
 )
 
-BULK_DOORS: tuple[Door, ...] = (
-    Door(
+BULK_DOORS: tuple[Route, ...] = (
+    Route(
         method="POST",
         path="/v1/registrations/bulk",
         summary="Create, change and end many registrations",
@@ -27,18 +27,18 @@ BULK_DOORS: tuple[Door, ...] = (
             f"Lines are stored in pieces of at most {limits.REGISTRATIONS_PER_REQUEST_MAX}, each in"
             " one transaction; a refused line keeps no other from being stored. API keys only."
         ),
-        takes={NDJSON: {"type": "string", "description": _LINE}},
-        answers={
-            "200": Said(
+        body={NDJSON: {"type": "string", "description": _LINE}},
+        responses={
+            "200": ResponseSpec(
                 "Begun; what became of each line is in the lines.",
                 {NDJSON: {"type": "string", "description": _ANSWER}},
             )
         },
-        asks=(
+        parameters=(
             query_parameter("client", "Whose they are; the key's own client if it is not given."),
             query_parameter("tickets", "Tell the ticket of each new registration.", type="boolean"),
         ),
-        refuses=(
+        raises=(
             errors.InvalidField,
             errors.InvalidName,
             errors.FieldTooLong,
@@ -51,6 +51,6 @@ BULK_DOORS: tuple[Door, ...] = (
             errors.UnsupportedMediaType,
             errors.DatabaseUnavailable,
         ),
-        run=bulk_door,
+        handler=bulk_door,
     ),
 )

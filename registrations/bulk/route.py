@@ -15,7 +15,7 @@ import orjson
 from django.db import connection
 
 from eventhub.access.actor import Actor
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.keys import is_key
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Principal
@@ -30,7 +30,7 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.event.inbound import NDJSON
-from eventhub.http.messages import Disconnected, Headers, Stream, read_head
+from eventhub.http.messages import Disconnected, Headers, StreamingResponse, read_head
 from eventhub.http.routes import Call
 from registrations.bulk.chunks import Pieces, Text
 from registrations.bulk.lines import Line, read_line
@@ -52,12 +52,12 @@ class Asked(NamedTuple):
 class Visit(NamedTuple):
     """A caller whose lines are being taken."""
 
-    gate: Gate
+    authorizer: Authorizer
     credential: str
     asked: Asked
 
 
-async def bulk_door(call: Call) -> Stream:
+async def bulk_door(call: Call) -> StreamingResponse:
     """Raises Unauthenticated's kin, UnsupportedMediaType, UnknownField, InvalidField, Disconnected,
     and for another one's client Forbidden and NotFound.
     """
@@ -65,7 +65,7 @@ async def bulk_door(call: Call) -> Stream:
     if head.content_type != NDJSON:
         raise UnsupportedMediaType(f"Lines are sent as {NDJSON}.")
     asked = _asked(call.scope)
-    visit = Visit(call.gate, head.credential, asked)
+    visit = Visit(call.authorizer, head.credential, asked)
     await _in_thread(_owner, await _authorised(visit), asked)
     pieces = Pieces(call.incoming)
     await pieces.begin()  # before the answer begins: whoever waits for a go-ahead has it now
@@ -73,7 +73,7 @@ async def bulk_door(call: Call) -> Stream:
         (b"cache-control", b"no-store"),
         (b"eventhub-action", asked.action.encode()),
     ]
-    return Stream(200, _answer(visit, pieces), headers, NDJSON.encode(), pieces.close)
+    return StreamingResponse(200, _answer(visit, pieces), headers, NDJSON.encode(), pieces.close)
 
 
 async def _answer(visit: Visit, pieces: Pieces) -> AsyncGenerator[bytes, None]:
@@ -123,7 +123,7 @@ async def _authorised(visit: Visit) -> Principal:
     """The caller, asked anew for each piece: its key may end meanwhile."""
     if not is_key(visit.credential):
         raise InvalidCredentials("This door takes API keys only.")
-    return await visit.gate.authorise(visit.credential)
+    return await visit.authorizer.authenticate(visit.credential)
 
 
 def _asked(scope: Any) -> Asked:

@@ -7,7 +7,7 @@ import pytest
 
 from delivery.listening import messages
 from eventhub.base import errors, limits
-from eventhub.eventlog.read import At
+from eventhub.eventlog.read import AtTime
 from eventhub.eventlog.stored import Cursor
 
 SEGMENT = "5A4F0C0E-0000-4000-8000-000000000001"
@@ -18,7 +18,7 @@ def parsed(**fields: Any) -> Any:
 
 
 def listen(**fields: Any) -> Any:
-    return parsed(op="listen", listen="a", stream="orders", **fields)
+    return parsed(op="listen", listener="a", stream="orders", **fields)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def listen(**fields: Any) -> Any:
         ),
         ({"from": f"{SEGMENT}:7"}, Cursor(SEGMENT.lower(), 7)),
         ({"from": "boot"}, "boot"),
-        ({"from": "1970-01-01T01:00:01+01:00"}, At(1_000_000)),
-        ({"from": {"time": "1970-01-01T00:00:00.000001Z"}}, At(1)),
+        ({"from": "1970-01-01T01:00:01+01:00"}, AtTime(1_000_000)),
+        ({"from": {"time": "1970-01-01T00:00:00.000001Z"}}, AtTime(1)),
     ],
 )
 def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
@@ -63,13 +63,13 @@ def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
     [
         ({"op": "dance"}, errors.UnknownOperation, "op"),
         ({}, errors.MissingField, "op"),
-        ({"op": "listen", "listen": "a"}, errors.MissingField, "stream"),
-        ({"op": "listen", "listen": "", "stream": "s"}, errors.InvalidField, "listen"),
-        ({"op": "listen", "listen": "a" * 65, "stream": "s"}, errors.FieldTooLong, "listen"),
-        ({"op": "ack", "listen": "a", "sequence": -1}, errors.InvalidField, "sequence"),
-        ({"op": "ack", "listen": "a", "sequence": 2**63}, errors.NumberOutOfRange, "sequence"),
-        ({"op": "ack", "listen": "a", "sequence": 1.5}, errors.InvalidField, "sequence"),
-        ({"op": "stop", "listen": "a", "colour": 1}, errors.UnknownField, "colour"),
+        ({"op": "listen", "listener": "a"}, errors.MissingField, "stream"),
+        ({"op": "listen", "listener": "", "stream": "s"}, errors.InvalidField, "listener"),
+        ({"op": "listen", "listener": "a" * 65, "stream": "s"}, errors.FieldTooLong, "listener"),
+        ({"op": "ack", "listener": "a", "sequence": -1}, errors.InvalidField, "sequence"),
+        ({"op": "ack", "listener": "a", "sequence": 2**63}, errors.NumberOutOfRange, "sequence"),
+        ({"op": "ack", "listener": "a", "sequence": 1.5}, errors.InvalidField, "sequence"),
+        ({"op": "stop", "listener": "a", "colour": 1}, errors.UnknownField, "colour"),
     ],
 )
 def test_what_is_wrong_is_named(

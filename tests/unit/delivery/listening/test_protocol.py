@@ -12,15 +12,15 @@ from eventhub.event import event_pb2
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.read import Position
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.filters.pairs import parse_pairs
 
 SEGMENT = "5a4f0c0e-0000-4000-8000-000000000001"
 
 
-def stored(sequence: int = 1, **fields: Any) -> Stored:
+def stored(sequence: int = 1, **fields: Any) -> StoredEvent:
     event = Event("d", "t", fields.pop("attributes", {}), **{"mask": 1, **fields})
-    return Stored(SEGMENT, sequence, event.mask, 0, encode(event))
+    return StoredEvent(SEGMENT, sequence, event.mask, 0, encode(event))
 
 
 def listen(window: int | None = None, *, told: int = 0, head: int = 0) -> Listen:
@@ -117,8 +117,8 @@ def test_a_session_has_each_name_once_and_not_too_many() -> None:
 )
 def test_gaps_are_answers_of_their_own_name(error: errors.EventHubError, op: str) -> None:
     message = refusal(error, "a")
-    assert (message["op"], message["code"], message["listen"]) == (op, error.code, "a")
-    assert "listen" not in refusal(error)
+    assert (message["op"], message["code"], message["listener"]) == (op, error.code, "a")
+    assert "listener" not in refusal(error)
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 20_000, 300_000])
@@ -129,7 +129,7 @@ def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: 
     assert frame.endswith(one.payload)
     event = event_pb2.ServerFrame.FromString(frame).event
     assert list(event.registrations) == [7, 12]
-    assert (event.listen, event.segment, event.sequence, event.prev) == (
+    assert (event.listener, event.segment, event.sequence, event.prev) == (
         'quo"ted',
         SEGMENT,
         3,
@@ -150,5 +150,5 @@ def test_the_json_of_an_event_is_made_once_for_all_readers() -> None:
     made = one.frame_json
     second = orjson.loads(frames.event(Heading('"b"', 2, "recovery"), one))
     assert one.frame_json is made
-    assert (first["listen"], second["listen"]) == ("a", "b")
+    assert (first["listener"], second["listener"]) == ("a", "b")
     assert first["event"] == second["event"]

@@ -86,7 +86,8 @@ def test_every_part_has_its_result_and_only_deciding_tests_matter(
         ("(> (+ a b) 5)", {"a": 1, "b": 2}, False, "(+ a b) is 3, a is 1, b is 2, expected > 5"),
         ("(> (/ a b) 5)", {"a": 1, "b": 0}, False, "(/ a b) has no result, a is 1, b is 0,"
          " expected > 5"),
-        ("(in a 1 2 3 4 5 6 7)", {"a": 8}, False, "a is 8, expected one of 1, 2, 3, 4, 5 or 2 more"),
+        ("(in a 1 2 3 4 5 6 7)", {"a": 8}, False, "a is 8, expected one of"
+         " 1, 2, 3, 4, 5 or 2 more"),
         ("(prefix f '/a)", {"f": "/b"}, False, 'f is "/b", expected a text that begins with "/a"'),
         ("(wildcard f 'a*)", {"f": 1}, False, 'f is 1, expected a text that matches "a*"'),
         ("(exists a)", {"a": None}, True, "a exists"),

@@ -144,7 +144,7 @@ def test_pairs_match_what_their_tree_does(
 def test_too_many_pairs_and_too_long_names_say_what_to_do() -> None:
     for attributes, says in (
         ({f"a{n}": 1 for n in range(65)}, "at most 64 pairs; other languages allow more tests"),
-        ({"a" * 1_025: 1}, "at most 1,024 characters; shorten the name"),
+        ({"a" * 1_025: 1}, "at most 1,024 characters; use a shorter name"),
     ):
         with pytest.raises(FieldTooLong, match=says):
             parse("pairs", {"attributes": attributes})
