@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from registrations.filter_source import PAIRS, Filter, stored_filter
+from registrations.filter_source import PAIRS, FilterSource, stored_filter
 from registrations.filters.pairs import FIELDS
 from registrations.rows import Registration, Vector
 
@@ -16,14 +16,14 @@ def shown(
     row: Registration,
     names: dict[int, str],
     since: Vector,
-    read: Filter | None = None,
+    read: FilterSource | None = None,
     secret: str | None = None,
 ) -> SimpleNamespace:
     """What the serializer shows. `since`: the places in its streams after which its version holds;
     `read`: its filter, where that was read before; `secret`: of the endpoint that was made for it.
     """
     read = read or stored_filter(row.language, row.filter_json)
-    predicate, warnings, cost = read.reading()
+    predicate, warnings, cost = read.summary()
     is_pairs = read.language == PAIRS
     pairs = dict.fromkeys(FIELDS) | (read.source if is_pairs else {})
     attributes = pairs.pop("attributes") or {}

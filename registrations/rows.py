@@ -18,7 +18,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, int8_array, text_array
 from eventhub.postgresql.rows import cursor_of, named, scalars
 from registrations import expensive
-from registrations.expensive import Begun
+from registrations.expensive import StartedVersion
 
 SQL = queries.load("registrations/sql/registrations.sql")
 
@@ -240,8 +240,10 @@ def add_versions(connection: Connection, versions: Sequence[Version], barrier: i
         "barrier": barrier,
     }
     _packed(connection, tuple_row).execute(SQL["insert_versions"], values)
-    begun = (Begun(it.registration, it.wanted.streams, it.wanted.expensive) for it in versions)
-    expensive.note(connection, begun)
+    begun = (
+        StartedVersion(it.registration, it.wanted.streams, it.wanted.expensive) for it in versions
+    )
+    expensive.record_costs(connection, begun)
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:

@@ -19,7 +19,7 @@ from registrations import models, rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import EndpointTerms, add_endpoint, created
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import Budget
+from registrations.expensive import EvaluationBudget
 from registrations.groups import rows as group_rows
 from registrations.owners import Owner, scope
 from registrations.representation import shown
@@ -103,7 +103,7 @@ def create_registrations(
         _refuse_taken(owner.id, items)
         terms.hold(items)
         secrets = _new_endpoints(plan, terms, items)
-        budget = Budget(connection, owner.id)
+        budget = EvaluationBudget(connection, owner.id)
         for index, item in enumerate(items):
             try:
                 wanted = terms.first(item)
@@ -138,7 +138,7 @@ def change_registration(
         if same(found, wanted):
             vector = rows.vectors(connection, [found])[found.barrier]
             return shown(found, names, vector)
-        Budget(connection, plan.owner.id, [id]).take(wanted.streams, wanted.expensive, id)
+        EvaluationBudget(connection, plan.owner.id, [id]).take(wanted.streams, wanted.expensive, id)
         plan.changes.append((found, wanted))
         names |= terms.by_id()
         plan.store(names)

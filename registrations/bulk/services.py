@@ -14,7 +14,7 @@ from eventhub.base.errors import EventHubError, InvalidField, LimitReached
 from registrations import rows
 from registrations.bulk.lines import Act, Change, Create, Line, Target
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import Budget
+from registrations.expensive import EvaluationBudget
 from registrations.owners import Owner
 from registrations.requests import NewRegistration
 from registrations.rows import Known, Registration
@@ -93,7 +93,7 @@ class _Turn:
         named = (name for item in items for name in item.streams or ())
         self._terms.look_up((*self._names.values(), *named))
         self._terms.hold(items, found)
-        self._budget = Budget(connection, plan.owner.id, self._live)
+        self._budget = EvaluationBudget(connection, plan.owner.id, self._live)
 
     def apply(self) -> Applied:
         """Plan line by line, then write all that is planned."""

@@ -150,7 +150,7 @@ class Search:
         filter = stored_filter(version.language, version.filter_json)
         return {
             **standing_json(version),
-            "predicate": filter.reading().predicate,
+            "predicate": filter.summary().predicate,
             "tests": miss.tests,
             "failed": failed_json(miss, self._moment.event, self._hierarchy),
             "against": [one.json() for one in against],

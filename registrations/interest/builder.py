@@ -19,7 +19,7 @@ from eventhub.postgresql.connections import reading
 from registrations.filter_source import stored_filter
 from registrations.filters.closure.union import Closure, Union
 from registrations.filters.languages import parse
-from registrations.filters.normal import Form, normal
+from registrations.filters.normal import NormalForm, normal
 from registrations.interest.stored import (
     Above,
     Asked,
@@ -30,7 +30,7 @@ from registrations.interest.stored import (
     read_registered,
 )
 
-_ALWAYS: Form = (frozenset(),)
+_ALWAYS: NormalForm = (frozenset(),)
 _aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="closures")
 
 
@@ -50,7 +50,7 @@ class Maker:
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._forms: OrderedDict[Text, Form] = OrderedDict()
+        self._forms: OrderedDict[Text, NormalForm] = OrderedDict()
         self._tests = 0  # in these
 
     async def make(self, asked: Asked, *, listens: bool) -> Made:
@@ -59,7 +59,7 @@ class Maker:
         async for piece in self._registered(asked):
             count += len(piece)
             if count > limits.CLOSURE_SCAN_MAX:
-                union.give_up()
+                union.match_everything()
                 break
             await self._take(union, piece)
         return await self._made(union, asked, listens=listens, count=count)
@@ -93,7 +93,7 @@ class Maker:
             listened = await read_listened(connection, asked) if listens else []
             above = await read_above(connection, asked.stream_id)
         if len(listened) > limits.CLOSURE_LISTENERS_MAX:
-            union.give_up()
+            union.match_everything()
         await self._take(union, listened)
         loop = asyncio.get_running_loop()
         closure = await loop.run_in_executor(_aside, union.closure, rests())
@@ -118,7 +118,7 @@ class Maker:
             rest()
 
 
-def _weight(form: Form) -> int:
+def _weight(form: NormalForm) -> int:
     return 1 + sum(map(len, form))
 
 
@@ -137,7 +137,7 @@ def rests() -> Callable[[], None]:
     return rest
 
 
-def _form(language: str, source: str) -> Form:
+def _form(language: str, source: str) -> NormalForm:
     """Without a language a text in predicate form. Everything, where it cannot be read any more."""
     try:
         if not language:

@@ -27,7 +27,13 @@ from eventhub.http.messages import (
     utf8_path,
 )
 from eventhub.http.routes import Call
-from registrations.filters.closure.shapes import Question, Shape, ShapeJson, Wanted, parse_shape
+from registrations.filters.closure.shapes import (
+    InterestAnswer,
+    InterestCheck,
+    Shape,
+    ShapeJson,
+    parse_shape,
+)
 from registrations.interest.live import Closures, Demand
 from registrations.interest.stored import Asked, Audience
 
@@ -73,7 +79,7 @@ class InterestJson(TypedDict):
     """Whether anybody wants events of a shape."""
 
     stream: str
-    wanted: Wanted
+    wanted: InterestAnswer
     quench: bool
     tag: str
     sequence: Int64
@@ -142,11 +148,11 @@ def require_to_ask(principal: Principal, stream: str) -> None:
         principal.require("emit", stream)
 
 
-async def answer_of(demand: Demand, shape: Shape) -> Wanted:
+async def answer_of(demand: Demand, shape: Shape) -> InterestAnswer:
     """Whether anybody wants events of a shape; who listens is not known where nothing may be
     quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
     """
-    question = Question(demand.closure, shape, demand.hierarchy)
+    question = InterestCheck(demand.closure, shape, demand.hierarchy)
     await run_in_slices(question.steps())
     found = question.answer
     return found if demand.quench or found != "no" else "maybe"
