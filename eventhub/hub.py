@@ -67,7 +67,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             asyncio.create_task(endless("gate", gate.run)),
             asyncio.create_task(endless("feed", feed.run)),
             asyncio.create_task(endless("types", book.run)),
-            asyncio.create_task(endless("listens", closures.listens.run)),
+            asyncio.create_task(endless("listens", closures.listeners.run)),
             asyncio.create_task(endless("upkeep", upkeep.run)),
             asyncio.create_task(endless("health", health.run)),
         ]

@@ -21,7 +21,7 @@ SQL = queries.load("registrations/sql/expensive.sql")
 Connection = psycopg.Connection[Any]
 
 
-class Begun(NamedTuple):
+class ExpensiveVersion(NamedTuple):
     """A version that begins, and what it takes on each of its streams; (): nothing."""
 
     registration: int
@@ -37,7 +37,7 @@ class _Cost(NamedTuple):
     cost: int
 
 
-def note(connection: Connection, begun: Iterable[Begun]) -> None:
+def note(connection: Connection, begun: Iterable[ExpensiveVersion]) -> None:
     """Those that take something. What the registrations took before is gone by then: what ends a
     version forgets it.
     """

@@ -189,8 +189,10 @@ async def _write_part(connection: Connection, part: list[Result]) -> None:
 async def _note_health(connection: Connection, part: list[Result]) -> None:
     """What the attempts say of their endpoints; without it the results count all the same."""
     now_s = time.monotonic()
-    notes = health.noted(
-        health.Tried(each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s))
+    notes = health.health_updates(
+        health.EndpointAttempt(
+            each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s)
+        )
         for each, tried in ((result, result.attempt) for result in part)
         if tried is not None
     )

@@ -8,7 +8,7 @@ from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.http.routes import Door, Said, query_parameter
 from registrations.explain.dry_run import DryRunJson
 from registrations.explain.dry_run_request import DryRunRequest
-from registrations.explain.routes import UnderstandDoors
+from registrations.explain.routes import ExplainRoutes
 from registrations.explain.search import EventMatchesJson
 from registrations.filters import errors as filter_errors
 
@@ -46,9 +46,9 @@ _FILTER: tuple[type[errors.EventHubError], ...] = (
     errors.UnsupportedMediaType,
 )
 
-_DOORS = UnderstandDoors()
+_ROUTES = ExplainRoutes()
 
-UNDERSTAND_DOORS: tuple[Door, ...] = (
+EXPLAIN_ROUTES: tuple[Door, ...] = (
     Door(
         method="POST",
         path="/v1/filters/dry-run",
@@ -67,7 +67,7 @@ UNDERSTAND_DOORS: tuple[Door, ...] = (
             )
         },
         refuses=(*_LOG, *_FILTER),
-        run=_DOORS.dry_run,
+        run=_ROUTES.dry_run,
     ),
     Door(
         method="GET",
@@ -85,6 +85,6 @@ UNDERSTAND_DOORS: tuple[Door, ...] = (
             )
         },
         refuses=(*_LOG, errors.UnknownEvent),
-        run=_DOORS.matches,
+        run=_ROUTES.matches,
     ),
 )

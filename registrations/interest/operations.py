@@ -7,7 +7,7 @@ from eventhub.base import errors
 from eventhub.event.inbound import JSON
 from eventhub.http.routes import Door, Said, query_parameter, unbound
 from registrations.interest.live import Closures
-from registrations.interest.routes import ClosureDoors, ClosureJson, InterestJson, InterestRequest
+from registrations.interest.routes import ClosureJson, InterestJson, InterestRequest, InterestRoutes
 
 _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.InvalidUtf8,
@@ -22,7 +22,7 @@ _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.DatabaseUnavailable,
 )
 
-CLOSURE_DOORS: tuple[Door, ...] = (
+INTEREST_ROUTES: tuple[Door, ...] = (
     Door(
         method="GET",
         path="/v1/streams/{stream}/closure",
@@ -53,7 +53,7 @@ CLOSURE_DOORS: tuple[Door, ...] = (
             " nobody wants any event of that shape."
         ),
         takes={JSON: InterestRequest},
-        answers={"200": Said("Wanted, or not.", {JSON: InterestJson})},
+        answers={"200": Said("Interested, or not.", {JSON: InterestJson})},
         refuses=(
             *_REFUSES,
             errors.MalformedJson,
@@ -68,8 +68,8 @@ CLOSURE_DOORS: tuple[Door, ...] = (
 )
 
 
-def closure_doors(gate: Gate, closures: Closures) -> tuple[Door, ...]:
+def interest_routes(gate: Gate, closures: Closures) -> tuple[Door, ...]:
     """The doors of the table, served."""
-    doors = ClosureDoors(gate, closures)
-    closure, interest = CLOSURE_DOORS
+    doors = InterestRoutes(gate, closures)
+    closure, interest = INTEREST_ROUTES
     return closure._replace(run=doors.closure), interest._replace(run=doors.interest)

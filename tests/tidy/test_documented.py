@@ -14,8 +14,8 @@ from eventhub.base.env import FILE
 from eventhub.base.setting import written
 from eventhub.http.routes import DOORS, EMIT_REFUSES
 from eventhub.openapi import all_errors, document
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
 from tests.tidy.source import HOME, PACKAGES, for_each, module_name, product, tracked
 
 # Bounds whose reason is not written beside them. The set may only shrink.
@@ -133,7 +133,7 @@ def test_the_api_document_has_every_door() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
         door
-        for door in (*DOORS, *BULK_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+        for door in (*DOORS, *BULK_ROUTES, *LISTEN_DOORS, *EXPLAIN_ROUTES)
         if door.method.lower() not in paths.get(door.path, {})
     ] == []
 

@@ -29,7 +29,7 @@ from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.paths import all_paths, asks_of_type
 
-Wanted = Literal["yes", "no", "maybe"]
+Interested = Literal["yes", "no", "maybe"]
 _TEXTS = ("domain", "type")
 
 
@@ -112,7 +112,7 @@ class Question:
     def __init__(
         self, closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes
     ) -> None:
-        self.answer: Wanted = "no"
+        self.answer: Interested = "no"
         self._closure = closure
         self._shape = shape
         self._values = EventValues(shape.event)
@@ -170,7 +170,7 @@ class Question:
         return None if holds(part, self._values, self._hierarchy) else False
 
 
-def wanted(closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes) -> Wanted:
+def wanted(closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes) -> Interested:
     """The answer to such a question."""
     question = Question(closure, shape, hierarchy)
     for _ in question.steps():
