@@ -1,4 +1,4 @@
-"""What is owed to endpoints, in the back office. Deliveries, attempts and listens have keys of
+"""What is owed to endpoints, in the back office. Deliveries, attempts and listeners have keys of
 several columns, which Django's admin cannot show; the console does. Django module.
 """
 

@@ -1,4 +1,4 @@
-"""Deliveries and what became of them, the record of listens, and the overview of a zone.
+"""Deliveries and what became of them, the record of listeners, and the overview of a zone.
 Django module.
 """
 
@@ -8,12 +8,17 @@ from django.db.models import QuerySet
 
 from delivery import selectors
 from delivery.errors import UnknownDelivery
-from delivery.filtersets import ENDS, DeliveryFilters, ListenFilters
-from delivery.models import Delivery, Listen
+from delivery.filtersets import ENDS, DeliveryFilters, ListenerFilters
+from delivery.models import Delivery, Listener
 from delivery.overview.selectors import overview
 from delivery.overview.serializers import OverviewSerializer
 from delivery.selectors import PLACE
-from delivery.serializers import ENDED, DeliverySerializer, ListenSerializer, OneDeliverySerializer
+from delivery.serializers import (
+    ENDED,
+    DeliverySerializer,
+    ListenerSerializer,
+    OneDeliverySerializer,
+)
 from eventhub.api.pagination import Cut, read_page, values_of
 from eventhub.api.permissions import IsZoneManager
 from eventhub.api.resource import ResourceView, operation
@@ -73,18 +78,18 @@ class Deliveries(ResourceView):
         return selectors.find_delivery(actor=self.actor, place=place)
 
 
-class ClientListens(ResourceView):
-    """When a client listened, from where, and how far it was told."""
+class ClientListeners(ResourceView):
+    """The listeners of a client."""
 
-    queryset = Listen.objects.all()
-    serializer_class = ListenSerializer
-    filterset_class = ListenFilters
+    queryset = Listener.objects.all()
+    serializer_class = ListenerSerializer
+    filterset_class = ListenerFilters
     ordering = ("-started_at", "-id")
 
-    @operation("List when a client listened, and how far it was told", errors.UnknownStream)
-    def get_queryset(self) -> QuerySet[Listen]:
+    @operation("List the listeners of a client", errors.UnknownStream)
+    def get_queryset(self) -> QuerySet[Listener]:
         client, stream = self.kwargs["client"], self.asked["stream"]
-        return selectors.listens_of(actor=self.actor, client=client, stream=stream)
+        return selectors.listeners_of(actor=self.actor, client=client, stream=stream)
 
     def filter_queryset(self, queryset: Any) -> Any:
         return queryset  # which is filtered

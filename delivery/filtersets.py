@@ -1,4 +1,4 @@
-"""Filters of the lists of deliveries and listens. Django module."""
+"""Filters of the lists of deliveries and listeners. Django module."""
 
 from delivery.serializers import ENDED, STATES
 from eventhub.api.filters import FilterSet, NameFilter, NumberFilter, WordFilter
@@ -18,5 +18,5 @@ class DeliveryFilters(FilterSet):
     state = WordFilter(STATES, help_text="In this state.")
 
 
-class ListenFilters(FilterSet):
-    stream = NameFilter(help_text="To this stream.")
+class ListenerFilters(FilterSet):
+    stream = NameFilter(help_text="Only listeners to this stream.")

@@ -101,7 +101,7 @@ class Delivery(models.Model):
     class State(models.TextChoices):
         PENDING = "pending"
         DELIVERED = "delivered"
-        DEAD = "dead"
+        DEAD_LETTERED = "dead_lettered"
         CANCELLED = "cancelled"
         DROPPED = "dropped"
         EXPIRED = "expired"
@@ -162,7 +162,14 @@ class Delivery(models.Model):
         constraints = (
             CheckConstraint(
                 condition=Q(
-                    state__in=["pending", "delivered", "dead", "cancelled", "dropped", "expired"]
+                    state__in=[
+                        "pending",
+                        "delivered",
+                        "dead_lettered",
+                        "cancelled",
+                        "dropped",
+                        "expired",
+                    ]
                 ),
                 name="deliveries_state",
             ),
@@ -178,7 +185,11 @@ class Delivery(models.Model):
                 condition=PENDING & Q(ordered=True),
                 name="deliveries_ordered",
             ),
-            Index(fields=["endpoint"], condition=Q(state="dead"), name="deliveries_dead"),
+            Index(
+                fields=["endpoint"],
+                condition=Q(state="dead_lettered"),
+                name="deliveries_dead_lettered",
+            ),
             Index(
                 fields=["endpoint", "stream", "run"],
                 condition=PENDING & Q(gap_first__isnull=False),
@@ -314,7 +325,7 @@ class EndpointLoss(models.Model):
     """
 
     class Kind(models.TextChoices):
-        DEAD = "dead"
+        DEAD_LETTERED = "dead_lettered"
         DROPPED = "dropped"
 
     pk = CompositePrimaryKey("endpoint_id", "kind")
@@ -336,7 +347,9 @@ class EndpointLoss(models.Model):
         verbose_name_plural = "endpoint losses"
         db_table_comment = "what endpoints did not get and nobody has announced yet"
         constraints = (
-            CheckConstraint(condition=Q(kind__in=["dead", "dropped"]), name="endpoint_losses_kind"),
+            CheckConstraint(
+                condition=Q(kind__in=["dead_lettered", "dropped"]), name="endpoint_losses_kind"
+            ),
         )
 
     def __str__(self) -> str:
@@ -375,70 +388,81 @@ class Attempt(models.Model):
         return f"{self.number}: {self.outcome}"
 
 
-class Listen(models.Model):
-    """What a client was told of a stream over one connection, from where to where: a row for each
-    time that it began to listen (FOX-23). Requests that follow one another prolong a row.
+class Listener(models.Model):
+    """A client's subscription to one stream over one connection, and what was delivered to it: the
+    record that audits read (FOX-23). Consecutive requests extend one row.
     """
 
     pk = CompositePrimaryKey("started_at", "id")
-    started_at = DateTimeField(db_comment="when it began")
-    id = BigIntegerField(db_comment="of the sequence listen_ids")
+    started_at = DateTimeField()
+    id = BigIntegerField(db_comment="from the sequence listener_ids")
     zone = ForeignKey(
         Zone,
         models.DO_NOTHING,
         db_constraint=False,
         db_index=False,
-        db_comment="of the client",
+        db_comment="the client's zone",
     )
     client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    node = TextField(db_comment="the process that told it, named anew at every start")
-    door = TextField(
-        db_comment="websocket, sse, poll, lines, local; many: more began than are on record"
+    node = TextField(
+        db_comment="random name of the process that served it; new at each start of a process"
     )
-    name = TextField(db_comment="the listen's, on a websocket")
+    transport = TextField(
+        db_comment="websocket, sse, poll, lines, local; unrecorded: later listeners of the hour"
+        " have no row"
+    )
+    name = TextField(db_comment="the listener's name on its websocket; empty for other transports")
     start = TextField(
-        db_comment="what it began from: cursor (the client's word of what it had), now, oldest,"
-        " boot, time, gap (behind what was missing), state, continued"
+        db_comment="kind of start: cursor (the client names the last event it has), now, oldest,"
+        " boot, time, gap (after missing events), state, continued"
     )
-    segment = UUIDField(null=True, db_comment="it is told what comes after this event")
-    sequence = BigIntegerField()
-    mask = BigIntegerField(db_comment="on these channels")
+    segment = UUIDField(null=True, db_comment="segment of the event after which it starts")
+    sequence = BigIntegerField(db_comment="sequence of the event after which it starts")
+    mask = BigIntegerField(db_comment="requested channels, 64 bits")
     filter = TextField(
         null=True,
-        db_comment="of what this lets through, in predicate form; null: registrations, or too long",
+        db_comment="its filter in predicate form; null: it names registrations, or the filter is"
+        " too long",
     )
-    registrations = ArrayField(BigIntegerField(), db_comment="instead of a filter")
-    wish = TextField(db_comment="equal for the same mask, filter and registrations")
-    told_segment = UUIDField(
-        null=True, db_comment="it was told all of that up to this event, as of last_seen_at"
+    registrations = ArrayField(BigIntegerField(), db_comment="registrations named by the listener")
+    request_digest = TextField(
+        db_comment="digest of mask, filter and registrations: equal for equal requests"
     )
-    told_sequence = BigIntegerField()
-    told = BigIntegerField(db_comment="so many events")
-    last_seen_at = DateTimeField()
-    ended_at = DateTimeField(null=True, db_comment="null: it goes on, or its process was killed")
+    delivered_segment = UUIDField(
+        null=True,
+        db_comment="segment of the event up to which all that match were delivered, as of"
+        " updated_at",
+    )
+    delivered_sequence = BigIntegerField(db_comment="sequence of that event")
+    delivered_events = BigIntegerField(db_comment="number of events delivered")
+    updated_at = DateTimeField()
+    ended_at = DateTimeField(
+        null=True, db_comment="null: it is still open, or its process was killed"
+    )
     end_reason = TextField(
-        null=True, db_comment="stopped, left, slow_reader, gap, continued, or an error's code"
+        null=True,
+        db_comment="stopped, disconnected, slow_reader, gap, continued, or an error code",
     )
 
     storage = Storage(partition_by="RANGE (started_at)")
 
     class Meta:
-        db_table = "listens"
-        db_table_comment = "which client was told what over which connection, by day (UTC)"
-        indexes = (Index(fields=["client", "-started_at", "-id"], name="listens_of_client"),)
+        db_table = "listeners"
+        db_table_comment = "listeners and what was delivered to them, partitioned by day (UTC)"
+        indexes = (Index(fields=["client", "-started_at", "-id"], name="listeners_of_client"),)
 
     def __str__(self) -> str:
         return f"{self.id}"
 
 
 class RetiredPartition(models.Model):
-    """A partition of deliveries, attempts or listens that left the database, written in the
+    """A partition of deliveries, attempts or listeners that left the database, written in the
     transaction that drops it.
     """
 
     id = models.BigAutoField(primary_key=True)
-    parent = TextField(db_comment="deliveries, attempts, listens")
+    parent = TextField(db_comment="deliveries, attempts, listeners")
     name = TextField(db_comment="such as deliveries_p7, attempts_20261122")
     rows = BigIntegerField()
     retired_at = DateTimeField(db_default=TransactionNow())

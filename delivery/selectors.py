@@ -1,5 +1,5 @@
-"""Reads of deliveries with their tries, and of listens, as far as the actor may see the endpoint or
-the client, and the stream. Django module.
+"""Reads deliveries with their attempts, and listeners, that the actor may see: both the endpoint
+or the client, and the stream. Django module.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, Tuple
 from django.db.models.functions import Coalesce
 
 from delivery.errors import UnknownDelivery
-from delivery.models import PENDING, Attempt, Delivery, Listen
+from delivery.models import PENDING, Attempt, Delivery, Listener
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.api.announcements import raw_connection
@@ -23,7 +23,7 @@ from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.eventlog.models import Event, Segment
+from eventhub.eventlog.models import EventRow, Segment
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
 from registrations.owners import listenable_streams, owner, require_some_listen, scope
@@ -96,7 +96,7 @@ def find_delivery(*, actor: Actor, place: Sequence[int]) -> Delivery:
     """
     endpoint_id, _, segment_id, sequence, run = place
     name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence, "run": run}
-    event = Event.objects.filter(
+    event = EventRow.objects.filter(
         partition_id=OuterRef("segment__partition_id"),
         segment_id=OuterRef("segment_id"),
         sequence=OuterRef("sequence"),
@@ -107,18 +107,20 @@ def find_delivery(*, actor: Actor, place: Sequence[int]) -> Delivery:
         raise UnknownDelivery(field="delivery")
     actor.require_listen(found.stream_name, field="delivery")
     found.event = _event(actor, found)
-    tries = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
-    found.tries = tries[: limits.PAGE_ITEMS_MAX]
+    attempts = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
+    found.attempt_log = attempts[: limits.PAGE_ITEMS_MAX]
     return found
 
 
-def listens_of(*, actor: Actor, client: str, stream: str | None) -> QuerySet[Listen]:
-    """A client's listens to the streams that the actor may listen to, or to one of them. Forbidden
-    for another client's, but to who manages the zone, and if there is no such stream.
+def listeners_of(*, actor: Actor, client: str, stream: str | None) -> QuerySet[Listener]:
+    """Return a client's listeners to the streams that the actor may listen to, or to one stream.
+
+    Raises Forbidden for another client unless the actor manages the zone, and for a stream that the
+    actor may not listen to.
     """
     whose = owner(actor=actor, name=client)
     shown = _of_streams(actor, stream)
-    found = Listen.objects.filter(shown, zone_id=actor.zone_id, client_id=whose.id)
+    found = Listener.objects.filter(shown, zone_id=actor.zone_id, client_id=whose.id)
     return found.annotate(stream_name=F("stream__name"))
 
 

@@ -21,7 +21,7 @@ from eventhub.base.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, thr
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env, refuse, require_env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.schedule import TIMETABLE
 from eventhub.tasks import Work, shown
@@ -107,7 +107,7 @@ def _heart() -> Heart:
 
 @app.task(name="delivery.retire", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def retire() -> None:
-    """Archive and drop the partitions of deliveries, attempts and listens whose time is over."""
+    """Archive and drop the partitions of deliveries, attempts and listeners whose time is over."""
     env = read_env()
     asyncio.run(retiring(env.database_direct_url, env.archive_url))
 

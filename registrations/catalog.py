@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
 from registrations.compiled import COMPILED
@@ -182,7 +182,7 @@ async def compiled(
     in time slices of the event loop: release the connection before.
     """
     found: list[Version] = []
-    await in_turns(_compile(written, known or {}, found))
+    await run_in_slices(_compile(written, known or {}, found))
     return found
 
 

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 REGISTRATION = "registration."
 GROUP = "registration_group."
@@ -99,7 +99,7 @@ class Feed:
                     finally:
                         follower.ring.wakers.discard(self._waker)
             except EventHubError as error:
-                seldom.warning("registrations_not_followed", error=error.code)
+                throttled.warning("registrations_not_followed", error=error.code)
             self._waiting = [one for one in self._waiting if not one.done()]  # others timed out
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
@@ -133,7 +133,7 @@ class Feed:
                 self._read(stored)
             self.applied = follower.cursor.sequence
 
-    def _read(self, stored: Stored) -> None:
+    def _read(self, stored: StoredEvent) -> None:
         event = stored.event
         if event.type.startswith(REGISTRATION):
             self._notify(

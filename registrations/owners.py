@@ -75,7 +75,7 @@ def scope(*, actor: Actor, name: str | None = None) -> int | None:
 
 
 def require_some_listen(*, actor: Actor) -> None:
-    """Raise Forbidden for a key that may listen to no stream: it may not see where events are sent."""
+    """Raise Forbidden for a key that may listen to no stream: it may not see endpoints."""
     own = actor.principal
     if own is not None and all(grant.action != "listen" for grant in own.grants):
         raise Forbidden(

@@ -60,7 +60,7 @@ class DraftSerializer(serializers.Serializer):
 
 
 class RegistrationChangeSerializer(DraftSerializer):
-    """A change: given fields are replaced; null removes a condition, the endpoint, group or report."""
+    """A change. Given fields are replaced; null removes a condition, endpoint, group or report."""
 
     streams = serializers.ListField(
         child=NameField(), min_length=1, max_length=limits.STREAMS_PER_REGISTRATION_MAX

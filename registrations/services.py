@@ -13,7 +13,7 @@ from eventhub.api.announcements import append_announced, prepare, raw_connection
 from eventhub.api.conditions import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, LimitReached, NotFound
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import models, rows
 from registrations.endpoints import rows as endpoint_rows

@@ -18,7 +18,7 @@ from delivery.forward.losses import announce_losses
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.retention.quota import Room
+from eventhub.eventlog.retention.quota import StorageBudget
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -63,7 +63,7 @@ class Backlog:
         self._clock = clock
         self._look_at_s = float("-inf")
 
-    async def look(self, connection: Connection, room: Room) -> None:
+    async def look(self, connection: Connection, room: StorageBudget) -> None:
         """Count and cut, if it is time, and announce what endpoints lost. Raises what psycopg
         raises.
         """

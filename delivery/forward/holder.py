@@ -15,13 +15,13 @@ from delivery.forward.leases import Lease, LeaseLost
 from delivery.forward.stream import Parts, Stream
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.postgresql.arrays import adapt
 from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 
 class Holder:
@@ -61,7 +61,7 @@ class Holder:
                     adapt(connection)
                 await self._tick(connection)
             except (psycopg.Error, EventHubError, *AWAY) as error:
-                seldom.warning("leases_not_renewed", error=type(error).__name__)
+                throttled.warning("leases_not_renewed", error=type(error).__name__)
                 if connection is not None:
                     await connection.close()
                 connection = None

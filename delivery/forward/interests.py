@@ -26,9 +26,9 @@ from delivery.forward.zone import Zone, Zones, zone_of_stream
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -168,7 +168,7 @@ class Interests:
         self._indexes.forget(lease.stream_id)
         self._kept.pop(lease, None)
 
-    async def current(self, lease: Lease, batch: Sequence[Stored] = ()) -> Interest:
+    async def current(self, lease: Lease, batch: Sequence[StoredEvent] = ()) -> Interest:
         """The interest with every change in it that was made before this call, for a batch that was
         read: its types and the groups of its audiences are known.
 
@@ -358,7 +358,7 @@ async def take(interest: Interest, piece: Piece) -> None:
     """In turns of the event loop. Of what a stream has at hand, which was read before such changes
     were told, nothing depends on them, so it may be matched meanwhile.
     """
-    await in_turns(_steps(interest, piece.versions))
+    await run_in_slices(_steps(interest, piece.versions))
     interest.suspend(piece.suspensions)
 
 

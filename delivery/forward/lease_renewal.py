@@ -18,11 +18,11 @@ from delivery.forward.leases import Lease, Leases
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.arrays import adapt
 from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 _PAUSE_S = limits.FORWARD_RENEW_INTERVAL_S / 2
 
 Lose = Callable[[Iterable[Lease]], None]  # called in the event loop
@@ -87,7 +87,7 @@ class Beside:
 
     async def _renew(self) -> None:
         held_s = self._clock.monotonic_s() - self._heard_s
-        seldom.warning("forwarder_held", held_s=round(held_s, 2))
+        throttled.warning("forwarder_held", held_s=round(held_s, 2))
         try:
             if self._connection is None:
                 self._connection = await connect(self._url, name="eventhub leases beside")
@@ -95,7 +95,7 @@ class Beside:
             with answered_within(self._connection, limits.FORWARD_LEASE_S):
                 lost = await self._leases.renew(self._connection)
         except (psycopg.Error, EventHubError, *AWAY) as error:
-            seldom.warning("leases_not_renewed", error=type(error).__name__)
+            throttled.warning("leases_not_renewed", error=type(error).__name__)
             if self._connection is not None:
                 await self._connection.close()
             self._connection = None

@@ -1,5 +1,6 @@
 """Announces what endpoints did not get, in `system`: deliveries given up after their last try
-(`delivery.dead`), and those dropped because too much waited (`delivery.dropped`). SQL module.
+(`delivery.dead_lettered`), and those dropped because too much waited (`delivery.dropped`).
+SQL module.
 
 Rows of `endpoint_losses` are written with the deliveries' own, so nothing is missed; an endpoint's
 first loss is announced within seconds, later ones together, so that a storm is few events.
@@ -24,7 +25,7 @@ SQL = queries.load("delivery/sql/backlog.sql")
 class Loss(NamedTuple):
     """What one endpoint did not get since it was last announced."""
 
-    kind: str  # dead, dropped
+    kind: str  # dead_lettered, dropped
     zone: str
     client: str
     endpoint: int

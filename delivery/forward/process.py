@@ -24,19 +24,19 @@ from delivery.forward.zone import Zones
 from delivery.partitions.create import make_partitions
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.postgresql.connections import AWAY, reading
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 _POSTPONED = (psycopg.Error, EventHubError, *AWAY)
 
@@ -74,7 +74,7 @@ class Forwarder:
 
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
-        self._zones = Zones(Book(hub_log), Groups(hub_log))
+        self._zones = Zones(TypeRegistry(hub_log), Groups(hub_log))
         self.interests = Interests(hub_log, self._feed, self._zones, data, self._look_now)
         self._url = url
         self._notices = Notices()
@@ -86,14 +86,14 @@ class Forwarder:
         holder = Holder(parts, self._url)
         beside: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
-            "types": self._zones.book.run,
+            "types": self._zones.types.run,
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,
             "notices": partial(self._notices.run, parts.pool),
             "forward": partial(self._forward, parts, holder),
         }
-        tasks = [asyncio.create_task(endless(name, work)) for name, work in beside.items()]
+        tasks = [asyncio.create_task(run_forever(name, work)) for name, work in beside.items()]
         await stop.wait()
         tasks[-1].cancel()  # no stream is taken any more
         await asyncio.wait(tasks[-1:])
@@ -130,7 +130,7 @@ class Forwarder:
                 ("partitions", partial(self._partitions, parts)),
                 ("lag", partial(_show, holder, parts)),
             ):
-                group.create_task(endless(name, work))
+                group.create_task(run_forever(name, work))
 
     async def _followed(self) -> None:
         while True:
@@ -146,7 +146,7 @@ class Forwarder:
                     if await make_partitions(connection):
                         return
             except _POSTPONED as error:
-                seldom.info("partitions_postponed", reason=type(error).__name__)
+                throttled.info("partitions_postponed", reason=type(error).__name__)
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _partitions(self, parts: Parts) -> None:

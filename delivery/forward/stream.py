@@ -19,14 +19,14 @@ from delivery.forward.write import Missed, places_of_segments, write, write_gap
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError, Gone
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Follower, Log
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql.connections import AWAY, Connection, reading
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 
 class Parts(NamedTuple):
@@ -75,7 +75,7 @@ class Stream:
             await self._follow_or_skip()
         except (EventHubError, psycopg.Error, *AWAY) as error:
             code = getattr(error, "code", type(error).__name__)
-            seldom.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
+            throttled.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
             self._where.clear()  # a segment may have moved to another group
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
@@ -131,7 +131,7 @@ class Stream:
         if not await set_within(self._waker, wait_s):
             await self._keep_place(follower.cursor)
 
-    async def _forward(self, follower: Follower, batch: list[Stored]) -> None:
+    async def _forward(self, follower: Follower, batch: list[StoredEvent]) -> None:
         """Match a batch as far as it goes into few statements, and write."""
         self.lag_since_us = batch[0].appended_at_us
         interest = await self._parts.interests.current(self.lease, batch)
@@ -148,7 +148,9 @@ class Stream:
             return list(pieces(self._place, due, last))
         return await asyncio.to_thread(list, pieces(self._place, due, last))
 
-    async def _match(self, interest: Interest, batch: list[Stored]) -> tuple[list[Due], Cursor]:
+    async def _match(
+        self, interest: Interest, batch: list[StoredEvent]
+    ) -> tuple[list[Due], Cursor]:
         """What the events are owed to, and the last event looked at: a batch that matches much is
         cut.
         """

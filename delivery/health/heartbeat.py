@@ -11,10 +11,10 @@ import psycopg
 
 from delivery.health.facts import SQL
 from eventhub.base import limits
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.rows import scalars
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 Part = Literal["beat", "archiver", "indexer"]
 
 
@@ -46,7 +46,7 @@ class Heart:
                 number = scalars(self._connection).execute(SQL["heard"], {"part": part}).fetchone()
                 return None if number is None else int(number)
             except psycopg.Error as error:
-                seldom.info("heartbeat_postponed", part=part, reason=type(error).__name__)
+                throttled.info("heartbeat_postponed", part=part, reason=type(error).__name__)
                 connection, self._connection = self._connection, None
                 if connection is not None:
                     connection.close()

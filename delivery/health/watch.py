@@ -13,19 +13,19 @@ import redis.asyncio as redis
 
 from delivery.health import facts, rules
 from delivery.health.facts import Facts
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.upkeep import Upkeep
+from eventhub.eventlog.maintenance import Maintenance
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Report
 from eventhub.postgresql.connections import reading
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 _watches: list["Watch"] = []  # the one of this process, while it serves
 
 
@@ -33,8 +33,8 @@ class Watched(NamedTuple):
     """The parts of this process that know of their own health."""
 
     log: Log
-    gate: Gate
-    upkeep: Upkeep
+    authorizer: Authorizer
+    upkeep: Maintenance
 
 
 def last_report() -> Report | None:
@@ -100,7 +100,7 @@ class Watch:
             async with reading(self._watched.log.pool) as connection:
                 self._facts = await facts.read(connection)
         except (DatabaseUnavailable, psycopg.Error) as error:
-            seldom.info("health_postponed", reason=type(error).__name__)
+            throttled.info("health_postponed", reason=type(error).__name__)
             return
         self._looked_us = self._clock.now_us()
         self._looked_s = self._clock.monotonic_s()
@@ -122,7 +122,7 @@ class Watch:
         return DATABASE_DOWN if self._stale else Component("database", "ok")
 
     def _system(self) -> Component:
-        is_followed = self._watched.gate.age_s() < limits.HEALTH_STALE_S_MAX
+        is_followed = self._watched.authorizer.age_s() < limits.HEALTH_STALE_S_MAX
         return Component("system", "ok") if is_followed else SYSTEM_DOWN
 
     def _storage(self) -> Component:

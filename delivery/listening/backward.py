@@ -15,10 +15,10 @@ from delivery.listening.query import Asked
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone
-from eventhub.eventlog.history import Ends, before, ends_of
+from eventhub.eventlog.history import StreamEnds, before, stream_ends
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.read import Page
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.read import ReadLimits
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.http.messages import Peer
 from eventhub.types.registry import ZoneHierarchy
 
@@ -28,7 +28,7 @@ class Back(NamedTuple):
 
     items: list[bytes]
     cursor: Cursor
-    ends: Ends
+    ends: StreamEnds
 
 
 async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: Peer) -> Back:
@@ -39,15 +39,15 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
     """
     log, wish = sources.log, asked.wish
     principal.require_listen(wish.stream)
-    stream = await sources.gate.stream(principal, wish.stream)
-    hierarchy = ZoneHierarchy(sources.book, stream.zone_id)
-    wanted = (await filter_of(sources.gate, principal, wish))._replace(hierarchy=hierarchy)
+    stream = await sources.authorizer.stream(principal, wish.stream)
+    hierarchy = ZoneHierarchy(sources.types, stream.zone_id)
+    wanted = (await filter_of(sources.authorizer, principal, wish))._replace(hierarchy=hierarchy)
     async with log.follow(stream, wish.start) as follower:
         cursor = follower.position.cursor
-    ends = await ends_of(log, stream)
+    ends = await stream_ends(log, stream)
     limit = asked.limit or limits.HISTORY_EVENTS_DEFAULT
     last = cursor.sequence - limits.HISTORY_SCANNED_MAX
-    found: list[Stored] = []
+    found: list[StoredEvent] = []
     bytes_left = limits.HISTORY_BYTES_MAX
     clock = asyncio.get_running_loop().time
     until_s = clock() + limits.HISTORY_S_MAX
@@ -74,7 +74,7 @@ class _Room(NamedTuple):
     now_us: int
 
 
-def _take(run: list[Stored], low: Cursor, found: list[Stored], room: _Room) -> Cursor:
+def _take(run: list[StoredEvent], low: Cursor, found: list[StoredEvent], room: _Room) -> Cursor:
     """Append what is wanted of a run, the newest first; where it ended."""
     size = 0
     for at in range(len(run) - 1, -1, -1):
@@ -86,15 +86,15 @@ def _take(run: list[Stored], low: Cursor, found: list[Stored], room: _Room) -> C
     return low
 
 
-async def _run(log: Log, stream: StreamInfo, low: Cursor, high: Cursor) -> list[Stored]:
+async def _run(log: Log, stream: StreamInfo, low: Cursor, high: Cursor) -> list[StoredEvent]:
     """The events after `low` up to `high`. Nothing when they were dropped meanwhile."""
     count = high.sequence - low.sequence
     async with log.follow(stream, "now") as follower:
         follower.cursor = low
-        run: list[Stored] = []
+        run: list[StoredEvent] = []
         try:
             while len(run) < count:
-                page = await follower.catch_up(Page(count - len(run), limits.READ_BYTES_MAX))
+                page = await follower.catch_up(ReadLimits(count - len(run), limits.READ_BYTES_MAX))
                 if not page:
                     break
                 run += page
@@ -104,7 +104,7 @@ async def _run(log: Log, stream: StreamInfo, low: Cursor, high: Cursor) -> list[
     return run
 
 
-def _items(asked: Asked, found: list[Stored], cursor: Cursor) -> list[bytes]:
+def _items(asked: Asked, found: list[StoredEvent], cursor: Cursor) -> list[bytes]:
     form = form_of(asked.kind)
     earlier = [*(stored.sequence for stored in found[1:]), cursor.sequence]
     return [

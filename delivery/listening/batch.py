@@ -8,7 +8,7 @@ from delivery.listening.frames import Form, Heading, T
 from delivery.listening.protocol import Listen
 from delivery.listening.restricted import is_restricted
 from eventhub.base import limits
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 
 
 @dataclass(slots=True)
@@ -23,7 +23,11 @@ TURN = Turn()
 
 
 def tell_plain(
-    listen: Listen, form: Form[T], run: tuple[list[Stored], int, int], turn: Turn, told: list[T]
+    listen: Listen,
+    form: Form[T],
+    run: tuple[list[StoredEvent], int, int],
+    turn: Turn,
+    told: list[T],
 ) -> int:
     """The hot loop of a listen whose mask alone decides: an event is not decoded unless something
     in it may restrict who is told. `run`: events, where they begin in the page, the time.

@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Iterable
 
 from eventhub.base import limits
-from eventhub.base.fair_queue import Admission, Party, Places
+from eventhub.base.fair_queue import Admission, Party, Slots
 from eventhub.eventlog.log import Follower
-from eventhub.eventlog.read import Page
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.read import ReadLimits
+from eventhub.eventlog.stored import StoredEvent
 
-_FIRST_PAGE = Page(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
-_PAGE = Page(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
-_SHORT_PAGE = Page(limits.FRAMES_PER_SLICE_MAX, limits.LISTEN_PAGE_BYTES_MAX)
+_FIRST_PAGE = ReadLimits(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
+_PAGE = ReadLimits(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
+_SHORT_PAGE = ReadLimits(limits.FRAMES_PER_SLICE_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _STORED_BYTES = 400  # about what an event of a page costs in memory beside its stored bytes
 
 
@@ -25,10 +25,10 @@ class CatchUp:
     """The admissions of one process."""
 
     def __init__(self) -> None:
-        turns = Places(limits.CATCH_UP_SLICES, limits.CATCH_UP_SLICES)
+        turns = Slots(limits.CATCH_UP_SLICES, limits.CATCH_UP_SLICES)
         self.arrivals = Admission(turns)  # handshakes of websockets
-        self.opens = Admission(Places(limits.CATCH_UP_OPENS, limits.CATCH_UP_OPENS))
-        self.reads = Admission(Places(limits.CATCH_UP_READS, 1))
+        self.opens = Admission(Slots(limits.CATCH_UP_OPENS, limits.CATCH_UP_OPENS))
+        self.reads = Admission(Slots(limits.CATCH_UP_READS, 1))
         self.turns = Admission(turns)
 
     async def arrival(self, party: Party) -> None:
@@ -56,7 +56,7 @@ class Ticket:
         if self._until_s > loop.time():
             self._until_s = 0.0
             return True
-        asked = self._turns.ask(self._party)
+        asked = self._turns.request(self._party)
         if asked is None:
             loop.call_soon(self._turns.leave, self._party)
             return True
@@ -92,7 +92,7 @@ class Held:
     bytes = 0
 
 
-def bytes_of(page: Iterable[Stored]) -> int:
+def bytes_of(page: Iterable[StoredEvent]) -> int:
     """About what a page costs in memory."""
     return sum(len(stored.payload) + _STORED_BYTES for stored in page)
 
@@ -103,7 +103,7 @@ class Pages:
     def __init__(self, reads: Admission, party: Party) -> None:
         self._reads = reads
         self._party = party
-        self._reading: asyncio.Task[list[Stored]] | None = None
+        self._reading: asyncio.Task[list[StoredEvent]] | None = None
         self._closed = False
 
     @property
@@ -124,7 +124,7 @@ class Pages:
             reading.add_done_callback(lambda _: waker.set())
         return False
 
-    async def take(self, follower: Follower) -> list[Stored]:
+    async def take(self, follower: Follower) -> list[StoredEvent]:
         """The page. Raises what Follower.catch_up raises."""
         try:
             return await self._begun(follower)
@@ -139,20 +139,20 @@ class Pages:
         """Read no more; a read that waits for its place ends there."""
         self._closed = True
 
-    def _begun(self, follower: Follower) -> "asyncio.Task[list[Stored]]":
+    def _begun(self, follower: Follower) -> "asyncio.Task[list[StoredEvent]]":
         if self._reading is None:
             self._reading = asyncio.create_task(self._read(follower))
             self._reading.add_done_callback(_seen)  # nobody may be there any more
         return self._reading
 
-    async def _read(self, follower: Follower) -> list[Stored]:
-        async with self._reads.place(self._party):
+    async def _read(self, follower: Follower) -> list[StoredEvent]:
+        async with self._reads.hold(self._party):
             if self._closed:
                 return []
             return await follower.catch_up(_page_for(follower))
 
 
-def _page_for(follower: Follower) -> Page:
+def _page_for(follower: Follower) -> ReadLimits:
     """The first event comes soon; while many pages are held, none is read that must be dropped
     before it is told.
     """
@@ -161,7 +161,7 @@ def _page_for(follower: Follower) -> Page:
     return _FIRST_PAGE if follower.cursor == follower.position.cursor else _PAGE
 
 
-def _seen(task: "asyncio.Task[list[Stored]]") -> None:
+def _seen(task: "asyncio.Task[list[StoredEvent]]") -> None:
     """Its error was looked at."""
     if not task.cancelled():
         task.exception()

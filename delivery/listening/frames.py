@@ -10,7 +10,7 @@ import orjson
 
 from eventhub.event import cloudevents, event_pb2
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 
 JSON_SUBPROTOCOL = "eventhub.v1.json"
 PROTOBUF_SUBPROTOCOL = "eventhub.v1.protobuf"
@@ -45,9 +45,9 @@ class Heading:
 class Form(Protocol[T]):
     """How a door says it. What is the same for all readers of an event is made once and shared."""
 
-    def event(self, heading: Heading, stored: Stored) -> T: ...
+    def event(self, heading: Heading, stored: StoredEvent) -> T: ...
 
-    def state(self, listen: str, key: str, stored: Stored) -> T:
+    def state(self, listen: str, key: str, stored: StoredEvent) -> T:
         """The latest event of a key, in a snapshot."""
         ...
 
@@ -59,10 +59,10 @@ class Form(Protocol[T]):
 class JsonFrames:
     """Text frames."""
 
-    def event(self, heading: Heading, stored: Stored) -> str:
+    def event(self, heading: Heading, stored: StoredEvent) -> str:
         return f'{{"op":"event",{_about(heading)}{shared_json(stored)}}}'
 
-    def state(self, listen: str, key: str, stored: Stored) -> str:
+    def state(self, listen: str, key: str, stored: StoredEvent) -> str:
         named = f'"listen":{listen},' if listen else ""
         return f'{{"op":"state",{named}"key":{_text(key)},{shared_json(stored)}}}'
 
@@ -79,7 +79,7 @@ class ProtobufFrames:
         self._header = event_pb2.EventFrame()
         self._listen = self._segment = ""  # those in it
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         header = self._header
         if self._segment != stored.segment or self._listen != heading.listen:
             header = self._begin(heading.listen, stored.segment)
@@ -102,7 +102,7 @@ class ProtobufFrames:
         self._listen, self._segment = listen, segment
         return self._header
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
         made: bytes = _server_frame(message=_json.state(listen, key, stored)).SerializeToString()
         return made
 
@@ -114,10 +114,10 @@ class ProtobufFrames:
 class DelimitedFrames(ProtobufFrames):
     """Binary frames in one stream of bytes, each behind its length as a varint."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return _delimited(super().event(heading, stored))
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
         return _delimited(super().state(listen, key, stored))
 
     def message(self, fields: dict[str, Any]) -> bytes:
@@ -129,11 +129,11 @@ class SseFrames:
     frame. Errors are called `problem`, because `error` is the browser's own.
     """
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         frame = _json.event(heading, stored)
         return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
         return f"event: state\ndata: {_json.state(listen, key, stored)}\n\n".encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
@@ -146,10 +146,10 @@ class SseFrames:
 class ItemFrames:
     """The items of a page, as JSON."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return f"{{{_about(heading)}{shared_json(stored)}}}".encode()
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
         return _json.state(listen, key, stored).encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
@@ -159,17 +159,17 @@ class ItemFrames:
 class CloudEventFrames(ItemFrames):
     """The items of a page as CloudEvents; the cursor is the id of those that have none."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
 
 
 class LineFrames(ItemFrames):
     """The items of a page, each on a line of its own."""
 
-    def event(self, heading: Heading, stored: Stored) -> bytes:
+    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return super().event(heading, stored) + b"\n"
 
-    def state(self, listen: str, key: str, stored: Stored) -> bytes:
+    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
         return super().state(listen, key, stored) + b"\n"
 
     def message(self, fields: dict[str, Any]) -> bytes:
@@ -198,7 +198,7 @@ def _text(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-def shared_json(stored: Stored) -> str:
+def shared_json(stored: StoredEvent) -> str:
     """The part of an event's frame that is the same for all its readers, on one line."""
     if stored.frame_json is None:
         event = stored.json

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from eventhub.access.principal import Principal
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
 from registrations.catalog import (
     compiled,
@@ -88,7 +88,7 @@ class Interest:
         if all(end is not None and end <= after for end in ends):
             raise UnknownRegistration("The registrations of this listen have ended.")
 
-    def matching(self, stored: Stored) -> list[int]:
+    def matching(self, stored: StoredEvent) -> list[int]:
         """The registrations that the event matches, ascending. Whether the client may see it is the
         listen's to say, before.
         """
@@ -96,7 +96,7 @@ class Interest:
         held = (version for version in found if self._holds(version, stored.sequence))
         return sorted({version.registration for version in held})
 
-    def shaped(self, stored: Stored, registrations: Sequence[int]) -> Stored:
+    def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
         """What is told of an event that matches those: it, or what their reports derive from it
         (OIF-06).
         """
@@ -172,7 +172,7 @@ class Interest:
         if strategy != self._work.strategy:
             self._start_again(strategy)
         wanted = {version.id: version for version in versions}
-        await in_turns(self._follow(wanted))
+        await run_in_slices(self._follow(wanted))
         self._suspensions, self._versions = suspensions, wanted
         self._reporting = {}
         for version in versions:

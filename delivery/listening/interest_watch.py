@@ -13,7 +13,7 @@ from typing import Any
 from delivery.listening.errors import InterestExists, UnknownInterest
 from delivery.listening.messages import Forget, InterestIn, Still
 from delivery.listening.protocol import refusal
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, TooManyRequests
@@ -61,8 +61,8 @@ class Watch:
 class Watches:
     """Those of one socket by name."""
 
-    def __init__(self, gate: Gate, closures: Closures, say: Say) -> None:
-        self._gate = gate
+    def __init__(self, authorizer: Authorizer, closures: Closures, say: Say) -> None:
+        self._authorizer = authorizer
         self._closures = closures
         self._say = say
         self._watches: dict[str, Watch] = {}
@@ -76,7 +76,7 @@ class Watches:
             raise TooManyRequests("This socket asks for as many as it may.", interests_max=most)
         audience = audience_of(message.audience)
         require_producer(principal, message.stream)
-        stream = await self._gate.stream(principal, message.stream)
+        stream = await self._authorizer.stream(principal, message.stream)
         watch = Watch(message, InterestScope(stream.id, audience), self._say)
         self._watches[watch.name] = watch
         watch.task = asyncio.create_task(self._follow(watch))

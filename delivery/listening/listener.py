@@ -22,18 +22,18 @@ from delivery.listening.protocol import Filter, Listen, refusal
 from delivery.listening.record import Record
 from delivery.listening.recorded import Trail, recorded
 from delivery.listening.request import Wish
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import Gone
 from eventhub.base.fair_queue import HUB
+from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Start
-from eventhub.eventlog.state import KeyState, StatePage, read_state
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
-from eventhub.types.registry import Book, ZoneHierarchy
+from eventhub.types.registry import TypeRegistry, ZoneHierarchy
 from registrations.feed import Feed
 from registrations.interest.listeners import interest_text
 from registrations.interest.live import Closures
@@ -45,10 +45,10 @@ class Sources(NamedTuple):
     """What listens need of their process."""
 
     log: Log
-    gate: Gate
+    authorizer: Authorizer
     feed: Feed
     clock: Clock
-    book: Book
+    types: TypeRegistry
     closures: Closures
     record: Record
     catch_up: CatchUp
@@ -61,7 +61,7 @@ class Listening:
         self.info = info
         self.listen = listen
         self.cursor = Cursor("", 0)  # the last event looked at
-        self.why = "left"  # how it ends, for the record
+        self.why = "disconnected"  # its recorded end reason
         self._sources = sources
         self._wish = wish
         self._follower: Follower
@@ -69,7 +69,7 @@ class Listening:
         self._interest: Interest | None = None
         self._interested = AsyncExitStack()
         self._following = AsyncExitStack()
-        self._page: list[Stored] = []
+        self._page: list[StoredEvent] = []
         self._keys: list[KeyState] = []  # of a page of state
         self._at = 0  # how far the page was looked at
         self._held = 0  # bytes of the page that are counted in Held
@@ -92,15 +92,15 @@ class Listening:
         UnknownStream, UnknownChannel, UnknownRegistration, and what Log.follow raises.
         """
         principal.require_listen(wish.stream)
-        info = await sources.gate.stream(principal, wish.stream)
+        info = await sources.authorizer.stream(principal, wish.stream)
         listen = listen or Listen("", wish.stream, Filter())
-        hierarchy = ZoneHierarchy(sources.book, info.zone_id)
-        listen.filter = (await filter_of(sources.gate, principal, wish))._replace(
+        hierarchy = ZoneHierarchy(sources.types, info.zone_id)
+        listen.filter = (await filter_of(sources.authorizer, principal, wish))._replace(
             hierarchy=hierarchy
         )
         known = isinstance(wish.start, Cursor) and not wish.history
         if info.zone_id is not None:
-            await sources.book.zone(info.zone_id)
+            await sources.types.zone(info.zone_id)
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
         made._hierarchy = hierarchy
@@ -237,14 +237,14 @@ class Listening:
         self._put(page, read=read)
         return True
 
-    async def _learn(self, page: Iterable[Stored]) -> None:
+    async def _learn(self, page: Iterable[StoredEvent]) -> None:
         """Know what types the events are of, if that may decide."""
         if self._interest is None and self.listen.filter.tree is None:
             return
         through = None if self._interest is None else self._sources.feed.applied
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
-    def _put(self, page: list[Stored], *, read: bool) -> None:
+    def _put(self, page: list[StoredEvent], *, read: bool) -> None:
         """A page to be told. One that was read is held while all that are held stay within bounds;
         what of it is not told at once is read again otherwise.
         """
@@ -260,7 +260,7 @@ class Listening:
 
     async def _fill_state(self, wanted: StatePage) -> bool:
         reads = self._sources.catch_up.reads
-        async with reads.place(self._party), reading(self._sources.log.pool) as connection:
+        async with reads.hold(self._party), reading(self._sources.log.pool) as connection:
             keys = await read_state(connection, self.info.id, wanted)
         if keys:
             await self._learn(state.stored for state in keys)
@@ -281,7 +281,7 @@ class Listening:
         if self._keys:
             self._tell_state(form, turn, told, now_us)
             return told
-        types = self._sources.book.evolved(self.info.zone_id)
+        types = self._sources.types.evolved(self.info.zone_id)
         listen, page, at = self.listen, self._page, self._at
         end = min(len(page), at + listen.filter.looks)
         if listen.filter.plain and listen.window is None and not (self._interest or types):
@@ -303,7 +303,7 @@ class Listening:
         until_s = monotonic() + limits.TIME_SLICE_S
         end, now_us = bounds
         listen, interest, page = self.listen, self._interest, self._page
-        types = self._sources.book.evolved(self.info.zone_id)
+        types = self._sources.types.evolved(self.info.zone_id)
         size, at = 0, self._at
         while at < end and len(told) < turn.events_max and size <= turn.bytes_max:
             if listen.full:
@@ -353,7 +353,7 @@ class Listening:
         following = AsyncExitStack()
         follower = self._sources.log.follow(self.info, start)
         old = self._following
-        async with self._sources.catch_up.opens.place(self._party):
+        async with self._sources.catch_up.opens.hold(self._party):
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:

@@ -152,7 +152,7 @@ def wish_of(message: ListenIn) -> Wish:
         filter=filter,
         registrations=tuple(message.registrations or ()),
         state=message.state,
-        door="websocket",
+        transport="websocket",
     )
 
 

@@ -16,10 +16,10 @@ from delivery.listening.frames import Form, Heading, Liveness, T
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, ListenerExists, TooManyRequests, UnknownListener
-from eventhub.event.audience import may_see, shown_to
+from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.errors import FiltersTooCostly
 from registrations.filters.ast import Node
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
@@ -56,12 +56,12 @@ class Filter(NamedTuple):
         client = None if principal.is_operator else principal.client
         return self._replace(client=client, groups=principal.groups)
 
-    def wants(self, stored: Stored, now_us: int) -> bool:
+    def wants(self, stored: StoredEvent, now_us: int) -> bool:
         """True if the event goes to the reader; an expired one is skipped and counted."""
         if not stored.mask & self.mask:
             return False
         event = stored.event
-        if self.zone is not None and not shown_to(event, self.zone):
+        if self.zone is not None and not is_visible_in_zone(event, self.zone):
             return False
         if self.pairs is not None and not self.pairs.matches(event):
             return False
@@ -126,7 +126,11 @@ class Listen:
         return {"listen": self.name} if self.name else {}
 
     def event(
-        self, stored: Stored, form: Form[T], registrations: Sequence[int] = (), latest: str = ""
+        self,
+        stored: StoredEvent,
+        form: Form[T],
+        registrations: Sequence[int] = (),
+        latest: str = "",
     ) -> T:
         """The frame of an event that is wanted, naming the registrations that matched, and the
         latest version of its type if that is newer (FOX-20).

@@ -39,19 +39,19 @@ class Pump(Reader):
     def __init__(
         self, sources: Sources, outlet: Outlet, credential: str, principal: Principal
     ) -> None:
-        super().__init__(sources.gate, sources.clock, credential, principal)
+        super().__init__(sources.authorizer, sources.clock, credential, principal)
         self._sources = sources
         self._form: Form[Frame] = outlet.form
         self._send_frames = outlet.send
         self.session = Session()
         self._pings = 0
         self._running: dict[str, Listening] = {}
-        self._watches = Watches(sources.gate, sources.closures, self._say)
+        self._watches = Watches(sources.authorizer, sources.closures, self._say)
 
     async def run(self) -> None:
         """Serve until cancelled; raises Unauthenticated when the credential is no longer valid."""
         await self._say(hello(client=self.principal.client, zone=self.principal.zone))
-        self._gate.wakers.add(self.waker)
+        self._authorizer.wakers.add(self.waker)
         try:
             while True:
                 self.waker.clear()
@@ -61,7 +61,7 @@ class Pump(Reader):
                 if not await self._turn():
                     await self.waker.wait()
         finally:
-            self._gate.wakers.discard(self.waker)
+            self._authorizer.wakers.discard(self.waker)
 
     async def close(self) -> None:
         """End all listens, and what is told of interest."""

@@ -23,15 +23,15 @@ from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
-from eventhub.eventlog.history import Run, ends_of, find_segment
-from eventhub.eventlog.read import Page
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
-from eventhub.http.messages import Headers, Stream, read_head, utf8_path
+from eventhub.eventlog.history import SegmentInfo, find_segment, stream_ends
+from eventhub.eventlog.read import ReadLimits
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
+from eventhub.http.messages import Headers, StreamingResponse, read_head, utf8_path
 from eventhub.http.routes import Call
 
 PARQUET = PARQUET_TYPE.encode()
 RAW_KINDS = (PARQUET, PROTOBUF)
-_PAGE = Page(limits.READ_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
+_PAGE = ReadLimits(limits.READ_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
 
 
 class RawDoor:
@@ -42,21 +42,21 @@ class RawDoor:
         self._keeper = keeper
         self._archive = archive
 
-    async def __call__(self, call: Call) -> Stream:
+    async def __call__(self, call: Call) -> StreamingResponse:
         """Raises Unauthenticated's kin, Forbidden, UnknownStream, UnknownSegment, SegmentOpen,
         Gone, NotAcceptable.
         """
         sources, headers = self._sources, call.scope["headers"]
         name, text = (utf8_path(raw) for raw in call.parameters)
         credential = read_head(headers).credential
-        principal = await sources.gate.authorise(credential)
+        principal = await sources.authorizer.authenticate(credential)
         _require(principal, name)
-        stream = await sources.gate.stream(principal, name)
+        stream = await sources.authorizer.stream(principal, name)
         run = await self._find(stream, text)
         kind = accepted(headers, self._kinds(run, principal))
         with self._keeper.place(principal):
-            reader = Single(sources.gate, sources.clock, credential, principal)
-            more = position_headers((await ends_of(sources.log, stream)).head)
+            reader = Single(sources.authorizer, sources.clock, credential, principal)
+            more = position_headers((await stream_ends(sources.log, stream)).head)
             body = self._events(reader, stream, run)
             if kind == PARQUET and self._archive is not None:
                 archived = ArchivedSegment(run.uuid, run.archive or "", run.first, run.last or 0)
@@ -67,7 +67,7 @@ class RawDoor:
 
     def _stream(
         self, reader: Single, call: Call, answer: tuple[AsyncGenerator[bytes, None], Headers, bytes]
-    ) -> Stream:
+    ) -> StreamingResponse:
         peer = call.incoming.peer
         peer.waker = reader.waker
         self._keeper.add(reader, peer)
@@ -76,9 +76,9 @@ class RawDoor:
             peer.waker = None
             self._keeper.remove(reader)
 
-        return Stream(200, *answer, close)
+        return StreamingResponse(200, *answer, close)
 
-    async def _find(self, stream: StreamInfo, text: str) -> Run:
+    async def _find(self, stream: StreamInfo, text: str) -> SegmentInfo:
         try:
             found = await find_segment(self._sources.log, stream, str(uuid.UUID(text)))
         except ValueError:
@@ -91,12 +91,12 @@ class RawDoor:
             raise Gone("The segment is no longer held.", field="segment")
         return found
 
-    def _kinds(self, run: Run, principal: Principal) -> tuple[bytes, ...]:
+    def _kinds(self, run: SegmentInfo, principal: Principal) -> tuple[bytes, ...]:
         there = run.archive is not None and self._archive is not None
         return RAW_KINDS if there and principal.is_operator else (PROTOBUF,)
 
     async def _events(
-        self, reader: Single, stream: StreamInfo, run: Run
+        self, reader: Single, stream: StreamInfo, run: SegmentInfo
     ) -> AsyncGenerator[bytes, None]:
         """The events of a segment page by page, from wherever it is held by then."""
         form, read = DelimitedFrames(), self._sources.log.reader(stream.id)
@@ -126,7 +126,7 @@ async def _guarded(
             reader.sending = False
 
 
-def _is_shown(stored: Stored, principal: Principal) -> bool:
+def _is_shown(stored: StoredEvent, principal: Principal) -> bool:
     return not is_restricted(stored) or is_shown(stored.event, principal)
 
 

@@ -7,7 +7,7 @@ not finding it is certain. Only a text with the control character U+0001, a leng
 """
 
 from eventhub.event import event_pb2
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 
 _VARINT, _LENGTH_DELIMITED = 0, 2
 _fields = event_pb2.Event.DESCRIPTOR.fields_by_name
@@ -23,7 +23,7 @@ _DESTINATIONS = _tag("destinations", _LENGTH_DELIMITED)
 _AUDIENCE = _tag("audience", _LENGTH_DELIMITED)
 
 
-def is_restricted(stored: Stored) -> bool:
+def is_restricted(stored: StoredEvent) -> bool:
     """`may_be_restricted` of an event, looked at once for all its readers."""
     found = stored.restricted
     if found is None:

@@ -1,4 +1,4 @@
-"""The tables of forwarding, deliveries, attempts and listens."""
+"""The tables of forwarding, deliveries, attempts and listeners."""
 
 import datetime
 from pathlib import Path
@@ -137,7 +137,7 @@ class Migration(migrations.Migration):
             name="RetiredPartition",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                ("parent", models.TextField(db_comment="deliveries, attempts, listens")),
+                ("parent", models.TextField(db_comment="deliveries, attempts, listeners")),
                 ("name", models.TextField(db_comment="such as deliveries_p7, attempts_20261122")),
                 ("rows", models.BigIntegerField()),
                 (
@@ -519,7 +519,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("pending", "Pending"),
                             ("delivered", "Delivered"),
-                            ("dead", "Dead"),
+                            ("dead_lettered", "Dead Lettered"),
                             ("cancelled", "Cancelled"),
                             ("dropped", "Dropped"),
                             ("expired", "Expired"),
@@ -598,9 +598,9 @@ class Migration(migrations.Migration):
                         name="deliveries_ordered",
                     ),
                     models.Index(
-                        condition=models.Q(("state", "dead")),
+                        condition=models.Q(("state", "dead_lettered")),
                         fields=["endpoint"],
-                        name="deliveries_dead",
+                        name="deliveries_dead_lettered",
                     ),
                     models.Index(
                         condition=models.Q(("state", "pending"), ("gap_first__isnull", False)),
@@ -626,7 +626,14 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             (
                                 "state__in",
-                                ["pending", "delivered", "dead", "cancelled", "dropped", "expired"],
+                                [
+                                    "pending",
+                                    "delivered",
+                                    "dead_lettered",
+                                    "cancelled",
+                                    "dropped",
+                                    "expired",
+                                ],
                             )
                         ),
                         name="deliveries_state",
@@ -661,7 +668,7 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.TextField(
-                        choices=[("dead", "Dead"), ("dropped", "Dropped")],
+                        choices=[("dead_lettered", "Dead Lettered"), ("dropped", "Dropped")],
                         db_comment="dropped: more waited than may wait",
                     ),
                 ),
@@ -702,7 +709,7 @@ class Migration(migrations.Migration):
                 "db_table_comment": "what endpoints did not get and nobody has announced yet",
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["dead", "dropped"])),
+                        condition=models.Q(("kind__in", ["dead_lettered", "dropped"])),
                         name="endpoint_losses_kind",
                     )
                 ],
@@ -710,7 +717,7 @@ class Migration(migrations.Migration):
             storage={"parameters": {"fillfactor": 60}},
         ),
         eventhub.postgresql.tables.CreateTable(
-            name="Listen",
+            name="Listener",
             fields=[
                 (
                     "pk",
@@ -723,12 +730,12 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                ("started_at", models.DateTimeField(db_comment="when it began")),
-                ("id", models.BigIntegerField(db_comment="of the sequence listen_ids")),
+                ("started_at", models.DateTimeField()),
+                ("id", models.BigIntegerField(db_comment="from the sequence listener_ids")),
                 (
                     "zone",
                     models.ForeignKey(
-                        db_comment="of the client",
+                        db_comment="the client's zone",
                         db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.DO_NOTHING,
@@ -756,34 +763,44 @@ class Migration(migrations.Migration):
                 (
                     "node",
                     models.TextField(
-                        db_comment="the process that told it, named anew at every start"
+                        db_comment="random name of the process that served it; new at each start of a process"
                     ),
                 ),
                 (
-                    "door",
+                    "transport",
                     models.TextField(
-                        db_comment="websocket, sse, poll, lines, local; many: more began than are on record"
+                        db_comment="websocket, sse, poll, lines, local; unrecorded: later listeners of the hour have no row"
                     ),
                 ),
-                ("name", models.TextField(db_comment="the listen's, on a websocket")),
+                (
+                    "name",
+                    models.TextField(
+                        db_comment="the listener's name on its websocket; empty for other transports"
+                    ),
+                ),
                 (
                     "start",
                     models.TextField(
-                        db_comment="what it began from: cursor (the client's word of what it had), now, oldest, boot, time, gap (behind what was missing), state, continued"
+                        db_comment="kind of start: cursor (the client names the last event it has), now, oldest, boot, time, gap (after missing events), state, continued"
                     ),
                 ),
                 (
                     "segment",
                     models.UUIDField(
-                        db_comment="it is told what comes after this event", null=True
+                        db_comment="segment of the event after which it starts", null=True
                     ),
                 ),
-                ("sequence", models.BigIntegerField()),
-                ("mask", models.BigIntegerField(db_comment="on these channels")),
+                (
+                    "sequence",
+                    models.BigIntegerField(
+                        db_comment="sequence of the event after which it starts"
+                    ),
+                ),
+                ("mask", models.BigIntegerField(db_comment="requested channels, 64 bits")),
                 (
                     "filter",
                     models.TextField(
-                        db_comment="of what this lets through, in predicate form; null: registrations, or too long",
+                        db_comment="its filter in predicate form; null: it names registrations, or the filter is too long",
                         null=True,
                     ),
                 ),
@@ -791,49 +808,54 @@ class Migration(migrations.Migration):
                     "registrations",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="instead of a filter",
+                        db_comment="registrations named by the listener",
                         size=None,
                     ),
                 ),
                 (
-                    "wish",
+                    "request_digest",
                     models.TextField(
-                        db_comment="equal for the same mask, filter and registrations"
+                        db_comment="digest of mask, filter and registrations: equal for equal requests"
                     ),
                 ),
                 (
-                    "told_segment",
+                    "delivered_segment",
                     models.UUIDField(
-                        db_comment="it was told all of that up to this event, as of last_seen_at",
+                        db_comment="segment of the event up to which all that match were delivered, as of updated_at",
                         null=True,
                     ),
                 ),
-                ("told_sequence", models.BigIntegerField()),
-                ("told", models.BigIntegerField(db_comment="so many events")),
-                ("last_seen_at", models.DateTimeField()),
+                ("delivered_sequence", models.BigIntegerField(db_comment="sequence of that event")),
+                (
+                    "delivered_events",
+                    models.BigIntegerField(db_comment="number of events delivered"),
+                ),
+                ("updated_at", models.DateTimeField()),
                 (
                     "ended_at",
                     models.DateTimeField(
-                        db_comment="null: it goes on, or its process was killed", null=True
+                        db_comment="null: it is still open, or its process was killed", null=True
                     ),
                 ),
                 (
                     "end_reason",
                     models.TextField(
-                        db_comment="stopped, left, slow_reader, gap, continued, or an error's code",
+                        db_comment="stopped, disconnected, slow_reader, gap, continued, or an error code",
                         null=True,
                     ),
                 ),
             ],
             options={
-                "db_table": "listens",
-                "db_table_comment": "which client was told what over which connection, by day (UTC)",
+                "db_table": "listeners",
+                "db_table_comment": "listeners and what was delivered to them, partitioned by day (UTC)",
                 "indexes": [
-                    models.Index(fields=["client", "-started_at", "-id"], name="listens_of_client")
+                    models.Index(
+                        fields=["client", "-started_at", "-id"], name="listeners_of_client"
+                    )
                 ],
             },
             storage={"partition_by": "RANGE (started_at)"},
         ),
-        migrations.RunSQL("CREATE SEQUENCE listen_ids", "DROP SEQUENCE listen_ids"),
+        migrations.RunSQL("CREATE SEQUENCE listener_ids", "DROP SEQUENCE listener_ids"),
         migrations.RunSQL((SQL / "functions" / "due.v1.sql").read_text(), "DROP FUNCTION is_due"),
     ]

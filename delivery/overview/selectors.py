@@ -33,13 +33,13 @@ def overview(*, zone_id: int) -> dict[str, Any]:
     [endpoints] = _read("endpoints", values)
     [processes] = _read("processes", values)
     pending = _in_time("pending", values) or {"pending": None, "due": None}
-    dead = _in_time("dead", values) or {"dead": None}
+    dead_lettered = _in_time("dead_lettered", values) or {"dead_lettered": None}
     return {
         **totals,
         "at": at_us,
         "version": VERSION,
         "streams": _read("streams", values),
-        "backlog": {**pending, **dead},
+        "backlog": {**pending, **dead_lettered},
         "endpoints": endpoints,
         "processes": processes,
         "health": health and health.json(),

@@ -25,7 +25,7 @@ class BacklogSerializer(Serializer):
 
     pending = serializers.IntegerField(allow_null=True, help_text=_MOST)
     due = serializers.IntegerField(allow_null=True, help_text="Pending ones whose time has come.")
-    dead = serializers.IntegerField(allow_null=True, help_text=_MOST)
+    dead_lettered = serializers.IntegerField(allow_null=True, help_text=_MOST)
 
 
 class EndpointCountsSerializer(Serializer):

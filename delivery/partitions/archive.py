@@ -11,13 +11,14 @@ from contextlib import suppress
 from typing import IO, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eventhub.base import limits
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.layout import UNFINISHED
 from eventhub.eventlog.archive.write import HashingFile
 from eventhub.eventlog.errors import ArchiveDamaged
@@ -34,14 +35,23 @@ _OLD_NAMES = {
 }
 _OLD_NAMES_OF = {
     "attempts": {"at": "attempted_at"},
-    "listens": {"at": "started_at", "seen_at": "last_seen_at", "why": "end_reason"},
+    "listens": {  # called so before 0.1
+        "at": "started_at",
+        "seen_at": "updated_at",
+        "why": "end_reason",
+        "door": "transport",
+        "wish": "request_digest",
+        "told_segment": "delivered_segment",
+        "told_sequence": "delivered_sequence",
+        "told": "delivered_events",
+    },
 }
 
 
 class Shelved(NamedTuple):
     """What the manifest of a partition says."""
 
-    table: str  # deliveries, attempts, listens
+    table: str  # deliveries, attempts, listeners
     partition: str
     rows: int
     file: str  # name beside the manifest
@@ -62,7 +72,7 @@ class Shelf:
 
     def __init__(self, archive_url: str, database_url: str) -> None:
         """Touches nothing yet. Raises ArchiveUnavailable for a URL that names no filesystem."""
-        self.place = Place(archive_url, _UNFINISHED)
+        self.place = ArchiveFolder(archive_url, _UNFINISHED)
         self._database_url = database_url
 
     def takes(self) -> bool:
@@ -98,25 +108,36 @@ class Shelf:
         return Kept(f"{stem}.json", count)
 
 
-def shelved_rows(place: Place, path: str) -> Iterator[pa.RecordBatch]:
+def shelved_rows(place: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
     """The rows of a partition by the path of its manifest, after all its bytes were checked, with
     the columns' names of today.
 
     Raises ArchiveDamaged, ArchiveUnavailable.
     """
     try:
-        made = known(Shelved, manifest.unsealed(place.read(path), path))
+        made = from_known_fields(Shelved, manifest.unsealed(place.read(path), path))
         with place.open(f"{path.rpartition('/')[0]}/{made.file}") as file:
             if _digest(file) != made.file_sha256:
                 raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)
             file.seek(0)
             names = _OLD_NAMES | _OLD_NAMES_OF.get(made.table, {})
             for batch in pq.ParquetFile(file).iter_batches():
-                yield batch.rename_columns([names.get(name, name) for name in batch.schema.names])
+                yield _renamed_state(
+                    batch.rename_columns([names.get(name, name) for name in batch.schema.names])
+                )
     except (FileNotFoundError, TypeError) as error:
         if not place.there():
             raise ArchiveUnavailable(f"The archive is not there: {place.shown}") from error
         raise ArchiveDamaged(f"What {path} stands for is missing: {error}", path=path) from error
+
+
+def _renamed_state(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Replace the state that was called `dead` before 0.1."""
+    if "state" not in batch.schema.names:
+        return batch
+    states = batch["state"]
+    new = pc.if_else(pc.equal(states, "dead"), "dead_lettered", states)
+    return batch.set_column(batch.schema.get_field_index("state"), "state", new)
 
 
 def _write(sink: HashingFile, batches: Iterator[pa.RecordBatch]) -> int:

@@ -1,5 +1,5 @@
-"""The partitions of deliveries (one per group of the log), of attempts and of listens (one per day,
-UTC): made ahead of need. Sql module; retiring.py drops them. SQL module.
+"""Creates the partitions of deliveries (one per log partition), attempts and listeners (one per
+UTC day) ahead of need; retire.py drops them. SQL module.
 
 CREATE LIKE + CHECK + ATTACH with a short timeout does not wait while it holds what appends,
 forwarders or the drain need. One process at a time leads.
@@ -19,7 +19,7 @@ from eventhub.postgresql.rows import cursor_of, scalars
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/partitions.sql")
 
-_DAYS = {"attempts": "attempted_at", "listens": "started_at"}  # what a day's partition is of
+_DAYS = {"attempts": "attempted_at", "listeners": "started_at"}  # what a day's partition is of
 _LOCK_TIMEOUT: LiteralString = "SET LOCAL lock_timeout = '200ms'"
 
 

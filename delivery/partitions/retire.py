@@ -1,5 +1,5 @@
-"""Takes partitions of deliveries, attempts and listens out of the database when their time is over:
-detached, written to the archive if there is one, dropped, and noted. SQL module.
+"""Retires partitions of deliveries, attempts and listeners at the end of their retention: detaches
+them, writes them to the archive if there is one, drops them, and notes that. SQL module.
 
 A detached partition is written to by nobody, so what is archived is what it held. Each step is
 found again by the next run: the detachment is finished, the same file is written, and only the
@@ -25,7 +25,10 @@ from eventhub.postgresql.rows import cursor_of, scalars
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/retiring.sql")
 
-_KEPT_DAYS = {"attempts": limits.ATTEMPTS_RETAINED_DAYS, "listens": limits.LISTENERS_RETAINED_DAYS}
+_KEPT_DAYS = {
+    "attempts": limits.ATTEMPTS_RETAINED_DAYS,
+    "listeners": limits.LISTENERS_RETAINED_DAYS,
+}
 
 
 class _Detached(NamedTuple):

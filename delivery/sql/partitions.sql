@@ -1,4 +1,4 @@
--- Partitions of deliveries, attempts and listens.
+-- Partitions of deliveries, attempts and listeners.
 
 -- name: lead
 -- One forwarder at a time; released with its transaction.
@@ -22,6 +22,6 @@ SELECT g.id FROM event_partitions g
 -- name: days_without_partition
 -- Today and tomorrow, in UTC, of the tables that are partitioned by day.
 SELECT p AS parent, d::date AS day
-  FROM unnest(ARRAY['attempts', 'listens']) AS p,
+  FROM unnest(ARRAY['attempts', 'listeners']) AS p,
        generate_series((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 1, interval '1 day') AS d
  WHERE to_regclass(p || '_' || to_char(d, 'YYYYMMDD')) IS NULL

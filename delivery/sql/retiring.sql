@@ -1,4 +1,4 @@
--- Partitions of deliveries, attempts and listens that are to leave, and what became of them.
+-- Partitions of deliveries, attempts and listeners that are to leave, and what became of them.
 
 -- name: lead_retirement
 -- Held until the connection is closed, or given up before: the server may take a while to see that it is closed.
@@ -11,7 +11,7 @@ SELECT pg_advisory_unlock(hashtext('eventhub retirement'))
 -- Left by a process that ended between a detachment and the drop, or within the detachment.
 SELECT split_part(c.relname, '_', 1) AS parent, c.relname AS name
   FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
- WHERE c.relkind = 'r' AND c.relname ~ '^(deliveries_p[0-9]+|(attempts|listens)_[0-9]{8})$'
+ WHERE c.relkind = 'r' AND c.relname ~ '^(deliveries_p[0-9]+|(attempts|listeners)_[0-9]{8})$'
    AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
    AND (i.inhrelid IS NULL OR i.inhdetachpending)
  ORDER BY 2
@@ -110,7 +110,7 @@ SELECT t.name AS "table", count(r.id) FILTER (WHERE r.archive_path IS NOT NULL) 
          WHERE c.relkind = 'r' AND c.relname ~ ('^' || t.name || '_p?[0-9]+$')
            AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
            AND (i.inhrelid IS NULL OR i.inhdetachpending)) AS waiting
-  FROM unnest(ARRAY['deliveries', 'attempts', 'listens']) WITH ORDINALITY AS t (name, place)
+  FROM unnest(ARRAY['deliveries', 'attempts', 'listeners']) WITH ORDINALITY AS t (name, place)
   LEFT JOIN retired_partitions r ON r.parent = t.name
  GROUP BY t.name, t.place
  ORDER BY t.place

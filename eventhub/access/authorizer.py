@@ -26,7 +26,7 @@ from eventhub.base.errors import (
     UnknownChannel,
     UnknownStream,
 )
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
@@ -35,7 +35,7 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 _SYSTEM = StreamInfo(SYSTEM_STREAM_ID, None, "system")
 _CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
@@ -57,7 +57,7 @@ class _Asked(NamedTuple):
         return not self.found.done() and self.begun_s >= came_s - limits.LOOKUP_SHARED_S_MAX
 
 
-class Gate:
+class Authorizer:
     """The authoriser of one process."""
 
     def __init__(self, hub_log: Log, *, secret: str, clock: Clock) -> None:
@@ -93,12 +93,12 @@ class Gate:
     async def confirmed(self) -> bool:
         """The same after a look at `system`, if nobody looked just now."""
         if not self.fresh():
-            await asyncio.sleep(0)  # what woke the caller may have woken the gate too
+            await asyncio.sleep(0)  # what woke the caller may have woken the authorizer too
         if not self.fresh():
             await self._log.tail.looked(limits.AUTHORISATION_FRESH_S_MAX)
         return self.fresh()
 
-    async def authorise(self, credential: str) -> Principal:
+    async def authenticate(self, credential: str) -> Principal:
         """The principal of an API key or connection token.
 
         Raises Unauthenticated's kin, DatabaseUnavailable.
@@ -163,7 +163,7 @@ class Gate:
                     async for stored in follower:
                         self._apply(stored.event.type)
             except EventHubError as error:
-                seldom.warning("system_not_followed", error=error.code)
+                throttled.warning("system_not_followed", error=error.code)
             finally:
                 self._system = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

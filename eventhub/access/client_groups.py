@@ -12,8 +12,8 @@ import orjson
 
 from eventhub.base import limits
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.stored import Stored
-from eventhub.eventlog.system_follower import Following
+from eventhub.eventlog.stored import StoredEvent
+from eventhub.eventlog.system_follower import SystemFollower
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of
 
@@ -46,7 +46,7 @@ class Groups:
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._system = Following(hub_log, "groups", self._tell)
+        self._system = SystemFollower(hub_log, "groups", self._tell)
         self._zones: dict[int, _Known] = {}
         self._changes = 0
 
@@ -80,7 +80,7 @@ class Groups:
             self._zones[zone_id] = _Known(rows[0].zone, members)
         return members
 
-    async def _tell(self, stored: Stored | None) -> None:
+    async def _tell(self, stored: StoredEvent | None) -> None:
         if stored is None:
             self._changes += 1
             self._zones.clear()

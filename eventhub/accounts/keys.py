@@ -22,7 +22,7 @@ from eventhub.api.conditions import require_unchanged
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import InvalidField, LimitReached, NotFound, WiderGrant
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -23,7 +23,7 @@ from eventhub.api.conditions import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import ChannelConflict, Conflict, LimitReached, NotFound
 from eventhub.eventlog import streams
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import Announcement
 

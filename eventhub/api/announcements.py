@@ -9,10 +9,10 @@ import psycopg
 from django.db import connection, transaction
 
 from eventhub.api import replies
-from eventhub.eventlog import append, changes
+from eventhub.eventlog import append, resource_changes
 from eventhub.eventlog import system as log
-from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 
 # Events to be appended, and what each tells a change of.
@@ -57,7 +57,7 @@ def append_announced(prepared: Prepared) -> list[Appended]:
     found = append_here([draft for draft, _ in prepared])
     pairs = zip(prepared, found, strict=True)
     changed = [(resource, place) for (_, resource), place in pairs if resource is not None]
-    changes.record(raw_connection(), changed)
+    resource_changes.record(raw_connection(), changed)
     if reply := replies.current():
         reply.add(found, changed)
     return found

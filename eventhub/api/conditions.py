@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from eventhub.api.announcements import raw_connection
 from eventhub.api.replies import current
 from eventhub.base.errors import InvalidField
-from eventhub.eventlog import changes
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog import resource_changes
 from eventhub.eventlog.errors import Changed
+from eventhub.eventlog.resource_changes import Resource
 
 IF_MATCH = OpenApiParameter(
     "If-Match",
@@ -73,7 +73,7 @@ def with_changes(
     items: Sequence[dict[str, Any]], kind: str, zone_id: int, names: Sequence[str]
 ) -> Sequence[dict[str, Any]]:
     """The items of a list, each with the sequence of its last change."""
-    found = changes.last_changes(raw_connection(), kind, zone_id, names)
+    found = resource_changes.last_changes(raw_connection(), kind, zone_id, names)
     for item, name in zip(items, names, strict=True):
         item["changed"] = found[name]
     return items
@@ -91,7 +91,7 @@ def require_unchanged(
         if since == 0 and there:
             raise Changed(current=last_change(resource))
         if since:
-            changes.require_unchanged(raw_connection(), resource, since)
+            resource_changes.require_unchanged(raw_connection(), resource, since)
     except Changed as error:
         if version is not None:
             error.details["version"] = version
@@ -101,4 +101,4 @@ def require_unchanged(
 def last_change(resource: Resource) -> int:
     """The sequence in `system` of the resource's last change."""
     kind, zone_id, name = resource
-    return changes.last_changes(raw_connection(), kind, zone_id, [name])[name]
+    return resource_changes.last_changes(raw_connection(), kind, zone_id, [name])[name]

@@ -16,8 +16,8 @@ from django.db import connection, transaction
 
 from eventhub.base import limits
 from eventhub.base.errors import InvalidField
-from eventhub.eventlog.changes import Resource, Told
 from eventhub.eventlog.drafts import Appended
+from eventhub.eventlog.resource_changes import RecordedChanges, Resource
 from eventhub.eventlog.stored import Cursor
 
 _ACTION = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -34,7 +34,7 @@ class Reply:
     caused: list[Appended] = field(default_factory=list)
     changes: dict[Resource, int] = field(default_factory=dict)  # what this call told of them last
 
-    def add(self, appended: Sequence[Appended], told: Told = ()) -> None:
+    def add(self, appended: Sequence[Appended], told: RecordedChanges = ()) -> None:
         """The call has caused these events, and told these changes by them."""
         self.caused += appended
         self.changes |= {resource: place.sequence for resource, place in told}

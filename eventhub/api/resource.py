@@ -19,7 +19,7 @@ from eventhub.api.filters import FilterSet
 from eventhub.api.pagination import CursorPagination
 from eventhub.api.view import StrictView, number_of
 from eventhub.base.errors import EventHubError, NotFound
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 
 F = TypeVar("F", bound=Callable[..., Any])
 LIST = {"get": "list"}

@@ -16,7 +16,7 @@ from drf_spectacular.plumbing import get_lib_doc_excludes
 from rest_framework import serializers
 
 from eventhub.api.fields import FlagField, MomentField, OneOfField, TextField, WholeField
-from eventhub.base.strict_json import NOT_NULL, shown
+from eventhub.base.strict_json import NOT_NULL, printable
 
 _AS_THEY_ARE = {
     kind.to_representation
@@ -81,7 +81,9 @@ class Serializer(Represents, serializers.Serializer):
         if isinstance(data, dict):
             for name in data:
                 if name not in self.fields:
-                    raise serializers.ValidationError({shown(name): "Unknown."}, "unknown_field")
+                    raise serializers.ValidationError(
+                        {printable(name): "Unknown."}, "unknown_field"
+                    )
         return super().to_internal_value(data)
 
 

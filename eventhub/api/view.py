@@ -24,8 +24,8 @@ from eventhub.base.errors import (
     UnknownField,
     UnsupportedMediaType,
 )
-from eventhub.base.strict_json import shown
-from eventhub.eventlog.changes import position
+from eventhub.base.strict_json import printable
+from eventhub.eventlog.resource_changes import position
 from eventhub.eventlog.stored import Cursor
 
 _WITH_BODY = ("PATCH", "POST", "PUT")
@@ -74,7 +74,7 @@ class StrictView(GenericViewSet):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
         for name, texts in request.query_params.lists():
             if (OpenApiParameter.QUERY, name) not in known:
-                raise UnknownField("This query parameter is not known here.", field=shown(name))
+                raise UnknownField("This query parameter is not known here.", field=printable(name))
             if len(texts) > 1:
                 raise BadRequest("Give this query parameter once.", field=name)
         if self.action is not None:  # else the method is refused

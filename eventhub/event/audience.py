@@ -18,7 +18,7 @@ def may_see(event: Event, client: str, groups: frozenset[str]) -> bool:
     return not event.audience or not groups.isdisjoint(event.audience)
 
 
-def shown_to(event: Event, zone: str) -> bool:
+def is_visible_in_zone(event: Event, zone: str) -> bool:
     """True if the managers of a zone see the event of `system`: it is of their zone, or of the
     whole hub.
     """

@@ -62,7 +62,7 @@ _ATTRIBUTES = {
 }
 
 
-class Told(NamedTuple):
+class FoxContext(NamedTuple):
     """What the form says beside the event: where it is, and how it came."""
 
     stream: str
@@ -70,18 +70,18 @@ class Told(NamedTuple):
     latest_version: str = ""  # of its type, if newer than the event's
 
 
-class Read(NamedTuple):
+class FoxDocument(NamedTuple):
     """An event in this form, as it was written."""
 
     event: EventIn
     client: str
-    told: Told
+    told: FoxContext
 
 
 # --- in ---
 
 
-def read(body: bytes) -> Read:
+def read(body: bytes) -> FoxDocument:
     """Raises MalformedXml, InvalidXml with the element's path, line and column."""
     root = xml_tree.parse(body)
     if root.name != "Event":
@@ -100,7 +100,9 @@ def read(body: bytes) -> Read:
         **_linkage(linkage, stream.text),
     }
     latest = kind.children[1].text if len(kind.children) > 1 else ""
-    return Read(_event(fields), made.children[0].text, Told(stream.text, liveness, latest))
+    return FoxDocument(
+        _event(fields), made.children[0].text, FoxContext(stream.text, liveness, latest)
+    )
 
 
 def _event(fields: dict[str, object]) -> EventIn:
@@ -163,7 +165,7 @@ def _linkage(node: Node, own_stream: str) -> dict[str, object]:
 # --- out ---
 
 
-def write(event: Event, told: Told) -> str:
+def write(event: Event, told: FoxContext) -> str:
     """The event as a document. Raises NotRepresentable with the field."""
     made = event.id
     if not isinstance(made, EventId):
@@ -236,7 +238,7 @@ def _element(name: str, inner: str) -> str:
     return f"<Mspaces:{name}>{inner}</Mspaces:{name}>"
 
 
-def check_place(found: Read, *, stream: str, client: str) -> EventIn:
+def require_origin(found: FoxDocument, *, stream: str, client: str) -> EventIn:
     """The event, if it is of the stream and the client that it is emitted to and by."""
     if found.told.stream != stream:
         raise errors.InvalidField(f"The event goes to `{stream}`.", field="Event/StreamId")

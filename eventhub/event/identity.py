@@ -13,7 +13,7 @@ _SPREAD = 0x9E3779B97F4A7C15  # odd: times that differ by little give numbers th
 _INT63 = (1 << 63) - 1
 
 
-def number_window(incarnation: int, timestamp_us: int) -> int:
+def stored_incarnation(incarnation: int, timestamp_us: int) -> int:
     """Which numbers of a client are compared with one another: those of one incarnation and
     timestamp, since an issuer begins its sequence anew with each timestamp (FOX-08). Without a
     timestamp the incarnation alone counts.

@@ -10,7 +10,7 @@ from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.inbound import JSON, NDJSON, EventIn, parse
 
 # Content types that an emit request may have, beside any with the headers of a binary CloudEvent.
-TAKEN = (
+CONTENT_TYPES = (
     JSON,
     NDJSON,
     cloudevents.STRUCTURED,
@@ -20,7 +20,7 @@ TAKEN = (
 )
 
 
-class Request(NamedTuple):
+class EmitRequest(NamedTuple):
     """A request's body and what says how to read it."""
 
     body: bytes
@@ -29,7 +29,7 @@ class Request(NamedTuple):
     media_type: str = ""  # the whole Content-Type, if there are such headers
 
 
-def read_events(request: Request, stream: str, client: str) -> list[EventIn]:
+def read_events(request: EmitRequest, stream: str, client: str) -> list[EventIn]:
     """The events, at least one; what the form says of stream and client must be these.
 
     Raises BadRequest's kin with index and field, BatchTooLarge, UnsupportedMediaType.
@@ -44,7 +44,7 @@ def read_events(request: Request, stream: str, client: str) -> list[EventIn]:
     if content_type == oif.CONTENT_TYPE:
         return _some(oif.read(body))
     if content_type in fox_xml.CONTENT_TYPES:
-        return [fox_xml.check_place(fox_xml.read(body), stream=stream, client=client)]
+        return [fox_xml.require_origin(fox_xml.read(body), stream=stream, client=client)]
     return parse(body, content_type)
 
 

@@ -15,7 +15,7 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError, ProducerWindow, UnknownStream
-from eventhub.eventlog.drafts import Appended, Batch, NewRow, Outcome, Request
+from eventhub.eventlog.drafts import Appended, BatchResult, NewRow, Outcome, Request
 from eventhub.eventlog.errors import Changed
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, bytea_array, int8_array, text_array
@@ -24,7 +24,7 @@ from eventhub.postgresql.rows import in_order, scalars
 SQL = queries.load("eventhub/eventlog/sql/append.sql")
 
 
-class Row(NamedTuple):
+class AppendRow(NamedTuple):
     """What the function says of a draft, or of a run of them; its file says what of which."""
 
     outcome: str
@@ -39,14 +39,16 @@ class Row(NamedTuple):
 Rows = Sequence[tuple[Any, ...]]  # with the fields of a Row
 
 
-class _Bad(NamedTuple):
+class _Refusal(NamedTuple):
     """Why a draft is refused. `highest`: its producer's highest number, if that is why."""
 
     outcome: str
     highest: int
 
 
-async def append_batch(connection: psycopg.AsyncConnection[Any], requests: list[Request]) -> Batch:
+async def append_batch(
+    connection: psycopg.AsyncConnection[Any], requests: list[Request]
+) -> BatchResult:
     """Append several requests in one transaction, on a connection in autocommit mode.
 
     A request that must be refused is refused alone: the function then stores nothing, and is asked
@@ -58,7 +60,7 @@ async def append_batch(connection: psycopg.AsyncConnection[Any], requests: list[
         drafts = list(chain.from_iterable(asked))
         rows: Rows = []
         if drafts:
-            cursor = connection.cursor(binary=True, row_factory=in_order(Row))
+            cursor = connection.cursor(binary=True, row_factory=in_order(AppendRow))
             adapt(cursor)
             await cursor.execute(SQL["append"], _arguments(drafts))
             rows = await cursor.fetchall()
@@ -82,7 +84,7 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
         if draft.expected is not None:
             _require_unchanged(connection, draft.stream_id, draft.key, draft.expected)
     # server-side parameters, whatever the caller prefers
-    cursor = psycopg.Cursor(connection, row_factory=in_order(Row))
+    cursor = psycopg.Cursor(connection, row_factory=in_order(AppendRow))
     adapt(cursor)
     rows = cursor.execute(SQL["append"], _arguments(drafts)).fetchall()
     for error in _refusals(rows, [drafts], {}).values():
@@ -166,7 +168,7 @@ def _refusals(
     there is any.
     """
     bad = {
-        draft: _Bad(outcome, first)
+        draft: _Refusal(outcome, first)
         for outcome, draft, _, _, first, _, _ in rows
         if outcome in ("unknown_stream", "producer_window")
     }
@@ -189,7 +191,7 @@ def _refusals(
 
 
 def _refusal(
-    request: Request, index: int, bad: _Bad, unstored: dict[tuple[int, int, int], int]
+    request: Request, index: int, bad: _Refusal, unstored: dict[tuple[int, int, int], int]
 ) -> EventHubError | None:
     """The error of a bad draft; None when its window may have been moved only by a request that is
     itself refused: then it is asked again.
@@ -211,7 +213,7 @@ def _add_numbers(highest: dict[tuple[int, int, int], int], request: Request) -> 
 
 def _batch(
     requests: Sequence[Request], refused: dict[int, EventHubError], drafts: Request, rows: Rows
-) -> Batch:
+) -> BatchResult:
     """Hand the runs of new numbers out to the drafts, in their order."""
     places: list[Appended | None] = [None] * len(drafts)
     again: list[tuple[int, int]] = []
@@ -236,7 +238,7 @@ def _batch(
     for at, original in again:
         found = places[original]
         places[at] = found and found._replace(duplicate=True)
-    return Batch(_by_request(requests, refused, places), new)
+    return BatchResult(_by_request(requests, refused, places), new)
 
 
 def _numbers(runs: list[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:

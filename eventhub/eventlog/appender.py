@@ -21,7 +21,7 @@ from eventhub.base.errors import (
 from eventhub.base.fair_queue import HUB, FairQueue, Party
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import append_batch
-from eventhub.eventlog.drafts import Appended, Batch, Outcome, Request
+from eventhub.eventlog.drafts import Appended, BatchResult, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
 from eventhub.postgresql.connections import AWAY, Connection, answered_within, broken, connect
@@ -32,7 +32,7 @@ log = get_logger(__name__)
 _BYTES_PER_UNIT = 4 * 1024  # of stored bytes: about what a row costs beside them
 
 
-class _Waiting(NamedTuple):
+class _WaitingRequest(NamedTuple):
     party: Party
     request: Request
     size_bytes: int
@@ -49,7 +49,7 @@ class Appender:
         self._durability = durability
         self._tail = tail
         self._connection: Connection | None = None
-        self._waiting: FairQueue[_Waiting] = FairQueue()
+        self._waiting: FairQueue[_WaitingRequest] = FairQueue()
         self._waiting_events = 0
         self._waiting_bytes = 0
         self._waiting_of: dict[Party, int] = {}  # events
@@ -76,7 +76,7 @@ class Appender:
         if of_party > limits.APPEND_WAITING_EVENTS_PER_CLIENT_MAX:
             message = "As many events of this client wait as may; send fewer at once."
             raise TooManyRequests(message, retry_after_s=1)
-        waiting = _Waiting(party, request, size_bytes, loop.create_future())
+        waiting = _WaitingRequest(party, request, size_bytes, loop.create_future())
         self._waiting.put(party, waiting, len(request) + size_bytes // _BYTES_PER_UNIT)
         self._waiting_events += len(request)
         self._waiting_bytes += size_bytes
@@ -99,11 +99,11 @@ class Appender:
             if self._connection is not None:
                 await self._connection.close()
 
-    def _take(self) -> list[_Waiting]:
+    def _take(self) -> list[_WaitingRequest]:
         """What waits, in fair order, as far as one transaction may grow; always at least one
         request.
         """
-        taken: list[_Waiting] = []
+        taken: list[_WaitingRequest] = []
         events = size_bytes = 0
         while self._waiting:
             ahead = self._waiting.peek()
@@ -117,12 +117,12 @@ class Appender:
         self._uncount(taken)
         return [waiting for waiting in taken if not waiting.answer.done()]
 
-    def _take_all(self) -> list[_Waiting]:
+    def _take_all(self) -> list[_WaitingRequest]:
         taken = [self._waiting.pop() for _ in range(len(self._waiting))]
         self._uncount(taken)
         return taken
 
-    def _uncount(self, taken: list[_Waiting]) -> None:
+    def _uncount(self, taken: list[_WaitingRequest]) -> None:
         for party, request, size_bytes, _ in taken:
             self._waiting_events -= len(request)
             self._waiting_bytes -= size_bytes
@@ -130,7 +130,7 @@ class Appender:
             if not self._waiting_of[party]:
                 del self._waiting_of[party]
 
-    async def _append_or_answer(self, taken: list[_Waiting]) -> None:
+    async def _append_or_answer(self, taken: list[_WaitingRequest]) -> None:
         """Append; whatever goes wrong, nobody is left waiting, and the next requests are served."""
         try:
             await self._append_some(taken)
@@ -138,7 +138,7 @@ class Appender:
             log.exception("append_failed", requests=len(taken))
             _answer_all(taken, OutcomeUnknown())
 
-    async def _append_some(self, taken: list[_Waiting]) -> None:
+    async def _append_some(self, taken: list[_WaitingRequest]) -> None:
         if not taken:
             return
         try:
@@ -151,7 +151,7 @@ class Appender:
         else:
             self._publish(taken, batch)
 
-    async def _append_apart(self, taken: list[_Waiting], error: psycopg.Error) -> None:
+    async def _append_apart(self, taken: list[_WaitingRequest], error: psycopg.Error) -> None:
         """A batch that failed in SQL is tried again request by request, so that a bad one fails
         alone.
         """
@@ -164,7 +164,7 @@ class Appender:
         for waiting in taken:
             await self._append_some([waiting])
 
-    async def _transaction(self, taken: list[_Waiting]) -> Batch:
+    async def _transaction(self, taken: list[_WaitingRequest]) -> BatchResult:
         """Raises DatabaseUnavailable or StorageFull when nothing was stored, OutcomeUnknown when
         nobody knows.
         """
@@ -219,7 +219,7 @@ class Appender:
         _closing.add(task := asyncio.ensure_future(_close(connection)))
         task.add_done_callback(_closing.discard)
 
-    def _publish(self, taken: list[_Waiting], batch: Batch) -> None:
+    def _publish(self, taken: list[_WaitingRequest], batch: BatchResult) -> None:
         """Answer after the commit, and hand the rows to the tail first, so that nobody hears later
         than the caller.
         """
@@ -237,7 +237,7 @@ async def _close(connection: Connection) -> None:
     await connection.close()
 
 
-def _answer(waiting: _Waiting, outcome: Outcome) -> None:
+def _answer(waiting: _WaitingRequest, outcome: Outcome) -> None:
     if waiting.answer.done():
         return
     if isinstance(outcome, EventHubError):
@@ -246,6 +246,6 @@ def _answer(waiting: _Waiting, outcome: Outcome) -> None:
         waiting.answer.set_result(outcome)
 
 
-def _answer_all(taken: list[_Waiting], error: EventHubError) -> None:
+def _answer_all(taken: list[_WaitingRequest], error: EventHubError) -> None:
     for waiting in taken:
         _answer(waiting, error)

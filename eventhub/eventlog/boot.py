@@ -16,7 +16,7 @@ from eventhub.base import limits
 from eventhub.event import protobuf_codec
 from eventhub.eventlog import append
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.state import KeyState, StatePage, read_state_now
+from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state_now
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
 from eventhub.eventlog.system import Announcement, drafts_of

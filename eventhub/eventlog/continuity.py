@@ -20,8 +20,8 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import SQL
 from eventhub.eventlog.drafts import NewRow
-from eventhub.eventlog.high_water_mark import Mark, marks_at
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.high_water_mark import HighWaterMark, open_mark_store
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, announce_in
 from eventhub.postgresql.connections import AWAY, Connection, connect
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -61,11 +61,13 @@ class Continuity:
     """One process's part in it. `marks_url`: where the mark is kept, as `marks_at` takes it."""
 
     def __init__(self, marks_url: str = "") -> None:
-        self._marks = marks_at(marks_url)
+        self._marks = open_mark_store(marks_url)
         self._key = ""
         self._life = ""
-        self._known: Mark | None = None  # of this life, for when the place of marks has lost it
-        self._newest: NewRow | Stored | None = None
+        self._known: HighWaterMark | None = (
+            None  # of this life, for when the place of marks has lost it
+        )
+        self._newest: NewRow | StoredEvent | None = None
         self._replaces = False  # this process proved the life: whatever mark is there is older
         self._dirty = asyncio.Event()
 
@@ -92,7 +94,7 @@ class Continuity:
         self._enter(life, await self._marks.read(self._key))
         return Proof(life)
 
-    async def _prove_now(self, connection: Connection) -> tuple[Proof, Mark]:
+    async def _prove_now(self, connection: Connection) -> tuple[Proof, HighWaterMark]:
         """What was found, and the mark with which the new life begins. The transaction holds the
         head of `system`. When nothing is missing the mark names the new life before the commit, so
         that a crash between the two does not look like a restore.
@@ -107,11 +109,11 @@ class Continuity:
         if reason is not None and count:
             await _announce(connection, reason, count)
         if reason in ROLLED_ALL:
-            return Proof(life, reason, count), Mark(life)
+            return Proof(life, reason, count), HighWaterMark(life)
         await self._marks.write(self._key, mark._replace(life=life, before=before))
         return Proof(life, reason or "", count), mark._replace(life=life, before=None)
 
-    def _enter(self, life: str, mark: Mark | None, *, replaces: bool = False) -> None:
+    def _enter(self, life: str, mark: HighWaterMark | None, *, replaces: bool = False) -> None:
         self._life, self._known, self._newest = life, mark, None
         self._replaces = replaces
 
@@ -133,7 +135,7 @@ class Continuity:
 
     # --- the mark ---
 
-    def committed(self, row: NewRow | Stored) -> None:
+    def committed(self, row: NewRow | StoredEvent) -> None:
         """Let the mark hold a sync stream's event that is durable, or a later one."""
         self._newest = row
         self._dirty.set()
@@ -167,11 +169,11 @@ class Continuity:
         else:
             self._dirty.set()
 
-    def _latest(self, found: Mark | None) -> Mark:
+    def _latest(self, found: HighWaterMark | None) -> HighWaterMark:
         """The mark that was found, or what this process knows to be later in the same life."""
-        own, row = self._known or Mark(self._life), self._newest
+        own, row = self._known or HighWaterMark(self._life), self._newest
         if row is not None:
-            own = Mark(self._life, None, row.segment, row.sequence, row.appended_at_us)
+            own = HighWaterMark(self._life, None, row.segment, row.sequence, row.appended_at_us)
         if found is None or (found.life == own.life and found.appended_at_us < own.appended_at_us):
             return own
         return found

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from eventhub.base.errors import EventHubError
 
 
-class Producer(NamedTuple):
+class DraftProducer(NamedTuple):
     """Who made a draft, and its number: ascending within (client, incarnation), per stream."""
 
     client_id: int
@@ -25,7 +25,7 @@ class Draft(NamedTuple):
     stream_id: int
     mask: int  # 64 channel bits, unsigned
     payload: bytes
-    producer: Producer | None = None
+    producer: DraftProducer | None = None
     key: str = ""
     tombstone: bool = False
     token: bytes = b""
@@ -56,7 +56,7 @@ Request = Sequence[Draft]
 Outcome = list[Appended] | EventHubError
 
 
-class Batch(NamedTuple):
+class BatchResult(NamedTuple):
     """What one transaction did: the outcome of each request, and the new rows in the order of their
     numbers.
     """

@@ -17,13 +17,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from eventhub.base import limits
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 
 _KEY = "eventhub:mark:"
 _UNREADABLE = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
 
 
-class Mark(NamedTuple):
+class HighWaterMark(NamedTuple):
     """An event that was acknowledged on a sync stream; the newest known.
 
     `life`: of the database, as `log_state.life` names it; `before`: the one before it, while the
@@ -37,41 +37,41 @@ class Mark(NamedTuple):
     appended_at_us: int = 0
 
 
-class Marks(Protocol):
+class MarkStore(Protocol):
     """Where marks are kept, each under the key of its database."""
 
-    async def read(self, key: str) -> Mark | None:
+    async def read(self, key: str) -> HighWaterMark | None:
         """Return the mark; None if there is none, or it cannot be read."""
 
-    async def write(self, key: str, mark: Mark) -> bool:
+    async def write(self, key: str, mark: HighWaterMark) -> bool:
         """Replace the mark. False if it could not be written."""
 
     async def close(self) -> None:
         """Release what is held."""
 
 
-def marks_at(url: str) -> Marks:
+def open_mark_store(url: str) -> MarkStore:
     """Marks at a URL: `file:///folder`, `redis://...`, `unix:///socket`, or empty for the memory
     of this process alone.
     """
     parts = urlsplit(url)
     if not url:
-        return ProcessMarks()
+        return MemoryMarkStore()
     if parts.scheme == "file":
-        return FileMarks(Path(unquote(parts.path)))
-    return RedisMarks(url)
+        return FileMarkStore(Path(unquote(parts.path)))
+    return RedisMarkStore(url)
 
 
-class ProcessMarks:
+class MemoryMarkStore:
     """Marks that end with the process: enough to tell a crash of the database from a restore."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, Mark] = {}
+        self._marks: dict[str, HighWaterMark] = {}
 
-    async def read(self, key: str) -> Mark | None:
+    async def read(self, key: str) -> HighWaterMark | None:
         return self._marks.get(key)
 
-    async def write(self, key: str, mark: Mark) -> bool:
+    async def write(self, key: str, mark: HighWaterMark) -> bool:
         self._marks[key] = mark
         return True
 
@@ -79,7 +79,7 @@ class ProcessMarks:
         return
 
 
-class FileMarks:
+class FileMarkStore:
     """Marks as files of a folder that exists. A file is replaced by a rename: it is never half
     written, whoever is killed.
     """
@@ -87,13 +87,13 @@ class FileMarks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def read(self, key: str) -> Mark | None:
+    async def read(self, key: str) -> HighWaterMark | None:
         try:
             return _parse(self._path(key).read_bytes())
         except _UNREADABLE:
             return None
 
-    async def write(self, key: str, mark: Mark) -> bool:
+    async def write(self, key: str, mark: HighWaterMark) -> bool:
         path = self._path(key)
         unfinished = path.with_name(f"{path.name}.{os.getpid()}")
         try:
@@ -110,7 +110,7 @@ class FileMarks:
         return self._folder / quote(key, safe="")
 
 
-class RedisMarks:
+class RedisMarkStore:
     """Marks as values in Redis."""
 
     def __init__(self, url: str) -> None:
@@ -121,14 +121,14 @@ class RedisMarks:
             retry=Retry(NoBackoff(), 0),
         )
 
-    async def read(self, key: str) -> Mark | None:
+    async def read(self, key: str) -> HighWaterMark | None:
         try:
             found = await self._redis.get(_KEY + key)
             return None if found is None else _parse(found)
         except _UNREADABLE:
             return None
 
-    async def write(self, key: str, mark: Mark) -> bool:
+    async def write(self, key: str, mark: HighWaterMark) -> bool:
         try:
             await self._redis.set(_KEY + key, _text(mark))
         except _UNREADABLE:
@@ -139,10 +139,10 @@ class RedisMarks:
         await self._redis.aclose()
 
 
-def _text(mark: Mark) -> bytes:
+def _text(mark: HighWaterMark) -> bytes:
     return json.dumps(mark._asdict()).encode()
 
 
-def _parse(text: bytes | str) -> Mark:
+def _parse(text: bytes | str) -> HighWaterMark:
     """Raises ValueError, TypeError."""
-    return known(Mark, json.loads(text))
+    return from_known_fields(HighWaterMark, json.loads(text))

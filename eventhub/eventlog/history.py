@@ -15,14 +15,14 @@ from eventhub.postgresql.rows import cursor_of
 SQL = queries.load("eventhub/eventlog/sql/history.sql")
 
 
-class Ends(NamedTuple):
+class StreamEnds(NamedTuple):
     """The last event of a stream, and the first sequence that can be read."""
 
     head: Cursor
     first: int
 
 
-class Run(NamedTuple):
+class SegmentInfo(NamedTuple):
     """A segment as it stands. `last` None: it is still written; `archive`: its path there."""
 
     uuid: str
@@ -32,21 +32,21 @@ class Run(NamedTuple):
     archive: str | None
 
 
-async def find_segment(log: Log, stream: StreamInfo, uuid: str) -> Run | None:
+async def find_segment(log: Log, stream: StreamInfo, uuid: str) -> SegmentInfo | None:
     """A segment of a stream; None if the database has none of that UUID."""
     async with reading(log.pool) as connection:
-        query = cursor_of(connection, Run)
+        query = cursor_of(connection, SegmentInfo)
         return await (await query.execute(SQL["segment"], (stream.id, uuid))).fetchone()
 
 
-async def ends_of(log: Log, stream: StreamInfo) -> Ends:
+async def stream_ends(log: Log, stream: StreamInfo) -> StreamEnds:
     """As they are now. Raises DatabaseUnavailable, TransientUnavailable."""
     if stream.durability == "transient":
         oldest = await log.transient.resolve(stream.id, "oldest")
         newest = await log.transient.resolve(stream.id, "now")
-        return Ends(newest.cursor, oldest.cursor.sequence + 1)
+        return StreamEnds(newest.cursor, oldest.cursor.sequence + 1)
     async with reading(log.pool) as connection:
-        query = cursor_of(connection, Ends)
+        query = cursor_of(connection, StreamEnds)
         found = await (await query.execute(SQL["ends"], (stream.id,))).fetchone()
     if found is None:
         raise LogHole("The stream has no head.", stream_id=stream.id)

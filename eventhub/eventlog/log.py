@@ -15,16 +15,16 @@ from eventhub.base.fair_queue import HUB, Party
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.read import Page, Position, Start, mismatch, read, resolve
+from eventhub.eventlog.read import Position, ReadLimits, Start, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
 from eventhub.eventlog.tail import Tail
 from eventhub.eventlog.transient import Transient
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 
-Read = Callable[[Cursor, Page], Awaitable[list[Stored]]]
+Read = Callable[[Cursor, ReadLimits], Awaitable[list[StoredEvent]]]
 Admit = Callable[[list[Draft]], Awaitable[None]]  # raises StorageFull
-_PAGE = Page()
+_PAGE = ReadLimits()
 
 
 async def _admit_all(_drafts: list[Draft]) -> None:
@@ -36,7 +36,7 @@ class ReadsArchive(Protocol):
 
     def read(
         self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
-    ) -> list[Stored]:
+    ) -> list[StoredEvent]:
         """The events of a segment after a sequence. Raises ArchiveDamaged."""
 
 
@@ -151,7 +151,7 @@ class Log:
     def reader(self, stream_id: int) -> Read:
         """Reads a stream of the database page by page, and through to the archive."""
 
-        async def read_page(cursor: Cursor, page: Page) -> list[Stored]:
+        async def read_page(cursor: Cursor, page: ReadLimits) -> list[StoredEvent]:
             metrics.RING_READS.labels(tier="database").inc()
             async with (
                 reading(self.pool) as connection,
@@ -179,8 +179,8 @@ class Log:
             raise
 
     async def _read_archived(
-        self, segment: ArchivedSegment, cursor: Cursor, page: Page
-    ) -> list[Stored]:
+        self, segment: ArchivedSegment, cursor: Cursor, page: ReadLimits
+    ) -> list[StoredEvent]:
         if self._archive is None:
             raise Gone("The event is in the archive, and this hub is run without its archive.")
         metrics.RING_READS.labels(tier="archive").inc()
@@ -207,7 +207,7 @@ class Follower:
         """True if the ring holds what comes next."""
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
 
-    def ready(self, count: int) -> list[Stored] | None:
+    def ready(self, count: int) -> list[StoredEvent] | None:
         """The next events as far as the ring holds them, without waiting;
 
         None when they must be read: `catch_up`.
@@ -216,7 +216,7 @@ class Follower:
             return None
         return self.ring.after(self.cursor.sequence, count)
 
-    async def catch_up(self, page: Page = _PAGE) -> list[Stored]:
+    async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
         """The next events from the log; empty when there are none.
 
         Raises DatabaseUnavailable, TransientUnavailable, Gone, SegmentMismatch, LogHole,
@@ -227,10 +227,10 @@ class Follower:
         self._life = life  # the log has confirmed the cursor
         return found
 
-    def took(self, stored: Stored) -> None:
+    def took(self, stored: StoredEvent) -> None:
         self.cursor = Cursor(stored.segment, stored.sequence)
 
-    async def __aiter__(self) -> AsyncIterator[Stored]:
+    async def __aiter__(self) -> AsyncIterator[StoredEvent]:
         """Every event from here on, waiting for what is not there yet."""
         waker = asyncio.Event()
         self.ring.wakers.add(waker)

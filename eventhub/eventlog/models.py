@@ -119,7 +119,7 @@ class Stream(models.Model):
         return self.name
 
 
-class Head(models.Model):
+class StreamHead(models.Model):
     """What an append locks and moves: a narrow row with room on its page, so that updates stay in
     place (HOT).
     """
@@ -284,7 +284,7 @@ class Incarnation(models.Model):
         return str(self.life)
 
 
-class Event(models.Model):
+class EventRow(models.Model):
     """An event as it is stored."""
 
     pk = CompositePrimaryKey("partition_id", "segment_id", "sequence")
@@ -416,7 +416,7 @@ class ResourceChange(models.Model):
         return f"{self.kind} {self.name}"
 
 
-class Archiver(models.Model):
+class ArchiverLease(models.Model):
     """Who archives now, until when."""
 
     singleton = BooleanField(primary_key=True, db_default=True)

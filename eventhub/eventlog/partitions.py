@@ -13,13 +13,13 @@ from psycopg import sql
 
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.retention.quota import Room, is_left
+from eventhub.eventlog.retention.quota import StorageBudget, is_left
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
 
 log = get_logger(__name__)
-SQL = queries.load("eventhub/eventlog/sql/maintain.sql")
+SQL = queries.load("eventhub/eventlog/sql/partitions.sql")
 
 _LOCK_TIMEOUT: LiteralString = "SET LOCAL lock_timeout = '200ms'"
 
@@ -37,7 +37,7 @@ class _State(NamedTuple):
     stored: int
 
 
-async def make_groups(connection: Connection, room: Room) -> None:
+async def prepare_partitions(connection: Connection, room: StorageBudget) -> None:
     """One group ahead of the current one; a current one that is full, or under pressure mostly
     dropped, is left for it.
     """
@@ -48,12 +48,12 @@ async def make_groups(connection: Connection, room: Room) -> None:
     left = is_left(state.live, state.stored, room)
     if newest > current and (state.size > room.group_bytes or left):
         current += 1
-        await connection.execute(SQL["move_current_group"], (current,))
+        await connection.execute(SQL["set_current_partition"], (current,))
         log.info("group_moved", group=current)
     if newest == current and state.partitions < limits.PARTITIONS_LIVE_MAX:
         async with connection.transaction():
             await connection.execute(_LOCK_TIMEOUT)
-            await make_group(connection, newest + 1)
+            await create_partition(connection, newest + 1)
 
 
 async def expire_producers(connection: Connection) -> None:
@@ -65,9 +65,9 @@ async def expire_producers(connection: Connection) -> None:
     await connection.execute(SQL["expire_producers"], bounds)
 
 
-async def forget_tokens(connection: Connection) -> None:
+async def clear_old_digests(connection: Connection) -> None:
     """Empty the slot that tomorrow's digests will go to: it holds those of three days ago."""
-    slot = await (await scalars(connection).execute(SQL["digests_over"])).fetchone()
+    slot = await (await scalars(connection).execute(SQL["expired_digest_slot"])).fetchone()
     if slot is None:
         return
     table = sql.Identifier(f"idempotency_digests_{slot}")
@@ -77,7 +77,7 @@ async def forget_tokens(connection: Connection) -> None:
     log.info("idempotency_digests_forgotten", slot=slot)
 
 
-async def make_group(connection: Connection, partition_id: int) -> None:
+async def create_partition(connection: Connection, partition_id: int) -> None:
     """Create and attach the partition of a group, inside the caller's transaction.
 
     The CHECK spares ATTACH its scan.
@@ -97,5 +97,5 @@ async def make_group(connection: Connection, partition_id: int) -> None:
             table=table, number=number
         )
     )
-    await connection.execute(SQL["announce_group"], (partition_id,))
+    await connection.execute(SQL["insert_partition"], (partition_id,))
     log.info("group_made", group=partition_id)

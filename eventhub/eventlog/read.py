@@ -10,14 +10,14 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored, StreamInfo
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars, tuples_of
 
 SQL = queries.load("eventhub/eventlog/sql/read.sql")
 
 
-class At(NamedTuple):
+class AtTime(NamedTuple):
     """A time as a start: a hint that resolves to the cursor before the first event appended then
     or later.
     """
@@ -25,7 +25,7 @@ class At(NamedTuple):
     time_us: int
 
 
-Start = Literal["now", "oldest", "boot"] | Cursor | At
+Start = Literal["now", "oldest", "boot"] | Cursor | AtTime
 Connection = psycopg.AsyncConnection[Any]
 
 
@@ -39,20 +39,20 @@ class Position(NamedTuple):
     head: int
 
 
-class Page(NamedTuple):
+class ReadLimits(NamedTuple):
     """How much one read may bring; always one event."""
 
     events_max: int = limits.READ_EVENTS_MAX
     bytes_max: int = limits.READ_BYTES_MAX
 
 
-_PAGE = Page()
+_PAGE = ReadLimits()
 _UNSIGNED = (1 << 64) - 1
 
 
 async def read(
-    connection: Connection, stream_id: int, after: Cursor, page: Page = _PAGE
-) -> list[Stored] | ArchivedSegment:
+    connection: Connection, stream_id: int, after: Cursor, page: ReadLimits = _PAGE
+) -> list[StoredEvent] | ArchivedSegment:
     """The events after a cursor in order; empty when there are none (yet). The archived segment
     that holds the next one, when it has left the database.
 
@@ -68,7 +68,7 @@ async def read(
     raise LogHole(stream_id=stream_id, expected=expected.sequence, segment=expected.segment)
 
 
-class _Covering(NamedTuple):
+class _CoveringSegment(NamedTuple):
     """A segment that holds something of a page. `last`: what must be there now."""
 
     id: int
@@ -81,7 +81,7 @@ class _Covering(NamedTuple):
     known: bool | None
 
 
-class _Event(NamedTuple):
+class _EventRow(NamedTuple):
     """An event as it lies in a partition."""
 
     sequence: int
@@ -93,7 +93,7 @@ class _Event(NamedTuple):
 _Row = tuple[Any, ...]  # with the fields of an _Event
 
 
-class _Run(NamedTuple):
+class _SegmentRange(NamedTuple):
     """A segment of a stream; `last` None: it is open."""
 
     segment: str
@@ -109,7 +109,7 @@ class _Current(NamedTuple):
     last: int
 
 
-class _Found(NamedTuple):
+class _NamedSegment(NamedTuple):
     """A segment that a cursor names."""
 
     first: int
@@ -117,7 +117,7 @@ class _Found(NamedTuple):
     tier: str
 
 
-class _Dated(NamedTuple):
+class _SegmentAtTime(NamedTuple):
     """A segment that may hold the first event of a time or later."""
 
     id: int
@@ -135,14 +135,14 @@ class _Head(NamedTuple):
 
 
 async def _read_once(
-    connection: Connection, stream_id: int, cursor: Cursor, page: Page
-) -> list[Stored] | ArchivedSegment | Cursor:
+    connection: Connection, stream_id: int, cursor: Cursor, page: ReadLimits
+) -> list[StoredEvent] | ArchivedSegment | Cursor:
     """A Cursor: the event that should be there and was not."""
     segments = await _covering(connection, stream_id, cursor, page)
     if not segments or not segments[0].known:
         raise await mismatch(connection, stream_id)
     after = cursor.sequence
-    found: list[Stored] = []
+    found: list[StoredEvent] = []
     left = page
     while segments:
         segment = segments[0]
@@ -159,9 +159,9 @@ async def _read_once(
         for sequence, mask, at_us, payload in rows:
             while sequence > segment.last and segment is not run[-1]:  # the open one goes on
                 segment = next(following)
-            found.append(Stored(segment.uuid, sequence, mask & _UNSIGNED, at_us, payload))
+            found.append(StoredEvent(segment.uuid, sequence, mask & _UNSIGNED, at_us, payload))
         after = found[-1].sequence if found else after
-        left = Page(
+        left = ReadLimits(
             page.events_max - len(found),
             left.bytes_max - sum(len(payload) for _, _, _, payload in rows),
         )
@@ -173,8 +173,8 @@ async def _read_once(
 
 
 async def _covering(
-    connection: Connection, stream_id: int, cursor: Cursor, page: Page
-) -> list[_Covering]:
+    connection: Connection, stream_id: int, cursor: Cursor, page: ReadLimits
+) -> list[_CoveringSegment]:
     bounds = {
         "stream_id": stream_id,
         "segment": cursor.segment,
@@ -182,11 +182,11 @@ async def _covering(
         "segments_max": limits.READ_SEGMENTS_MAX,
         "events_max": page.events_max,
     }
-    rows = await cursor_of(connection, _Covering).execute(SQL["covering_segments"], bounds)
+    rows = await cursor_of(connection, _CoveringSegment).execute(SQL["covering_segments"], bounds)
     return await rows.fetchall()
 
 
-def _run(segments: list[_Covering], after: int, events_max: int) -> list[_Covering]:
+def _run(segments: list[_CoveringSegment], after: int, events_max: int) -> list[_CoveringSegment]:
     """The segments that one query reads: the first, and those that follow it in the same group as
     long as all of them are read whole.
     """
@@ -211,10 +211,12 @@ def _without_hole(rows: list[_Row], after: int) -> list[_Row]:
     return [row for at, row in enumerate(rows, after + 1) if row[0] == at]
 
 
-async def _rows(connection: Connection, run: list[_Covering], after: int, page: Page) -> list[_Row]:
+async def _rows(
+    connection: Connection, run: list[_CoveringSegment], after: int, page: ReadLimits
+) -> list[_Row]:
     """The events of a run after a sequence."""
     bounds: dict[str, Any] = {**page._asdict(), "partition_id": run[0].partition_id, "after": after}
-    events = tuples_of(connection, _Event)
+    events = tuples_of(connection, _EventRow)
     if len(run) == 1:
         bounds["segment_id"] = run[0].id
         await events.execute(SQL["events_after"], bounds, binary=True)
@@ -256,7 +258,7 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
     head = current.last
     if start == "now":
         return Position(Cursor(current.segment, head), head)
-    if isinstance(start, At):
+    if isinstance(start, AtTime):
         return Position(await _at(connection, stream_id, start.time_us), head)
     if start == "boot":
         query = cursor_of(connection, Cursor)
@@ -268,12 +270,12 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
 
 
 async def _oldest(connection: Connection, stream_id: int) -> Cursor:
-    row = await _available(connection, stream_id, 0) or _Run("", 1, 0)
+    row = await _available(connection, stream_id, 0) or _SegmentRange("", 1, 0)
     return Cursor(row.segment, row.first - 1)
 
 
-async def _available(connection: Connection, stream_id: int, after: int) -> _Run | None:
-    query = cursor_of(connection, _Run)
+async def _available(connection: Connection, stream_id: int, after: int) -> _SegmentRange | None:
+    query = cursor_of(connection, _SegmentRange)
     return await (await query.execute(SQL["available_after"], (stream_id, after))).fetchone()
 
 
@@ -285,7 +287,7 @@ async def _current(connection: Connection, stream_id: int) -> _Current | None:
 async def _resolve_cursor(
     connection: Connection, stream_id: int, cursor: Cursor, current: _Current
 ) -> Position:
-    query = cursor_of(connection, _Found)
+    query = cursor_of(connection, _NamedSegment)
     values = (stream_id, cursor.segment)
     found = await (await query.execute(SQL["segment_by_uuid"], values)).fetchone()
     last = current.last if found is None or found.last is None else found.last
@@ -302,9 +304,9 @@ async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
     Of a segment that has left the database, its beginning.
     """
     bounds = {"stream_id": stream_id, "time_us": time_us}
-    query = cursor_of(connection, _Dated)
+    query = cursor_of(connection, _SegmentAtTime)
     found = await (await query.execute(SQL["segment_at"], bounds)).fetchone()
-    segment = found or _Dated(0, "", 0, 1, 0, "dropped")
+    segment = found or _SegmentAtTime(0, "", 0, 1, 0, "dropped")
     low = segment.first
     high = segment.last + 1 if segment.tier == "live" else low
     while low < high:  # all below `low` are earlier, `high` and above are not

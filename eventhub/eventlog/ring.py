@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable
 
 from eventhub.base import limits
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 
 _SIZE = limits.RING_EVENTS_MAX
 _SLOT = _SIZE - 1  # _SIZE is a power of two
@@ -32,7 +32,7 @@ class Ring:
         self.confirmed_s = float("-inf")  # loop time at which the head was last known to be reached
         self.wakers: set[asyncio.Event] = set()
         self._bytes = 0
-        self._slots: list[Stored | None] = [None] * _SIZE
+        self._slots: list[StoredEvent | None] = [None] * _SIZE
 
     @property
     def head(self) -> Cursor:
@@ -40,7 +40,7 @@ class Ring:
         newest = self._slots[(self.next - 1) & _SLOT] if self.next > self.first else None
         return self._before if newest is None else newest.cursor
 
-    def push(self, rows: Iterable[Stored]) -> bool:
+    def push(self, rows: Iterable[StoredEvent]) -> bool:
         """Take the rows that come next, drop those that are known;
 
         False when there is a hole before some row.
@@ -59,7 +59,7 @@ class Ring:
             self._wake()
         return complete
 
-    def after(self, sequence: int, count: int) -> list[Stored] | None:
+    def after(self, sequence: int, count: int) -> list[StoredEvent] | None:
         """Up to `count` events after a sequence;
 
         None when they have left the ring (read them from the log).
@@ -96,7 +96,7 @@ class Ring:
         for waker in self.wakers:
             waker.set()
 
-    def _put(self, stored: Stored) -> None:
+    def _put(self, stored: StoredEvent) -> None:
         if self.next - self.first == _SIZE:
             self._evict()
         self._slots[stored.sequence & _SLOT] = stored
@@ -114,6 +114,6 @@ class Ring:
         self.first += 1
 
 
-def memory_bytes(stored: Stored) -> int:
+def memory_bytes(stored: StoredEvent) -> int:
     """About what an event costs in memory once it was read: stored bytes, decoded, and as JSON."""
     return 4 * len(stored.payload) + 1024

@@ -8,7 +8,7 @@ from typing import Literal
 
 from eventhub.base import limits
 from eventhub.base.errors import InvalidCursor
-from eventhub.eventlog.read import At, Start
+from eventhub.eventlog.read import AtTime, Start
 from eventhub.eventlog.stored import Cursor
 
 _CURSOR = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}):([0-9]{1,19})")
@@ -31,7 +31,7 @@ def parse_start(text: str) -> Start:
     return parse_time(text)
 
 
-def parse_time(text: str) -> At:
+def parse_time(text: str) -> AtTime:
     """A time with its offset. Raises InvalidCursor."""
     try:
         moment = datetime.fromisoformat(text[: limits.TIME_CHARS_MAX])
@@ -39,7 +39,7 @@ def parse_time(text: str) -> At:
         raise InvalidCursor(field="from") from None
     if moment.tzinfo is None or len(text) > limits.TIME_CHARS_MAX:
         raise InvalidCursor("A time needs its offset, such as Z or +01:00.", field="from")
-    return At((moment - _EPOCH) // timedelta(microseconds=1))
+    return AtTime((moment - _EPOCH) // timedelta(microseconds=1))
 
 
 def cursor_text(cursor: Cursor) -> str:

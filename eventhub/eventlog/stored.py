@@ -53,7 +53,7 @@ class ArchivedSegment(NamedTuple):
     last: int
 
 
-class Stored:
+class StoredEvent:
     """One event of the log; shared by all readers of a process, so its JSON is made once for all of
     them.
     """
@@ -91,10 +91,10 @@ class Stored:
             self._event = protobuf_codec.decode(self.payload)
         return self._event
 
-    def derived(self, event: Event) -> "Stored":
+    def derived(self, event: Event) -> "StoredEvent":
         """What is told in its place: another event, which the log gave the same."""
         payload = protobuf_codec.encode(event)
-        found = Stored(self.segment, self.sequence, self.mask, self.appended_at_us, payload)
+        found = StoredEvent(self.segment, self.sequence, self.mask, self.appended_at_us, payload)
         found._event = event
         return found
 

@@ -12,7 +12,7 @@ import psycopg
 from eventhub.base import limits
 from eventhub.base.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
 
@@ -106,7 +106,7 @@ class _Policy(NamedTuple):
     policy: StreamPolicy
 
 
-class _Left(NamedTuple):
+class _RemovedCount(NamedTuple):
     """So many segments of a stream that left for one reason."""
 
     stream_id: int
@@ -114,7 +114,7 @@ class _Left(NamedTuple):
     segments: int
 
 
-class _Place(NamedTuple):
+class _EventLocation(NamedTuple):
     """Where an event is looked for."""
 
     id: int
@@ -126,7 +126,7 @@ class _Place(NamedTuple):
     last: int
 
 
-class _Event(NamedTuple):
+class _EventRow(NamedTuple):
     appended_at_us: int
     mask: int  # signed
     payload: bytes
@@ -186,17 +186,18 @@ def policies(connection: Connection, ids: Sequence[int]) -> dict[int, StreamPoli
     return {row.id: row.policy for row in rows}
 
 
-def left_segments(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    """How many segments of streams are no longer live, by id and by why they left."""
+def removed_segments(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    """Return how many segments of the streams are no longer live, by id and removal reason."""
+    rows = cursor_of(connection, _RemovedCount)
     found: dict[int, dict[str, int]] = {}
-    for row in cursor_of(connection, _Left).execute(SQL["left_segments"], (list(ids),)).fetchall():
+    for row in rows.execute(SQL["removed_segments"], (list(ids),)).fetchall():
         found.setdefault(row.stream_id, {})[row.removal_reason] = row.segments
     return found
 
 
 def read_event(
     connection: Connection, stream: StreamRow, sequence: int, archive: ReadsArchive | None = None
-) -> Stored:
+) -> StoredEvent:
     """One event, from the archive if it is there alone. UnknownEvent if the number is not given
     yet, Gone if it is no longer held. Raises ArchiveDamaged, ArchiveUnavailable.
     """
@@ -211,7 +212,7 @@ def read_event(
             row = _event(connection, found, sequence)
     if row is not None:
         mask = row.mask % (1 << 64)
-        return Stored(found.uuid, sequence, mask, row.appended_at_us, bytes(row.payload))
+        return StoredEvent(found.uuid, sequence, mask, row.appended_at_us, bytes(row.payload))
     if found.tier == "archived" and archive is not None:
         segment = ArchivedSegment(found.uuid, found.archive_path, found.first, found.last)
         [stored] = archive.read(segment, sequence - 1, 1, 1)
@@ -232,15 +233,15 @@ def _gone(connection: Connection, stream: StreamRow) -> Gone:
     )
 
 
-def _place(connection: Connection, stream: StreamRow, sequence: int) -> _Place | None:
+def _place(connection: Connection, stream: StreamRow, sequence: int) -> _EventLocation | None:
     values = (stream.id, sequence)
-    return cursor_of(connection, _Place).execute(SQL["segment_of_event"], values).fetchone()
+    return cursor_of(connection, _EventLocation).execute(SQL["segment_of_event"], values).fetchone()
 
 
 def _streams(connection: Connection, **asked: Any) -> list[StreamRow]:
     return cursor_of(connection, StreamRow).execute(SQL["streams"], asked).fetchall()
 
 
-def _event(connection: Connection, place: _Place, sequence: int) -> _Event | None:
+def _event(connection: Connection, place: _EventLocation, sequence: int) -> _EventRow | None:
     values = (place.partition_id, place.id, sequence)
-    return cursor_of(connection, _Event).execute(SQL["event_at"], values).fetchone()
+    return cursor_of(connection, _EventRow).execute(SQL["event_at"], values).fetchone()

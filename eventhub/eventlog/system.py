@@ -10,10 +10,10 @@ import psycopg
 from eventhub.base.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
-from eventhub.eventlog import append, changes
+from eventhub.eventlog import append, resource_changes
 from eventhub.eventlog.append import append_batch, require_proven
-from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.postgresql.rows import scalars
 
 SYSTEM_STREAM_ID = 1
@@ -56,7 +56,7 @@ async def announce_in(
     if isinstance(outcome, EventHubError):
         raise outcome
     if announcement.resource is not None:
-        await changes.record_in(connection, [(announcement.resource, outcome[0])])
+        await resource_changes.record_in(connection, [(announcement.resource, outcome[0])])
     return outcome[0]
 
 

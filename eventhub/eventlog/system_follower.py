@@ -9,20 +9,20 @@ from collections.abc import Awaitable, Callable
 
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
-Tell = Callable[[Stored | None], Awaitable[None]]  # None: what happened before is not known
+Tell = Callable[[StoredEvent | None], Awaitable[None]]  # None: what happened before is not known
 
 
-class Following:
+class SystemFollower:
     """One cache's place in `system`."""
 
     def __init__(self, hub_log: Log, name: str, tell: Tell) -> None:
@@ -58,7 +58,7 @@ class Following:
             try:
                 await self._follow()
             except EventHubError as error:
-                seldom.warning("system_not_followed", by=self._name, error=error.code)
+                throttled.warning("system_not_followed", by=self._name, error=error.code)
             finally:
                 self._follower = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

@@ -16,7 +16,7 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.base.logs import get_logger
 from eventhub.base.waiting import set_within
@@ -26,7 +26,7 @@ from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, Stored
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import (
     AWAY,
@@ -87,7 +87,7 @@ class Tail:
             self._dirty[stream_id] = new[-1].sequence
             ring = self.rings.get(stream_id)
             if ring is not None:
-                complete = ring.push([Stored(*row[1:]) for row in new])
+                complete = ring.push([StoredEvent(*row[1:]) for row in new])
                 if not complete:  # another process appended in between: read now, not in a while
                     self._hear(stream_id, new[-1].sequence)
         self._some_dirty.set()
@@ -106,9 +106,9 @@ class Tail:
     async def run(self) -> None:
         """Follow until cancelled, through every absence of the database."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(endless("tail listen", self._listen))
-            group.create_task(endless("tail keep full", self._keep_full))
-            group.create_task(endless("tail tell", self._tell))
+            group.create_task(run_forever("tail listen", self._listen))
+            group.create_task(run_forever("tail keep full", self._keep_full))
+            group.create_task(run_forever("tail tell", self._tell))
 
     async def _keep_full(self) -> None:
         """Read what was heard of at once, and look at all heads every 250 ms, or less often while

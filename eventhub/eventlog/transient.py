@@ -20,7 +20,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import (
     EventHubError,
     Gone,
@@ -32,10 +32,10 @@ from eventhub.base.errors import (
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import TransientUnavailable
-from eventhub.eventlog.read import At, Page, Position, Start
+from eventhub.eventlog.read import AtTime, Position, ReadLimits, Start
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.rings import Rings
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = (_LUA / "begin.lua").read_text()
@@ -51,7 +51,7 @@ _REFUSED = re.compile(
 )
 
 
-class _Waiting(NamedTuple):
+class _WaitingAppend(NamedTuple):
     stream_id: int
     values: list[Any]
     answer: "asyncio.Future[Any]"
@@ -66,7 +66,7 @@ class Transient:
         self._heard: set[int] = set()
         self._some_heard = asyncio.Event()
         self._look_at_s = 0.0
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingAppend] = deque()
         self._some_waiting = asyncio.Event()
 
     async def close(self) -> None:
@@ -101,7 +101,7 @@ class Transient:
         if len(self._waiting) >= limits.TRANSIENT_WAITING_MAX:
             raise Overloaded
         answer = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(stream_id, values, answer))
+        self._waiting.append(_WaitingAppend(stream_id, values, answer))
         self._some_waiting.set()
         return await answer
 
@@ -132,7 +132,7 @@ class Transient:
         before = Cursor(head.segment, first - 1)
         if start == "now":
             return Position(head, head.sequence)
-        if isinstance(start, At):
+        if isinstance(start, AtTime):
             _, _, events = await self._read(stream_id, first, head.sequence)
             earlier = [stored for stored in events if stored.appended_at_us < start.time_us]
             return Position(earlier[-1].cursor if earlier else before, head.sequence)
@@ -141,10 +141,12 @@ class Transient:
         _require_held(start, head, first)
         return Position(start, head.sequence)
 
-    def reader(self, stream_id: int) -> Callable[[Cursor, Page], Awaitable[list[Stored]]]:
+    def reader(
+        self, stream_id: int
+    ) -> Callable[[Cursor, ReadLimits], Awaitable[list[StoredEvent]]]:
         """Reads pages after a cursor, as Log.reader does."""
 
-        async def read_page(cursor: Cursor, page: Page) -> list[Stored]:
+        async def read_page(cursor: Cursor, page: ReadLimits) -> list[StoredEvent]:
             first_wanted = cursor.sequence + 1
             last_wanted = cursor.sequence + page.events_max
             head, first, events = await self._read(stream_id, first_wanted, last_wanted)
@@ -159,9 +161,9 @@ class Transient:
             return
         listen = partial(self._listen, self._redis)
         async with asyncio.TaskGroup() as group:
-            group.create_task(endless("transient listen", listen))
-            group.create_task(endless("transient send", partial(self._send, self._redis)))
-            group.create_task(endless("transient keep full", self._keep_full))
+            group.create_task(run_forever("transient listen", listen))
+            group.create_task(run_forever("transient send", partial(self._send, self._redis)))
+            group.create_task(run_forever("transient keep full", self._keep_full))
 
     async def _listen(self, client: "redis.asyncio.Redis") -> None:
         away = False
@@ -218,7 +220,7 @@ class Transient:
                 ring.confirmed_s = began_s
                 return
 
-    def _take(self, stream_id: int, rows: list[Stored]) -> None:
+    def _take(self, stream_id: int, rows: list[StoredEvent]) -> None:
         """Rows that this process has just appended."""
         ring = self.rings.get(stream_id)
         if ring is None or not rows:
@@ -238,14 +240,14 @@ class Transient:
 
     async def _read(
         self, stream_id: int, first: int, last: int
-    ) -> tuple[Cursor, int, list[Stored]]:
+    ) -> tuple[Cursor, int, list[StoredEvent]]:
         """The head, the first sequence held, and the events of a range. Raises
         TransientUnavailable.
         """
         segment, held, head, rows = await self._script(_READ, stream_id, [first, last])
         name = segment.decode()
         events = [
-            Stored(name, int(key.partition(b"-")[0]), int(row[1]), int(row[5]), row[3])
+            StoredEvent(name, int(key.partition(b"-")[0]), int(row[1]), int(row[5]), row[3])
             for key, row in rows
         ]
         return Cursor(name, int(head)), int(held), events
@@ -291,7 +293,7 @@ class _NotSent(Exception):
     """There was no connection to send anything on."""
 
 
-async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_Waiting]) -> list[Any]:
+async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppend]) -> list[Any]:
     """The script's answers, or errors in their places, whatever they are."""
     try:
         async with asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX):
@@ -344,9 +346,9 @@ def _draft_values(draft: Draft) -> list[Any]:
     return [draft.mask, draft.payload, producer, made.number, slot, draft.token]
 
 
-def _stored(drafts: Sequence[Draft], places: list[Appended], at_us: int) -> list[Stored]:
+def _stored(drafts: Sequence[Draft], places: list[Appended], at_us: int) -> list[StoredEvent]:
     return [
-        Stored(place.segment, place.sequence, draft.mask, at_us, draft.payload)
+        StoredEvent(place.segment, place.sequence, draft.mask, at_us, draft.payload)
         for draft, place in zip(drafts, places, strict=True)
         if not place.duplicate
     ]

@@ -7,12 +7,12 @@ from django.contrib import admin
 from eventhub.api.back_office import ReadOnly
 from eventhub.eventlog.models import (
     ArchiveAttempt,
-    Archiver,
+    ArchiverLease,
     EventPartition,
-    Head,
     LogState,
     Segment,
     Stream,
+    StreamHead,
 )
 
 
@@ -24,7 +24,7 @@ class StreamAdmin(ReadOnly):
     search_fields = ("name", "zone__name")
 
 
-@admin.register(Head)
+@admin.register(StreamHead)
 class HeadAdmin(ReadOnly):
     list_display = ("stream", "segment_id", "first", "sequence", "bytes")
     list_select_related = ("stream",)
@@ -49,7 +49,7 @@ class LogStateAdmin(ReadOnly):
     list_display = ("history", "current_partition", "quota_bytes", "booted_at")
 
 
-@admin.register(Archiver)
+@admin.register(ArchiverLease)
 class ArchiverAdmin(ReadOnly):
     list_display = ("owner", "until")
 

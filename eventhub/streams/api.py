@@ -22,8 +22,8 @@ from eventhub.base import errors
 from eventhub.event.errors import NotRepresentable
 from eventhub.event.inbound import EventIn, parse
 from eventhub.eventlog.errors import DurabilityFixed
+from eventhub.eventlog.keyed_state import KeyState
 from eventhub.eventlog.models import Segment, Stream
-from eventhub.eventlog.state import KeyState
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams import selectors, services, state
 from eventhub.streams.errors import KeyedFixed, NotKeyed, UnknownKey

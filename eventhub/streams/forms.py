@@ -10,18 +10,18 @@ from msgspec import Meta
 
 from eventhub.access import selectors as access
 from eventhub.event import cloudevents, fox_xml, oif
-from eventhub.event.fox_xml import Told
+from eventhub.event.fox_xml import FoxContext
 from eventhub.event.json_codec import EventJson, time_text
 from eventhub.event.json_types import Time
 from eventhub.event.signature import signature
-from eventhub.eventlog.stored import CursorJson, Stored
+from eventhub.eventlog.stored import CursorJson, StoredEvent
 from eventhub.types import selectors as types
 
 
 class Placed(NamedTuple):
     """A stored event, and where it is looked at."""
 
-    stored: Stored
+    stored: StoredEvent
     zone_id: int
     stream: str
 
@@ -86,7 +86,7 @@ def _cloudevent(placed: Placed) -> bytes:
 def _xml(placed: Placed) -> bytes:
     event = placed.stored.event
     known = types.lineage_of(zone_id=placed.zone_id, domain=event.domain, type=event.type)
-    told = Told(placed.stream, "recovery", known.newest_for(event))
+    told = FoxContext(placed.stream, "recovery", known.newest_for(event))
     return fox_xml.write(event, told).encode()
 
 

@@ -15,14 +15,14 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.errors import Forbidden, NotFound, UnknownEvent
-from eventhub.event.audience import shown_to
+from eventhub.event.audience import is_visible_in_zone
 from eventhub.eventlog import boot, streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.models import Segment
 from eventhub.eventlog.retention import storage
 from eventhub.eventlog.retention.storage import StreamStorage
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.streams import StreamRow
 from eventhub.eventlog.transient import positions
 
@@ -74,7 +74,7 @@ def current_segment(*, actor: Actor, name: str) -> Segment:
     return found
 
 
-def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, Stored]:
+def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, StoredEvent]:
     """One event as it lies in its stream. Of `system` a manager sees those of the own zone; the
     others are not there.
     """
@@ -87,7 +87,11 @@ def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, S
         )
     archive = archive_of(read_env().archive_url)
     stored = streams.read_event(raw_connection(), stream, sequence, archive)
-    if name == SYSTEM and actor.principal is not None and not shown_to(stored.event, actor.zone):
+    if (
+        name == SYSTEM
+        and actor.principal is not None
+        and not is_visible_in_zone(stored.event, actor.zone)
+    ):
         raise UnknownEvent(stream=name)
     if not is_shown(stored.event, actor.principal):
         raise UnknownEvent(stream=name)
@@ -150,7 +154,7 @@ def report_storage(*, actor: Actor) -> dict[str, Any]:
 def _streams(found: list[StreamStorage]) -> list[dict[str, Any]]:
     """What each holds, its policy, and what it has dropped: segments by why they left."""
     connection, ids = raw_connection(), [one.id for one in found]
-    policies, left = streams.policies(connection, ids), streams.left_segments(connection, ids)
+    policies, left = streams.policies(connection, ids), streams.removed_segments(connection, ids)
     return [
         {
             **one._asdict(),

@@ -14,8 +14,8 @@ from eventhub.api.serializers import (
     Serializer,
 )
 from eventhub.base import limits
+from eventhub.eventlog.keyed_state import KeyState
 from eventhub.eventlog.models import Segment, Stream
-from eventhub.eventlog.state import KeyState
 from eventhub.eventlog.streams import Matching, StreamPolicy
 
 

@@ -13,8 +13,8 @@ from eventhub.api.conditions import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, InvalidField
 from eventhub.eventlog import streams
-from eventhub.eventlog.changes import Resource
 from eventhub.eventlog.errors import DurabilityFixed
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.retention import storage
 from eventhub.eventlog.streams import StreamPolicy, StreamRow
 from eventhub.streams.errors import KeyedFixed

@@ -22,11 +22,11 @@ from eventhub.base.errors import FieldTooLong, Forbidden, InvalidField
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
 from eventhub.event.inbound import EventIn, event_mask, stored_bytes
-from eventhub.eventlog import state, streams
+from eventhub.eventlog import keyed_state, streams
 from eventhub.eventlog.append import lock_head
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.errors import Changed
-from eventhub.eventlog.state import KeyState, StatePage
+from eventhub.eventlog.keyed_state import KeyState, StatePage
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.errors import NotKeyed, UnknownKey
@@ -61,7 +61,7 @@ def read_page(*, actor: Actor, stream: str, asked: Page) -> Snapshot:
     keys_max = asked.limit
     for _ in range(limits.STATE_READS_MAX):
         page = StatePage(digest, cursor.sequence, keys_max)
-        found = state.read_state_now(raw_connection(), row.id, page)
+        found = keyed_state.read_state_now(raw_connection(), row.id, page)
         if not found:
             return Snapshot(stream, cursor, items, None)
         for one in found:
@@ -80,7 +80,7 @@ def find_key(*, actor: Actor, stream: str, key: str) -> tuple[KeyState, Cursor |
     """The latest event of a key, and where its stream stands. Raises UnknownKey."""
     actor.require_listen(stream)
     row = _keyed(actor, stream)
-    found = state.find_state_now(raw_connection(), row.id, _valid(key))
+    found = keyed_state.find_state_now(raw_connection(), row.id, _valid(key))
     if found is None or not _is_shown(actor, found.stored.event):
         raise UnknownKey(field="key")
     return found, place_of(row)
@@ -123,7 +123,7 @@ def put_key(
         elif expected is not None:
             raise Changed(current=0)
         _append(draft)
-        found = state.find_state_now(raw_connection(), row.id, key)
+        found = keyed_state.find_state_now(raw_connection(), row.id, key)
     if found is None:
         raise UnknownKey(field="key")
     return found, before is None
@@ -148,7 +148,7 @@ def _before(actor: Actor, row: StreamRow, key: str) -> tuple[KeyState | None, bo
     here on: what a condition is held against is what the actor may see.
     """
     lock_head(raw_connection(), row.id)
-    found = state.find_state_now(raw_connection(), row.id, key)
+    found = keyed_state.find_state_now(raw_connection(), row.id, key)
     if found is None or is_shown(found.stored.event, actor.principal):
         return found, False
     return None, True
@@ -214,7 +214,7 @@ def _begin(row: StreamRow, after: str) -> tuple[Cursor, bytes]:
     if found is None:
         raise InvalidField("Pass the `next` of the page before.", field="after")
     cursor = Cursor(found[1], int(found[2]))
-    state.require_place(raw_connection(), row.id, cursor)
+    keyed_state.require_cursor(raw_connection(), row.id, cursor)
     place = bytes.fromhex(found[3])
     return cursor, _veiled(place[:_NONCE_BYTES], place[_NONCE_BYTES:])
 

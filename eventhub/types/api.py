@@ -8,7 +8,7 @@ from eventhub.api.pagination import Listing
 from eventhub.api.permissions import IsZoneManager
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors, limits
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.types import selectors, services
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
 from eventhub.types.models import EventType

@@ -12,7 +12,7 @@ from eventhub.api.announcements import announce
 from eventhub.api.conditions import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached, NumberOutOfRange
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.types.definitions import read_schemas, schemas_of
 from eventhub.types.described_fields import Spoken
 from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType

@@ -1,8 +1,8 @@
-"""The route of bulk requests with its documentation: path, body, answer and errors. Django module."""
+"""The specification of the bulk route: path, body, responses and errors. Django module."""
 
 from eventhub.base import errors, limits
 from eventhub.event.inbound import NDJSON
-from eventhub.http.routes import Door, Said, query_parameter
+from eventhub.http.routes import ResponseSpec, Route, query_parameter
 from registrations.bulk.route import bulk_registrations
 
 _LINE = (
@@ -16,8 +16,8 @@ _ANSWER = (
     " `done`, or the `error` that ended the request."
 )
 
-BULK_ROUTES: tuple[Door, ...] = (
-    Door(
+BULK_ROUTES: tuple[Route, ...] = (
+    Route(
         method="POST",
         path="/v1/registrations/bulk",
         summary="Create, change and end many registrations",
@@ -25,20 +25,20 @@ BULK_ROUTES: tuple[Door, ...] = (
             f"Lines are stored in batches of at most {limits.REGISTRATIONS_PER_REQUEST_MAX}, each"
             " in one transaction. A refused line does not affect the others. API keys only."
         ),
-        takes={NDJSON: {"type": "string", "description": _LINE}},
-        answers={
-            "200": Said(
+        body={NDJSON: {"type": "string", "description": _LINE}},
+        responses={
+            "200": ResponseSpec(
                 "Started; the lines report the results.",
                 {NDJSON: {"type": "string", "description": _ANSWER}},
             )
         },
-        asks=(
+        parameters=(
             query_parameter("client", "The client that owns them; by default the key's own."),
             query_parameter(
                 "tickets", "Report the ticket of each new registration.", type="boolean"
             ),
         ),
-        refuses=(
+        raises=(
             errors.InvalidField,
             errors.InvalidName,
             errors.FieldTooLong,
@@ -51,6 +51,6 @@ BULK_ROUTES: tuple[Door, ...] = (
             errors.UnsupportedMediaType,
             errors.DatabaseUnavailable,
         ),
-        run=bulk_registrations,
+        handler=bulk_registrations,
     ),
 )

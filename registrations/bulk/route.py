@@ -15,7 +15,7 @@ import orjson
 from django.db import connection
 
 from eventhub.access.actor import Actor
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.keys import is_key
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Principal
@@ -30,7 +30,7 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.event.inbound import NDJSON
-from eventhub.http.messages import Disconnected, Headers, Stream, read_head
+from eventhub.http.messages import Disconnected, Headers, StreamingResponse, read_head
 from eventhub.http.routes import Call
 from registrations.bulk.batches import BatchReader, NumberedLine
 from registrations.bulk.lines import Line, read_line
@@ -52,13 +52,13 @@ class BulkOptions(NamedTuple):
 class BulkRequest(NamedTuple):
     """A bulk request: its authorizer, credential and options."""
 
-    gate: Gate
+    authorizer: Authorizer
     credential: str
     options: BulkOptions
 
 
-async def bulk_registrations(call: Call) -> Stream:
-    """Answer POST /v1/registrations/bulk. Raises Unauthenticated and its subclasses,
+async def bulk_registrations(call: Call) -> StreamingResponse:
+    """Response POST /v1/registrations/bulk. Raises Unauthenticated and its subclasses,
     UnsupportedMediaType, UnknownField, InvalidField, Disconnected, and for another client Forbidden
     and NotFound.
     """
@@ -66,7 +66,7 @@ async def bulk_registrations(call: Call) -> Stream:
     if head.content_type != NDJSON:
         raise UnsupportedMediaType(f"Lines are sent as {NDJSON}.")
     options = _parse_options(call.scope)
-    request = BulkRequest(call.gate, head.credential, options)
+    request = BulkRequest(call.authorizer, head.credential, options)
     await _in_thread(_owner, await _authorized(request), options)
     batches = BatchReader(call.incoming)
     await batches.start()  # before the answer starts: a client that waits for `100 Continue` has it
@@ -74,7 +74,9 @@ async def bulk_registrations(call: Call) -> Stream:
         (b"cache-control", b"no-store"),
         (b"eventhub-action", options.action.encode()),
     ]
-    return Stream(200, _answer(request, batches), headers, NDJSON.encode(), batches.close)
+    return StreamingResponse(
+        200, _answer(request, batches), headers, NDJSON.encode(), batches.close
+    )
 
 
 async def _answer(request: BulkRequest, batches: BatchReader) -> AsyncGenerator[bytes, None]:
@@ -124,7 +126,7 @@ async def _authorized(request: BulkRequest) -> Principal:
     """Authorize the caller again for each batch: its key may expire meanwhile."""
     if not is_key(request.credential):
         raise InvalidCredentials("This route accepts API keys only.")
-    return await request.gate.authorise(request.credential)
+    return await request.authorizer.authenticate(request.credential)
 
 
 def _parse_options(scope: Any) -> BulkOptions:

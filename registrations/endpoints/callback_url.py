@@ -1,4 +1,4 @@
-"""Validation of callback URLs as text; the address is checked again at each callback. Plain module."""
+"""Validation of the text of callback URLs; each callback checks the address. Plain module."""
 
 import re
 from typing import Any

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from eventhub.eventlog import append
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement, announce_in
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of

@@ -128,7 +128,7 @@ def _current_versions(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
 
 
 def _require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
-    """Raise Forbidden unless the actor may listen to every stream whose events the endpoint gets."""
+    """Raise Forbidden unless the actor may listen to every stream of the endpoint."""
     if actor.principal is None:
         return
     ids = _current_versions(endpoint).values_list(Func(F("streams"), function="unnest"))

@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 from typing import Literal, NamedTuple, TypedDict
 
 from eventhub.access.audience import is_shown
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone
-from eventhub.event.audience import shown_to
+from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.envelope import Event
 from eventhub.event.json_types import Int64
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.read import Page
-from eventhub.eventlog.stored import CursorJson, Stored, StreamInfo
+from eventhub.eventlog.read import ReadLimits
+from eventhub.eventlog.stored import CursorJson, StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.messages import Peer
 from eventhub.types.registry import ZoneHierarchy
@@ -52,7 +52,7 @@ class DryRunJson(_From, ProgressJson, TallyJson):
 class DryRunCaller(NamedTuple):
     """Who runs it."""
 
-    gate: Gate
+    authorizer: Authorizer
     credential: str
     principal: Principal
     peer: Peer
@@ -95,7 +95,7 @@ class DryRun:
             most = limits.DRY_RUN_EVENTS_MAX - self._passed
             count = min(limits.READ_EVENTS_MAX, last - self._cursor.sequence, most)
             try:
-                page = await read(self._cursor, Page(count, limits.READ_BYTES_MAX))
+                page = await read(self._cursor, ReadLimits(count, limits.READ_BYTES_MAX))
             except Gone:
                 self.stopped = "gap"
                 return
@@ -122,7 +122,7 @@ class DryRun:
             **self.tally.json(),
         }
 
-    async def _look(self, page: list[Stored], principal: Principal) -> AsyncIterator[None]:
+    async def _look(self, page: list[StoredEvent], principal: Principal) -> AsyncIterator[None]:
         turns, input = TimeSlice(), self._course
         for at, stored in enumerate(page):
             if at % _CHUNK_EVENTS == 0:
@@ -142,10 +142,12 @@ class DryRun:
 
     def _is_shown(self, event: Event, principal: Principal) -> bool:
         """Of others not even when they happened is counted."""
-        own = self._course.stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
+        own = self._course.stream.id != SYSTEM_STREAM_ID or is_visible_in_zone(
+            event, principal.zone
+        )
         return own and is_shown(event, principal)
 
-    def _matches(self, stored: Stored) -> bool:
+    def _matches(self, stored: StoredEvent) -> bool:
         input = self._course
         if not stored.mask & input.mask:
             return False
@@ -163,6 +165,6 @@ class DryRun:
 
     async def _confirmed(self) -> Principal:
         """The caller as it may now: a key that was revoked sees nothing more."""
-        principal = await self._caller.gate.authorise(self._caller.credential)
+        principal = await self._caller.authorizer.authenticate(self._caller.credential)
         principal.require_listen(self._course.stream.name)
         return principal

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, Required, TypedDict
 
 from msgspec import Meta
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.names import valid_name
 from eventhub.base import limits
 from eventhub.base.errors import (
@@ -20,9 +20,9 @@ from eventhub.base.errors import (
 from eventhub.event.envelope import ALL_MASK
 from eventhub.event.inbound import parse_mask
 from eventhub.event.json_types import Int64
-from eventhub.eventlog.history import before, ends_of
+from eventhub.eventlog.history import before, stream_ends
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.read import At, Start, resolve
+from eventhub.eventlog.read import AtTime, Start, resolve
 from eventhub.eventlog.start_positions import parse_start
 from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.postgresql.connections import reading
@@ -118,12 +118,12 @@ def mask_of(body: Mapping[str, Any]) -> Mask:
     return list(channels)
 
 
-async def bits_of(gate: Gate, zone_id: int, mask: Mask) -> int:
+async def bits_of(authorizer: Authorizer, zone_id: int, mask: Mask) -> int:
     """The bits of a mask in a zone. Raises UnknownChannel."""
     if not isinstance(mask, list):
         return ALL_MASK if mask is None else mask
     try:
-        return await gate.mask(zone_id, mask)
+        return await authorizer.mask(zone_id, mask)
     except UnknownChannel as error:
         error.field = "channels"
         raise
@@ -133,7 +133,7 @@ async def range_of(log: Log, stream: StreamInfo, options: DryRunOptions) -> Even
     """Where the run begins and ends by what the log holds now. Raises SegmentMismatch, Gone,
     DatabaseUnavailable, TransientUnavailable.
     """
-    head = (await ends_of(log, stream)).head
+    head = (await stream_ends(log, stream)).head
     if options.start is None:
         return EventRange(await before(log, stream, head, options.last) or head, head.sequence)
     after = await _cursor(log, stream, options.start)
@@ -161,7 +161,7 @@ def _start(body: Mapping[str, Any], name: str) -> Start | None:
     except InvalidCursor as error:
         error.field = name
         raise
-    if name == "to" and not isinstance(found, Cursor | At):
+    if name == "to" and not isinstance(found, Cursor | AtTime):
         raise InvalidField("A range ends at a cursor or a time.", field=name)
     return found
 

@@ -19,11 +19,18 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.base.strict_json import parse_object
-from eventhub.event.audience import shown_to
+from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.inbound import JSON, NDJSON
-from eventhub.eventlog.stored import Stored, StreamInfo
+from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.http.messages import Answer, Scope, Stream, read_body, read_head, utf8_path
+from eventhub.http.messages import (
+    Response,
+    Scope,
+    StreamingResponse,
+    read_body,
+    read_head,
+    utf8_path,
+)
 from eventhub.http.routes import Call
 from eventhub.types.registry import ZoneHierarchy
 from registrations.explain.conditions import EvaluatedEvent
@@ -42,10 +49,10 @@ class ExplainRoutes:
     def __init__(self) -> None:
         self._slots = ExplainSlots()
 
-    async def dry_run(self, call: Call) -> Answer | Stream:
+    async def dry_run(self, call: Call) -> Response | StreamingResponse:
         """POST /v1/filters/dry-run. Raises what filters, starts and streams raise."""
         head = read_head(call.scope["headers"])
-        principal = await call.gate.authorise(head.credential)
+        principal = await call.authorizer.authenticate(head.credential)
         if head.content_type not in ("", JSON):
             raise UnsupportedMediaType("The body is JSON.")
         body = await read_body(
@@ -53,14 +60,14 @@ class ExplainRoutes:
         )
         options = parse_dry_run(parse_object(body))
         principal.require_listen(options.stream)
-        stream = await call.gate.stream(principal, options.stream)
-        mask = await bits_of(call.gate, principal.zone_id, options.mask)
-        hierarchy = ZoneHierarchy(call.book, stream.zone_id)
+        stream = await call.authorizer.stream(principal, options.stream)
+        mask = await bits_of(call.authorizer, principal.zone_id, options.mask)
+        hierarchy = ZoneHierarchy(call.types, stream.zone_id)
         closing = ExitStack()
         closing.enter_context(self._slots.one(principal))
         try:
             bounds = await range_of(call.log, stream, options)
-            caller = DryRunCaller(call.gate, head.credential, principal, call.incoming.peer)
+            caller = DryRunCaller(call.authorizer, head.credential, principal, call.incoming.peer)
             run = DryRun(call.log, caller, DryRunInput(stream, options, mask, bounds, hierarchy))
             closing.enter_context(metrics.EXPLAIN_S.labels(operation="dry_run").time())
             if _wants_lines(call.scope):
@@ -73,15 +80,15 @@ class ExplainRoutes:
         closing.close()
         return _answer(run.json())
 
-    async def matches(self, call: Call) -> Answer:
+    async def matches(self, call: Call) -> Response:
         """GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream, UnknownEvent,
         Gone, and their kin.
         """
-        principal = await call.gate.authorise(read_head(call.scope["headers"]).credential)
+        principal = await call.authorizer.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
         after = _after(call.scope)
         principal.require_listen(name)
-        stream = await call.gate.stream(principal, name)
+        stream = await call.authorizer.stream(principal, name)
         if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
             raise UnknownEvent(stream=name)
         with self._slots.one(principal), metrics.EXPLAIN_S.labels(operation="matches").time():
@@ -90,7 +97,7 @@ class ExplainRoutes:
             evaluated = EvaluatedEvent(
                 stored.event, stored.mask, stored.sequence, stored.appended_at_us
             )
-            hierarchy = ZoneHierarchy(call.book, stream.zone_id)
+            hierarchy = ZoneHierarchy(call.types, stream.zone_id)
             await hierarchy.learn([stored.event])
             search = MatchSearch(principal, evaluated, hierarchy)
             client = None if principal.manages_zone else principal.client_id
@@ -100,11 +107,11 @@ class ExplainRoutes:
         return _answer(found)
 
 
-def _stream(run: DryRun, caller: DryRunCaller, closing: ExitStack) -> Stream:
+def _stream(run: DryRun, caller: DryRunCaller, closing: ExitStack) -> StreamingResponse:
     async def close() -> None:
         closing.close()
 
-    return Stream(200, _lines(run, caller, closing), [], NDJSON.encode(), close)
+    return StreamingResponse(200, _lines(run, caller, closing), [], NDJSON.encode(), close)
 
 
 async def _lines(
@@ -133,8 +140,8 @@ def _line(message: Mapping[str, Any]) -> bytes:
     return orjson.dumps(message) + b"\n"
 
 
-def _answer(body: DryRunJson | EventMatchesJson) -> Answer:
-    return Answer(200, orjson.dumps(body), [(b"cache-control", b"no-store")])
+def _answer(body: DryRunJson | EventMatchesJson) -> Response:
+    return Response(200, orjson.dumps(body), [(b"cache-control", b"no-store")])
 
 
 def _wants_lines(scope: Scope) -> bool:
@@ -154,9 +161,9 @@ def _after(scope: Scope) -> int:
     return after
 
 
-def _require_shown(stored: Stored, stream: StreamInfo, principal: Principal) -> None:
+def _require_shown(stored: StoredEvent, stream: StreamInfo, principal: Principal) -> None:
     """UnknownEvent for what the caller would not be told."""
     event = stored.event
-    own = stream.id != SYSTEM_STREAM_ID or shown_to(event, principal.zone)
+    own = stream.id != SYSTEM_STREAM_ID or is_visible_in_zone(event, principal.zone)
     if not own or not is_shown(event, principal):
         raise UnknownEvent(stream=stream.name)

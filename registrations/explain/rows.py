@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub.base.errors import Gone, UnknownEvent
-from eventhub.eventlog.history import before, ends_of
+from eventhub.eventlog.history import before, stream_ends
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.read import Page
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.read import ReadLimits
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.explain.conditions import VersionStatus
@@ -50,11 +50,11 @@ def read_statuses_sync(
     return cursor_of(connection, VersionStatus).execute(SQL["version_statuses"], values).fetchall()
 
 
-async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:
+async def event_at(log: Log, stream: StreamInfo, sequence: int) -> StoredEvent:
     """One event, wherever the stream is kept. UnknownEvent if the number is not given yet, Gone if
     it is no longer held.
     """
-    head = (await ends_of(log, stream)).head
+    head = (await stream_ends(log, stream)).head
     if not 0 < sequence <= head.sequence:
         raise UnknownEvent(stream=stream.name)
     cursor = await before(log, stream, Cursor(head.segment, sequence), 1)
@@ -62,7 +62,7 @@ async def event_at(log: Log, stream: StreamInfo, sequence: int) -> Stored:
         raise Gone("The event is no longer held.", stream=stream.name)
     transient = stream.durability == "transient"
     read = log.transient.reader(stream.id) if transient else log.reader(stream.id)
-    found = await read(cursor, Page(1, 1))
+    found = await read(cursor, ReadLimits(1, 1))
     if not found or found[0].sequence != sequence:
         raise Gone("The event is no longer held.", stream=stream.name)
     return found[0]

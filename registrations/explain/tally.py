@@ -11,7 +11,7 @@ from msgspec import Meta
 from eventhub.base import limits
 from eventhub.event.json_codec import EventJson, event_json, time_text
 from eventhub.event.json_types import Int64, Time
-from eventhub.eventlog.stored import CursorJson, Stored
+from eventhub.eventlog.stored import CursorJson, StoredEvent
 
 _MS, _S = 1_000, 1_000_000  # µs
 _HOUR, _DAY = 3_600 * _S, 86_400 * _S
@@ -128,7 +128,7 @@ class Series:
 class MatchedSample(NamedTuple):
     """An event that matched."""
 
-    stored: Stored
+    stored: StoredEvent
 
     def json(self) -> SampleJson:
         """Without its body, which no filter looks at."""
@@ -153,7 +153,7 @@ class Tally:
         self._last: deque[MatchedSample] = deque(maxlen=samples)
         self._span_us: tuple[int, int] | None = None  # times of the first and the last event
 
-    def add(self, stored: Stored, *, matched: bool) -> None:
+    def add(self, stored: StoredEvent, *, matched: bool) -> None:
         at_us = stored.appended_at_us
         self._span_us = (at_us if self._span_us is None else self._span_us[0], at_us)
         self.looked_at += 1

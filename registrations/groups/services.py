@@ -12,7 +12,7 @@ from eventhub.access.actor import Actor
 from eventhub.api.announcements import append_announced, prepare, raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached
-from eventhub.eventlog.changes import Resource
+from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints.services import lock_client
 from registrations.errors import GroupExists, GroupInUse

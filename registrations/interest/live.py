@@ -79,7 +79,7 @@ class _PendingBuild(NamedTuple):
 
 
 class _CachedClosure:
-    """One closure. `interest` holds what there was at `started_s`, and what was added to it since."""
+    """A cached closure. `interest` is of the time `started_s`, with later additions."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()  # held for short reads only

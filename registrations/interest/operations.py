@@ -2,10 +2,10 @@
 OpenAPI. Plain module.
 """
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import errors
 from eventhub.event.inbound import JSON
-from eventhub.http.routes import Door, Said, query_parameter, unbound
+from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
 from registrations.interest.live import Closures
 from registrations.interest.routes import ClosureJson, InterestJson, InterestRequest, InterestRoutes
 
@@ -22,8 +22,8 @@ _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.DatabaseUnavailable,
 )
 
-INTEREST_ROUTES: tuple[Door, ...] = (
-    Door(
+INTEREST_ROUTES: tuple[Route, ...] = (
+    Route(
         method="GET",
         path="/v1/streams/{stream}/closure",
         summary="What is wanted of a stream",
@@ -32,19 +32,19 @@ INTEREST_ROUTES: tuple[Door, ...] = (
             " `quench` any listen. For who may emit into the stream, or manages it. With"
             " `If-None-Match` 304 says that it is still the same."
         ),
-        asks=(
+        parameters=(
             query_parameter(
                 "audience", "Groups, commas between: only what their clients want counts."
             ),
         ),
-        answers={
-            "200": Said("The closure.", {JSON: ClosureJson}),
-            "304": Said("The one with that tag is current."),
+        responses={
+            "200": ResponseSpec("The closure.", {JSON: ClosureJson}),
+            "304": ResponseSpec("The one with that tag is current."),
         },
-        refuses=_REFUSES,
-        run=unbound,
+        raises=_REFUSES,
+        handler=unbound,
     ),
-    Door(
+    Route(
         method="POST",
         path="/v1/streams/{stream}/interest",
         summary="Would anybody want an event of a shape?",
@@ -52,9 +52,9 @@ INTEREST_ROUTES: tuple[Door, ...] = (
             "A shape is what is known of an event; the rest may be anything. `no` is certain:"
             " nobody wants any event of that shape."
         ),
-        takes={JSON: InterestRequest},
-        answers={"200": Said("Interested, or not.", {JSON: InterestJson})},
-        refuses=(
+        body={JSON: InterestRequest},
+        responses={"200": ResponseSpec("Interested, or not.", {JSON: InterestJson})},
+        raises=(
             *_REFUSES,
             errors.MalformedJson,
             errors.TooDeep,
@@ -63,13 +63,13 @@ INTEREST_ROUTES: tuple[Door, ...] = (
             errors.BodyTooLarge,
             errors.RequestTimeout,
         ),
-        run=unbound,
+        handler=unbound,
     ),
 )
 
 
-def interest_routes(gate: Gate, closures: Closures) -> tuple[Door, ...]:
+def interest_routes(authorizer: Authorizer, closures: Closures) -> tuple[Route, ...]:
     """The doors of the table, served."""
-    doors = InterestRoutes(gate, closures)
+    doors = InterestRoutes(authorizer, closures)
     closure, interest = INTEREST_ROUTES
-    return closure._replace(run=doors.closure), interest._replace(run=doors.interest)
+    return closure._replace(handler=doors.closure), interest._replace(handler=doors.interest)

@@ -11,14 +11,21 @@ import msgspec
 import orjson
 from msgspec import Meta
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import errors, limits
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from eventhub.event.inbound import refuse_json
 from eventhub.event.json_types import Int64
 from eventhub.eventlog.stored import StreamInfo
-from eventhub.http.messages import Answer, Headers, content_length, read_body, read_head, utf8_path
+from eventhub.http.messages import (
+    Headers,
+    Response,
+    content_length,
+    read_body,
+    read_head,
+    utf8_path,
+)
 from eventhub.http.routes import Call
 from registrations.filters.closure.shapes import Interested, Question, Shape, ShapeJson, parse_shape
 from registrations.interest.live import Closures, StreamInterest
@@ -82,11 +89,11 @@ class InterestRequest(TypedDict):
 class InterestRoutes:
     """Those of one process."""
 
-    def __init__(self, gate: Gate, closures: Closures) -> None:
-        self._gate = gate
+    def __init__(self, authorizer: Authorizer, closures: Closures) -> None:
+        self._authorizer = authorizer
         self._closures = closures
 
-    async def closure(self, call: Call) -> Answer:
+    async def closure(self, call: Call) -> Response:
         """GET /v1/streams/{stream}/closure. Raises Unauthenticated's kin, Forbidden, UnknownStream,
         InvalidField, UnknownField, DatabaseUnavailable.
         """
@@ -98,11 +105,11 @@ class InterestRoutes:
             (b"eventhub-system-sequence", str(interest.through).encode()),
         ]
         if _has_tag(call.scope["headers"], interest.tag):
-            return Answer(304, b"", headers=headers)
+            return Response(304, b"", headers=headers)
         found: ClosureJson = {"stream": stream.name, "language": "predicate", **shown(interest)}
-        return Answer(200, orjson.dumps(found), headers=headers)
+        return Response(200, orjson.dumps(found), headers=headers)
 
-    async def interest(self, call: Call) -> Answer:
+    async def interest(self, call: Call) -> Response:
         """POST /v1/streams/{stream}/interest. Raises the same, and what a bad body raises."""
         stream = await self._stream(call)
         length = content_length(call.scope["headers"])
@@ -118,13 +125,13 @@ class InterestRoutes:
             "tag": interest.tag,
             "sequence": interest.through,
         }
-        return Answer(200, orjson.dumps(found), headers=[])
+        return Response(200, orjson.dumps(found), headers=[])
 
     async def _stream(self, call: Call) -> StreamInfo:
         name = utf8_path(call.parameters[0])
-        principal = await self._gate.authorise(read_head(call.scope["headers"]).credential)
+        principal = await self._authorizer.authenticate(read_head(call.scope["headers"]).credential)
         require_producer(principal, name)
-        return await self._gate.stream(principal, name)
+        return await self._authorizer.stream(principal, name)
 
 
 def require_producer(principal: Principal, stream: str) -> None:
@@ -140,7 +147,7 @@ async def interested_in(interest: StreamInterest, shape: Shape) -> Interested:
     quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
     """
     question = Question(interest.closure, shape, interest.hierarchy)
-    await in_turns(question.steps())
+    await run_in_slices(question.steps())
     found = question.answer
     return found if interest.quench or found != "no" else "maybe"
 

@@ -8,7 +8,7 @@ of a group only while the group is not suspended.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from eventhub.event.audience import may_see, shown_to
+from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
 from registrations.matching.spec import Specs
 
@@ -44,7 +44,7 @@ class Version(NamedTuple):
             own = groups(self.client) if event.audience else frozenset()
             if not may_see(event, self.client, own):
                 return False
-        return self.zone is None or shown_to(event, self.zone)
+        return self.zone is None or is_visible_in_zone(event, self.zone)
 
 
 class Suspension(NamedTuple):

@@ -56,7 +56,7 @@ SELECT DISTINCT n.id
         UNION ALL
         SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND ordered
         UNION ALL
-        SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'dead') AS d
+        SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'dead_lettered') AS d
  CROSS JOIN LATERAL unnest(d.version_ids) AS n (id)
 
 -- name: purge

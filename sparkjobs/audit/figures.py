@@ -17,7 +17,7 @@ from sparkjobs.audit.deliveries import (
 
 HOUR_US = 3_600_000_000
 PERCENTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
-_THERE = ("pending", "delivered", "dead", "cancelled", DROPPED, EXPANDING)
+_THERE = ("pending", "delivered", "dead_lettered", "cancelled", DROPPED, EXPANDING)
 
 
 def _count(condition: Column) -> Column:
@@ -36,7 +36,7 @@ def _figures() -> list[Column]:
         _count(_outcome(*_THERE)).alias("owed"),
         _count(_outcome("delivered")).alias("delivered"),
         _count(_outcome("pending", EXPANDING)).alias("pending"),
-        _count(_outcome("dead")).alias("dead"),
+        _count(_outcome("dead_lettered")).alias("dead_lettered"),
         _count(_outcome("cancelled")).alias("cancelled"),
         _count(_outcome(NOT_DELIVERED)).alias("not_delivered"),
         _count(sf.col("late")).alias("late"),
@@ -121,7 +121,7 @@ def by_replay(found: DataFrame) -> DataFrame:
             sf.count("*").alias("deliveries"),
             _count(_outcome("delivered")).alias("delivered"),
             _count(_outcome("pending")).alias("pending"),
-            _count(_outcome("dead")).alias("dead"),
+            _count(_outcome("dead_lettered")).alias("dead_lettered"),
             sf.min("created_at_us").alias("first_us"),
             sf.max(sf.coalesce("finished_at_us", "created_at_us")).alias("last_us"),
         )

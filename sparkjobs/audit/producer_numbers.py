@@ -7,7 +7,7 @@ for repeats in. Producers may leave numbers out; none may be stored twice.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from eventhub.event.identity import number_window
+from eventhub.event.identity import stored_incarnation
 
 
 class NumberedEvent(NamedTuple):
@@ -47,7 +47,7 @@ class ProducerNumbers:
 
     def runs(self) -> Iterator[NumberRange]:
         for (client, incarnation, timestamp_us), found in self._found.items():
-            window = number_window(incarnation, timestamp_us)
+            window = stored_incarnation(incarnation, timestamp_us)
             for run in _split(sorted(found)):
                 yield NumberRange(
                     client,

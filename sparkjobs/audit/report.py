@@ -103,9 +103,10 @@ def _plots(hours: Sequence[Mapping[str, Any]]) -> list[str]:
         ]
         words = PlotLabels("From append to delivered, by hour of append", y="milliseconds")
         plots.append(plot.time_lines([each["hour_us"] for each in timed], percentiles, words))
-    bad = [PlotSeries(name, [each[name] or 0 for each in hours]) for name in ("late", "dead")]
+    counted = ("late", "dead_lettered")
+    bad = [PlotSeries(name, [each[name] or 0 for each in hours]) for name in counted]
     if any(value for each in bad for value in each.values):
-        words = PlotLabels("Late and dead by hour", y="deliveries")
+        words = PlotLabels("Late and dead-lettered by hour", y="deliveries")
         plots.append(plot.time_bars(starts, _HOUR_US, bad, words))
     return plots
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 
 from eventhub.base import limits
-from eventhub.event.audience import shown_to
+from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import decode
 from registrations.filter_source import stored_filter
@@ -122,7 +122,7 @@ def _match(
             raise SegmentUnreadable(
                 "unreadable", f"{sequences[at]} is no event: {error}"
             ) from error
-        if wanted.system_of is not None and not shown_to(event, wanted.system_of):
+        if wanted.system_of is not None and not is_visible_in_zone(event, wanted.system_of):
             hidden += 1
         elif matcher.match(event):
             shown = _shown(event) if len(found) < wanted.shown_max else None

@@ -17,7 +17,7 @@ from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors, limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
-from eventhub.base.run_soon import RedisOff
+from eventhub.base.task_requests import RedisOff
 from registrations.filters.errors import FilterSyntax, FilterTooLarge
 from sparkjobs.runs import selectors, services
 from sparkjobs.runs.errors import (

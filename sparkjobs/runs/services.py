@@ -18,9 +18,9 @@ from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.run_soon import RUN_JOBS, require_workers, soon
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.retention.drop import Rooms
+from eventhub.base.task_requests import RUN_JOBS, request_task, require_workers
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.retention.drop import RetentionHooks
 from eventhub.eventlog.streams import lock_system
 from eventhub.postgresql.connections import AWAY, connect
 from sparkjobs.runs import rows
@@ -59,7 +59,7 @@ def request_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
         run = rows.request(raw_connection(), asked)
         zone, announcement = rows.request_announcement(run, asked)
         announce_all(zone=zone, announcements=[announcement])
-    soon(RUN_JOBS)
+    request_task(RUN_JOBS)
     return find_run(job=job, run=run)
 
 
@@ -119,13 +119,13 @@ def counts(outcomes: Iterable[ActionOutcome]) -> dict[str, int]:
 async def _carried_out(
     env: Env, acts: list[PlannedAction], course: ApplyOptions
 ) -> list[ActionOutcome]:
-    rooms = Rooms(needs=log_retention.needs, zones=zone_names)
+    rooms = RetentionHooks(needs=log_retention.needs, zones=zone_names)
     clock = SystemClock()
     ends_s = clock.monotonic_s() + course.seconds
     outcomes: list[ActionOutcome] = []
     connection = await connect(env.database_direct_url, name="eventhub retention")
     try:
-        archive = Place(env.archive_url) if env.archive_url else None
+        archive = ArchiveFolder(env.archive_url) if env.archive_url else None
         hub = ApplyTarget(connection, rooms, clock, archive)
         async with aclosing(apply_actions(hub, acts, dry_run=course.dry_run)) as done:
             async for outcome in done:

@@ -18,14 +18,14 @@ from delivery.listening.catchup import CatchUp
 from delivery.listening.in_process import LocalHub
 from delivery.listening.listener import Sources
 from delivery.listening.record import recording
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.event import event_pb2
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.log import Log
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
 from tests.acceptance.wire import JSON, PROTOBUF, session, until
@@ -221,13 +221,13 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
     archive = archive_of(asked.hub.env["EVENTHUB_ARCHIVE_URL"])
     opened = Log.open(database_url=asked.hub.database_url, archive=archive)
     async with opened as log, recording(asked.hub.database_url) as record:
-        gate, feed = Gate(log, secret="of this process", clock=SystemClock()), Feed(log)
-        following = [asyncio.create_task(gate.run()), asyncio.create_task(feed.run())]
+        authorizer, feed = Authorizer(log, secret="of this process", clock=SystemClock()), Feed(log)
+        following = [asyncio.create_task(authorizer.run()), asyncio.create_task(feed.run())]
         try:
-            await until(gate.fresh)
+            await until(authorizer.fresh)
             closures = Closures(log, feed)
             sources = Sources(
-                log, gate, feed, SystemClock(), Book(log), closures, record, CatchUp()
+                log, authorizer, feed, SystemClock(), TypeRegistry(log), closures, record, CatchUp()
             )
             local = LocalHub(sources, asked.key)
             async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]

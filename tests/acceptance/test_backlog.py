@@ -133,8 +133,8 @@ def test_what_is_given_up_is_announced_counted_and_listed(
 
     wait_for(last_try, "the last tries to fail")
     assert {item["endpoint"] for item in dead(zone)} == {endpoint}
-    wait_for(lambda: bool(told(zone, "delivery.dead")), "the event")
-    [event] = told(zone, "delivery.dead")
+    wait_for(lambda: bool(told(zone, "delivery.dead_lettered")), "the event")
+    [event] = told(zone, "delivery.dead_lettered")
     assert event.items() >= {
         "zone": zone.name, "client": "tester", "endpoint": endpoint, "level": "warning",
     }.items()  # fmt: skip
@@ -146,7 +146,7 @@ def test_what_is_given_up_is_announced_counted_and_listed(
 
 
 def dead(zone: LiveZone) -> list[dict[str, Any]]:
-    answer = zone.hub.call("GET", "/v1/deliveries?state=dead&limit=100", key=zone.admin)
+    answer = zone.hub.call("GET", "/v1/deliveries?state=dead_lettered&limit=100", key=zone.admin)
     assert answer.status == 200, answer
     items: list[dict[str, Any]] = answer.json["items"]
     return items

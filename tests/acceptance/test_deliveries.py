@@ -34,10 +34,10 @@ def test_deliveries_of_an_endpoint_come_in_pages_newest_first(zone: LiveZone, si
     assert [item["sequence"] for item in items] == [5, 4, 3, 2, 1]
     assert items[0].keys() == {
         *("id", "endpoint", "stream", "segment", "sequence", "run", "registrations", "state"),
-        *("attempts", "next_attempt_at", "created_at", "finished_at", "gap"),
+        *("attempt_count", "next_attempt_at", "created_at", "finished_at", "gap"),
     }
     assert (items[0]["stream"], items[0]["registrations"]) == ("orders", [made["id"]])
-    assert (items[0]["state"], items[0]["attempts"], items[0]["run"]) == ("delivered", 1, 0)
+    assert (items[0]["state"], items[0]["attempt_count"], items[0]["run"]) == ("delivered", 1, 0)
     assert items[0]["next_attempt_at"] is None and items[0]["finished_at"]
     first = hub.call("GET", f"/v1/deliveries?endpoint={endpoint}&limit=3", key=key).json
     path = f"/v1/deliveries?endpoint={endpoint}&limit=3&after={first['next']}"
@@ -47,7 +47,7 @@ def test_deliveries_of_an_endpoint_come_in_pages_newest_first(zone: LiveZone, si
     assert second["next"] is None
     path = "/v1/deliveries?stream=orders&sequence=3"
     assert [item["id"] for item in hub.call("GET", path, key=key).json["items"]] == [items[2]["id"]]
-    path = f"/v1/deliveries?endpoint={endpoint}&state=dead"
+    path = f"/v1/deliveries?endpoint={endpoint}&state=dead_lettered"
     assert hub.call("GET", path, key=key).json == {"items": [], "next": None}
 
 
@@ -59,7 +59,7 @@ def test_a_delivery_shows_its_event_and_every_try(zone: LiveZone, sink: Sink) ->
     [item] = finished(zone.hub, zone.admin, endpoint, 1)
     found = zone.hub.call("GET", f"/v1/deliveries/{item['id']}", key=zone.admin).json
     assert found["event"]["attributes"] == {"n": 1}
-    [tried] = found["tries"]
+    [tried] = found["attempts"]
     assert (tried["number"], tried["outcome"]) == (1, "delivered")
     assert 200 <= tried["status"] < 300
     assert tried["url"] == sink.url(f"/{zone.name}")
@@ -81,7 +81,7 @@ def test_a_delivery_whose_event_expired_before_a_try_succeeded_says_so(
     [item] = finished(zone.hub, zone.admin, endpoint, 1, "expired")
     found = zone.hub.call("GET", f"/v1/deliveries/{item['id']}", key=zone.admin).json
     assert found["finished_at"] > expires_at[:19]
-    assert len(found["tries"]) == found["attempts"] == len(sink.at(f"/{zone.name}"))
+    assert len(found["attempts"]) == found["attempt_count"] == len(sink.at(f"/{zone.name}"))
 
 
 def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sink: Sink) -> None:
@@ -109,7 +109,8 @@ def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sin
 def dead(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
     """As after the last try: two hours of retries are over."""
     hub.sql(
-        "UPDATE deliveries SET state = 'dead', attempts = 15, finished_at = now(), claim = NULL"
+        "UPDATE deliveries SET state = 'dead_lettered', attempts = 15,"
+        " finished_at = now(), claim = NULL"
         " WHERE endpoint_id = %s AND sequence = ANY (%s)",
         *(endpoint, sequences),
     )
@@ -145,22 +146,24 @@ def test_failed_deliveries_of_all_endpoints_are_listed(zone: LiveZone, sink: Sin
             assert page.status == 200, page
             found += page.json["items"]
             if page.json["next"] is None:
-                assert {item["state"] for item in found} <= {"dead"}
+                assert {item["state"] for item in found} <= {"dead_lettered"}
                 return [(item["stream"], item["sequence"], item["endpoint"]) for item in found]
             after = f"&after={page.json['next']}"
 
     first, second = endpoints
     mine = [("orders", 3, second), ("orders", 1, second)]
     every = {("pay", 1, first), ("orders", 3, first), ("orders", 1, first), *mine}
-    assert set(listed("state=dead")) == every
-    assert listed("state=dead&limit=1") == listed("state=dead")
-    assert listed("state=dead", own) == mine
-    assert listed("state=dead&client=own") == mine
-    assert listed("state=dead&stream=pay") == [("pay", 1, first)]
-    assert listed("state=cancelled") == listed("state=dead", other.admin) == []
+    assert set(listed("state=dead_lettered")) == every
+    assert listed("state=dead_lettered&limit=1") == listed("state=dead_lettered")
+    assert listed("state=dead_lettered", own) == mine
+    assert listed("state=dead_lettered&client=own") == mine
+    assert listed("state=dead_lettered&stream=pay") == [("pay", 1, first)]
+    assert listed("state=cancelled") == listed("state=dead_lettered", other.admin) == []
     narrow = zone.key("listen:pay", "manage:*", client="narrow")
-    assert listed("state=dead&limit=1", narrow) == [("pay", 1, first)]
-    hub.call("GET", "/v1/deliveries?state=dead&client=tester", key=own).refused(403, "forbidden")
+    assert listed("state=dead_lettered&limit=1", narrow) == [("pay", 1, first)]
+    hub.call("GET", "/v1/deliveries?state=dead_lettered&client=tester", key=own).refused(
+        403, "forbidden"
+    )
     hub.call("GET", "/v1/deliveries?state=pending", key=own).refused(400, "missing_field")
     path = f"/v1/deliveries?endpoint={second}&client=own"
     hub.call("GET", path, key=zone.admin).refused(400, "invalid_field")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from eventhub.event.identity import number_window
+from eventhub.event.identity import stored_incarnation
 from sparkjobs.runs.export.snapshot import ExportedSnapshot, ExportRequest, export_inputs
 from sparkjobs.tables import TABLES
 from tests.live import LiveHub, LiveZone
@@ -141,7 +141,7 @@ def test_a_zone_sees_its_own_alone(hub: LiveHub, zone: LiveZone, tmp_path: Path)
     assert producer == {
         "stream_id": found["streams"][0]["id"],
         "client": "tester",
-        "incarnation": number_window(3, 1),
+        "incarnation": stored_incarnation(3, 1),
         "highest_number": 7,
     }
     assert {row["zone"] for row in found["clients"]} == {zone.name}

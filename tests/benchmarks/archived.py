@@ -23,20 +23,20 @@ from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
-from eventhub.eventlog.archive.catalog import Choice, DueSegment
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.archiver import open_archiver
+from eventhub.eventlog.archive.catalog import DueSegment, SegmentFilter
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.reader import Archive
-from eventhub.eventlog.archive.rows import Rows
-from eventhub.eventlog.archive.run import open_archiver
+from eventhub.eventlog.archive.segment_reader import SegmentReader
 from eventhub.eventlog.archive.write import write_segment
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.read import Page
+from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamPolicy
 from tests.benchmarks.load.http import cpu_time_s
 
-PAGE = Page(512, 4 * 1024 * 1024)
+PAGE = ReadLimits(512, 4 * 1024 * 1024)
 BATCH = 1_000
 MASK = 1 << 63
 KIB = 1024
@@ -62,7 +62,7 @@ def prepare(place: str, rows: int, names: str = "archive") -> dict[str, float]:
                 numbers = range(begin, min(begin + BATCH, rows))
                 append_in(connection, [Draft(made.id, MASK, event(n)) for n in numbers])
     with open_archiver(place, read_env().database_url, SystemClock()) as archiver:
-        assert all(not done.reason for done in archiver.run(Choice()))
+        assert all(not done.reason for done in archiver.run(SegmentFilter()))
     with psycopg.connect(read_env().database_url, autocommit=True) as connection:
         connection.execute(
             "UPDATE segments SET tier = 'archived' WHERE stream_id = %s AND archive_path IS NOT"
@@ -99,8 +99,8 @@ async def read(place: str, stream_id: int, seconds: float) -> dict[str, float]:
 
 def write(stream_id: int, seconds: float) -> dict[str, float]:
     """The archiver's work on one segment after the other."""
-    with tempfile.TemporaryDirectory() as folder, Rows(read_env().database_url) as rows:
-        place = Place(folder)
+    with tempfile.TemporaryDirectory() as folder, SegmentReader(read_env().database_url) as rows:
+        place = ArchiveFolder(folder)
 
         def one(segment: DueSegment) -> int:
             return write_segment(place, segment, lambda: rows.pages(segment)).file_bytes
@@ -110,7 +110,7 @@ def write(stream_id: int, seconds: float) -> dict[str, float]:
 
 def plain(stream_id: int, seconds: float) -> dict[str, float]:
     """The four stored columns, as they come."""
-    with tempfile.TemporaryDirectory() as folder, Rows(read_env().database_url) as rows:
+    with tempfile.TemporaryDirectory() as folder, SegmentReader(read_env().database_url) as rows:
 
         def one(segment: DueSegment) -> int:
             file = Path(folder) / "plain.parquet"

@@ -16,13 +16,13 @@ import adbc_driver_postgresql.dbapi  # noqa: F401 - it takes half a second, once
 import psycopg
 
 from eventhub.base.clock import SystemClock
-from eventhub.eventlog.archive.catalog import Choice
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.archive.rows import Rows
-from eventhub.eventlog.archive.run import Archiver
+from eventhub.eventlog.archive.archiver import Archiver
+from eventhub.eventlog.archive.catalog import SegmentFilter
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.segment_reader import SegmentReader
 
 
-class DyingPlace(Place):
+class DyingPlace(ArchiveFolder):
     """A place that counts what is done with it, and dies at a moment."""
 
     def __init__(self, url: str, at: str) -> None:
@@ -75,9 +75,9 @@ def serve(work: Callable[[str, str], None]) -> None:
 
 def archive(place: str, at: str) -> None:
     url = sys.argv[1]
-    with psycopg.connect(url, autocommit=True) as connection, Rows(url) as rows:
+    with psycopg.connect(url, autocommit=True) as connection, SegmentReader(url) as rows:
         archiver = Archiver(DyingPlace(place, at), connection, rows, SystemClock())
-        for done in archiver.run(Choice()):
+        for done in archiver.run(SegmentFilter()):
             assert not done.reason, done
 
 

@@ -15,15 +15,15 @@ from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
-from eventhub.eventlog.archive.catalog import Choice
-from eventhub.eventlog.archive.run import Done, open_archiver
+from eventhub.eventlog.archive.archiver import ArchiveResult, open_archiver
+from eventhub.eventlog.archive.catalog import SegmentFilter
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.stored import ArchivedSegment
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.supervisor.hub import HOME
 from tests.integration.eventlog_world import append_now
 
-EVERYTHING = Choice()
+EVERYTHING = SegmentFilter()
 TIME_US = 1_700_000_000_000_000
 
 
@@ -81,8 +81,8 @@ def put(url: str, stream_id: int, payloads: list[bytes]) -> None:
 
 
 def archive(
-    url: str, place: str | Path, choice: Choice = EVERYTHING, *, anyway: bool = False
-) -> list[Done]:
+    url: str, place: str | Path, choice: SegmentFilter = EVERYTHING, *, anyway: bool = False
+) -> list[ArchiveResult]:
     """One run of the archiver."""
     with open_archiver(str(place), url, SystemClock()) as archiver:
         return list(archiver.run(choice, anyway=anyway))

@@ -10,7 +10,7 @@ from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
-from eventhub.eventlog.drafts import Appended, Draft, Producer
+from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.streams import StreamPolicy
 from tests.databases import migrated_database
 
@@ -43,7 +43,7 @@ def draft(stream_id: int, number: int = 0, *, size: int = 0) -> Draft:
 
 def produced(stream_id: int, number: int, *, client: int = 1, incarnation: int = 1) -> Draft:
     """A draft with a producer's number."""
-    return Draft(stream_id, 1, payload(number), Producer(client, incarnation, number))
+    return Draft(stream_id, 1, payload(number), DraftProducer(client, incarnation, number))
 
 
 def append_now(url: str, *drafts: Draft) -> list[Appended]:

@@ -7,17 +7,17 @@ from typing import Any
 import psycopg
 
 from eventhub.event.protobuf_codec import decode
-from eventhub.eventlog.partitions import make_group
+from eventhub.eventlog.partitions import create_partition
 from eventhub.eventlog.read import read
 from eventhub.eventlog.retention.cleaning import Fence, clean
-from eventhub.eventlog.retention.drop import Rooms
-from eventhub.eventlog.retention.quota import Room
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.retention.drop import RetentionHooks
+from eventhub.eventlog.retention.quota import StorageBudget
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql.connections import Connection, connect
 from tests.integration.eventlog_world import append_now, draft
 
-NO_ROOMS = Rooms()
-ENOUGH = Room(0)  # no quota, no disk
+NO_ROOMS = RetentionHooks()
+ENOUGH = StorageBudget(0)  # no quota, no disk
 NOW_US = 1_900_000_000_000_000  # later than anything these tests append
 
 
@@ -60,9 +60,9 @@ def announced(url: str, kind: str) -> list[dict[str, Any]]:
     return [dict(event.attributes) for event in events if event.type == kind]
 
 
-async def read_all(connection: Connection, stream_id: int, after: Cursor) -> list[Stored]:
+async def read_all(connection: Connection, stream_id: int, after: Cursor) -> list[StoredEvent]:
     """Everything after a cursor, page by page."""
-    found: list[Stored] = []
+    found: list[StoredEvent] = []
     while True:
         page = await read(connection, stream_id, after)
         assert isinstance(page, list), page
@@ -83,7 +83,7 @@ def oldest(url: str, stream_id: int) -> Cursor:
     return Cursor(segment, first - 1)
 
 
-def numbers(events: list[Stored]) -> list[int]:
+def numbers(events: list[StoredEvent]) -> list[int]:
     return [one.event.attributes["n"] for one in events]
 
 
@@ -91,12 +91,14 @@ async def next_group(url: str) -> int:
     """Segments rolled from now on go to a new group; its number."""
     [[newest]] = ask(url, "SELECT max(id) FROM event_partitions")
     async with connected(url) as connection, connection.transaction():
-        await make_group(connection, newest + 1)
+        await create_partition(connection, newest + 1)
     ask(url, "UPDATE log_state SET current_partition = %s", newest + 1)
     return int(newest) + 1
 
 
-async def clean_all(connection: Connection, rooms: Rooms = NO_ROOMS, room: Room = ENOUGH) -> int:
+async def clean_all(
+    connection: Connection, rooms: RetentionHooks = NO_ROOMS, room: StorageBudget = ENOUGH
+) -> int:
     """Clean until nothing is worth it; how many groups went."""
     fence, went = Fence(), 0
     while await clean(connection, rooms, room, fence):

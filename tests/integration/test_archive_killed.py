@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from eventhub.eventlog.archive import catalog
-from eventhub.eventlog.archive.catalog import Choice
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.catalog import SegmentFilter
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.eventlog.archive.verify import examine, verify
 from eventhub.supervisor.hub import HOME
@@ -42,7 +42,7 @@ def chosen(moments: list[str]) -> list[str]:
 
 def in_sight_is_whole(place: Path) -> bool:
     """Every manifest is of a whole file, and every file can be read to its end."""
-    root = Place(str(place))
+    root = ArchiveFolder(str(place))
     manifests = [path.relative_to(place) for path in place.rglob("zone=*/**/*.json")]
     return all(not examine(root, str(path)).problems for path in manifests)
 
@@ -115,8 +115,8 @@ def test_killed_again_and_again_it_gets_everything_there(database: str, tmp_path
     assert len(archived(database, stream)) >= 10
     assert Process(database, tmp_path).ended() == 0
     with psycopg.connect(database) as connection:
-        rows = catalog.archived_segments(connection, Choice())
-    assert [verdict.problems for verdict in verify(Place(str(tmp_path)), rows)] == [[]] * 20
+        rows = catalog.archived_segments(connection, SegmentFilter())
+    assert [verdict.problems for verdict in verify(ArchiveFolder(str(tmp_path)), rows)] == [[]] * 20
     assert len(files(tmp_path)) == 40
     source = Archive(str(tmp_path))
     found = [source.read(row, row.first - 1, 50, 1 << 30) for row in archived(database, stream)]

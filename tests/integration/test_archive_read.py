@@ -17,10 +17,10 @@ from eventhub.base.errors import EventHubError, UnknownEvent
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.eventlog.errors import ArchiveDamaged
-from eventhub.eventlog.stored import ArchivedSegment, Stored
+from eventhub.eventlog.stored import ArchivedSegment, StoredEvent
 from tests.integration.archive_world import archive, archived, archived_stream, fill, put
 from tests.integration.eventlog_world import log_database
 
@@ -31,9 +31,9 @@ MIB = 1024 * 1024
 
 def read_on(
     source: Archive, segments: list[ArchivedSegment], events_max: int, bytes_max: int
-) -> list[Stored]:
+) -> list[StoredEvent]:
     """Everything, page by page."""
-    found: list[Stored] = []
+    found: list[StoredEvent] = []
     for segment in segments:
         after = segment.first - 1
         while page := source.read(segment, after, events_max, bytes_max):
@@ -51,7 +51,7 @@ def hot(url: str) -> list[tuple[int, int, int, bytes]]:
     return [(row[0], row[1] % (1 << 64), row[2], bytes(row[3])) for row in rows]
 
 
-def parts(found: list[Stored]) -> list[tuple[int, int, int, bytes]]:
+def parts(found: list[StoredEvent]) -> list[tuple[int, int, int, bytes]]:
     return [(one.sequence, one.mask, one.appended_at_us, one.payload) for one in found]
 
 
@@ -100,7 +100,7 @@ def test_one_event_is_found(database: str, tmp_path: Path) -> None:
         source.find(segment, 5_001)
 
 
-class CountingPlace(Place):
+class CountingPlace(ArchiveFolder):
     """A place that knows how many bytes were read from it."""
 
     count = 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.retention import disk
 from tests.chaos.disk import MountRefused, mounted
 
@@ -20,7 +20,7 @@ def test_nothing_is_archived_on_a_disk_that_is_low_until_there_is_room(tmp_path:
             filler = root.parent / "filler"
             space = disk.look(root)
             assert space.state == "ok", "the disk of this test is too small"
-            place = Place(str(root))
+            place = ArchiveFolder(str(root))
             with filler.open("wb") as file:
                 file.truncate(0)
                 left = space.free - disk.low_bytes(space.total)

@@ -16,8 +16,8 @@ import pytest
 from django.core.management import execute_from_command_line
 
 from eventhub.eventlog.archive import catalog, manifest
-from eventhub.eventlog.archive.catalog import Choice
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.catalog import SegmentFilter
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.verify import verify
 from eventhub.supervisor.hub import HOME
 from tests.databases import migrated_database
@@ -37,10 +37,10 @@ def whole_database() -> Iterator[str]:
 def problems(url: str, place: Path) -> list[tuple[int, str]]:
     """(first sequence of the segment, kind of problem)."""
     with psycopg.connect(url) as connection:
-        rows = catalog.archived_segments(connection, Choice())
+        rows = catalog.archived_segments(connection, SegmentFilter())
     return [
         (verdict.row.first, problem.kind)
-        for verdict in verify(Place(str(place)), rows)
+        for verdict in verify(ArchiveFolder(str(place)), rows)
         for problem in verdict.problems
     ]
 

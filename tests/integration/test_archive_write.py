@@ -17,8 +17,8 @@ from eventhub.base.clock import SystemClock
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.archive import catalog, manifest
-from eventhub.eventlog.archive.catalog import Choice
-from eventhub.eventlog.archive.run import LeaseLost, open_archiver
+from eventhub.eventlog.archive.archiver import ArchiveLeaseLost, open_archiver
+from eventhub.eventlog.archive.catalog import SegmentFilter
 from eventhub.eventlog.streams import StreamPolicy, create_stream
 from tests.integration.archive_world import (
     TIME_US,
@@ -42,7 +42,7 @@ def only_file(place: Path) -> Path:
     return found
 
 
-def only_manifest(place: Path) -> manifest.Manifest:
+def only_manifest(place: Path) -> manifest.SegmentManifest:
     [found] = place.rglob("zone=*/**/*.json")
     return manifest.load(found.read_bytes(), found.name)
 
@@ -188,9 +188,9 @@ def test_a_choice_of_stream_or_segment_archives_no_more(database: str, tmp_path:
     two = archived_stream(database, "two", events_max=10)
     fill(database, one, 30)
     fill(database, two, 10)
-    assert len(archive(database, tmp_path, Choice(stream="two"))) == 1
+    assert len(archive(database, tmp_path, SegmentFilter(stream="two"))) == 1
     [_, uuid, _] = [row[0] for row in _segments(database, one)]
-    archive(database, tmp_path, Choice(segment=uuid))
+    archive(database, tmp_path, SegmentFilter(segment=uuid))
     assert [segment.first for segment in archived(database, one)] == [11]
 
 
@@ -260,9 +260,9 @@ def test_one_archiver_at_a_time(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 30)
     with open_archiver(str(tmp_path), database, SystemClock()) as archiver:
-        running = archiver.run(Choice())
+        running = archiver.run(SegmentFilter())
         assert next(running).reason == ""
-        with pytest.raises(LeaseLost):
+        with pytest.raises(ArchiveLeaseLost):
             archive(database, tmp_path)
         assert len(list(running)) == 2
     assert archive(database, tmp_path) == []
@@ -274,7 +274,7 @@ def test_an_archiver_that_slept_too_long_ends_and_does_no_harm(
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 30)
     with open_archiver(str(tmp_path), database, SystemClock()) as archiver:
-        running = archiver.run(Choice())
+        running = archiver.run(SegmentFilter())
         next(running)
         free_lease(database)
         assert len(archive(database, tmp_path)) == 2  # another took over meanwhile
@@ -355,7 +355,7 @@ def test_a_segment_is_read_right_while_it_moves_between_partitions(
                 yield page
 
         monkeypatch.setattr(archiver._rows, "pages", moving)
-        assert [done.reason for done in archiver.run(Choice())] == [""]
+        assert [done.reason for done in archiver.run(SegmentFilter())] == [""]
     table = pq.read_table(only_file(tmp_path), partitioning=None)
     assert table.column("payload").to_pylist() == payloads
 

@@ -136,7 +136,7 @@ async def test_an_event_that_an_endpoint_cannot_take_keeps_nothing_but_its_own_l
         world.owe(poison, lanes)
         world.owe(world.events(30), lanes)
         await until(lambda: world.states(lanes).count("delivered") >= 30)
-        await until(lambda: sorted(world.states(lanes)) == ["dead"] + ["delivered"] * 32)
+        await until(lambda: sorted(world.states(lanes)) == ["dead_lettered"] + ["delivered"] * 32)
 
 
 async def test_the_whole_endpoint_waits_as_long_as_it_asked(world: CallbacksWorld) -> None:

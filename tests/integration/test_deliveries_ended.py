@@ -26,7 +26,8 @@ def test_a_page_looks_at_so_many_and_the_next_goes_on(monkeypatch: pytest.Monkey
         "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
         " zone_id,"
         " registrations, state) SELECT 77, CASE WHEN n IN (2, 3, 9) THEN %s ELSE %s END, g.id, n,"
-        " s.id, s.zone_id, '{1}', 'dead' FROM streams s JOIN segments g ON g.stream_id = s.id,"
+        " s.id, s.zone_id, '{1}', 'dead_lettered' FROM streams s"
+        " JOIN segments g ON g.stream_id = s.id,"
         " generate_series(1, 20) AS n WHERE s.name = 'lines'",
         *(own, theirs),
     )
@@ -34,7 +35,7 @@ def test_a_page_looks_at_so_many_and_the_next_goes_on(monkeypatch: pytest.Monkey
     def pages(query: str) -> list[list[int]]:
         found, after = [], ""
         while after is not None:
-            page = manager.get(f"/v1/deliveries?state=dead{query}{after}").json()
+            page = manager.get(f"/v1/deliveries?state=dead_lettered{query}{after}").json()
             found.append([item["sequence"] for item in page["items"]])
             after = page["next"] and f"&after={page['next']}"
         return found

@@ -15,17 +15,17 @@ from delivery.callbacks.load import Loader
 from delivery.partitions.create import make_partitions
 from delivery.partitions.retire import retire_deliveries_group
 from eventhub.base.clock import SystemClock
-from eventhub.eventlog.partitions import make_groups
-from eventhub.eventlog.retention.cleaning import Fence, clean, forget_groups
-from eventhub.eventlog.retention.drop import Rooms
-from eventhub.eventlog.retention.quota import Room
+from eventhub.eventlog.partitions import prepare_partitions
+from eventhub.eventlog.retention.cleaning import Fence, clean, delete_empty_partitions
+from eventhub.eventlog.retention.drop import RetentionHooks
+from eventhub.eventlog.retention.quota import StorageBudget
 from eventhub.postgresql.connections import Connection
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import connected, next_group
 
 database = pytest.fixture(scope="module")(world_database)
 SHED = partial(log_retention.shed, None)
-ROOMS = Rooms(needs=log_retention.needs, release=log_retention.release, shed=SHED)
+ROOMS = RetentionHooks(needs=log_retention.needs, release=log_retention.release, shed=SHED)
 TABLES = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_p' || %s,"
     " 'deliveries_p' || %s)"
@@ -70,8 +70,10 @@ def drop(world: World, stream_id: int) -> None:
 async def clean_all(connection: Connection, *, pressed: bool = False) -> None:
     """Clean and shed until nothing is left to do, as the upkeep does."""
     fence = Fence()
-    while await clean(connection, ROOMS, Room(0), fence) or await SHED(connection, pressed):
-        await forget_groups(connection)
+    while await clean(connection, ROOMS, StorageBudget(0), fence) or await SHED(
+        connection, pressed
+    ):
+        await delete_empty_partitions(connection)
 
 
 class Due(NamedTuple):
@@ -228,16 +230,16 @@ async def test_a_group_is_full_with_the_deliveries_of_its_events(
     """Only its events counted: the deliveries of a few events, each to many endpoints, took the
     whole quota in the current group, which nothing cleans.
     """
-    small = Room(0, quota=32 * 1024 * 1024)
+    small = StorageBudget(0, quota=32 * 1024 * 1024)
     group = await new_group(world)
     stream_id = world.stream()
     world.emit(stream_id, "a")
-    await make_groups(connection, small)
+    await prepare_partitions(connection, small)
     assert world.sql("SELECT current_partition FROM log_state") == [(group,)]
     world.sql(
         "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
         " registrations) SELECT %s, n, 1, 1, %s, '{1}' FROM generate_series(1, 30000) AS n",
         *(group, stream_id),
     )
-    await make_groups(connection, small)
+    await prepare_partitions(connection, small)
     assert world.sql("SELECT current_partition FROM log_state") == [(group + 1,)]

@@ -22,7 +22,7 @@ from delivery.partitions.archive import Shelf, shelved_rows
 from delivery.partitions.create import make_partitions
 from delivery.partitions.retire import retire, retire_deliveries_group, retiring
 from eventhub.base import limits
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.postgresql.connections import Connection, connect
 from tests.databases import MANAGE
@@ -103,7 +103,7 @@ def stored(world: World, name: str) -> list[dict[str, Any]]:
 
 
 def shelved(place: Path, manifest: str) -> list[dict[str, Any]]:
-    batches = list(shelved_rows(Place(str(place)), manifest))
+    batches = list(shelved_rows(ArchiveFolder(str(place)), manifest))
     return pa.Table.from_batches(batches).to_pylist()
 
 
@@ -177,7 +177,7 @@ async def test_what_is_shed_is_archived_too(
     assert shelved(tmp_path, manifest) == held
 
 
-class HangingPlace(Place):
+class HangingPlace(ArchiveFolder):
     """Takes the first bytes of a file, and no more until it is let go."""
 
     def __init__(self, url: str) -> None:

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from eventhub.eventlog.retention.cleaning import Fence, clean, read_groups
-from eventhub.eventlog.retention.drop import Rooms
-from eventhub.eventlog.retention.quota import Room
+from eventhub.eventlog.retention.cleaning import Fence, clean, read_partitions
+from eventhub.eventlog.retention.drop import RetentionHooks
+from eventhub.eventlog.retention.quota import StorageBudget
 from eventhub.postgresql.connections import Connection
 from tests.integration.eventlog_world import append_now, draft, execute, log_database, new_stream
 from tests.integration.forward_world import eventually
@@ -75,14 +75,14 @@ async def test_a_group_takes_what_was_written_to_it_until_it_goes(
     more than may go was dropped while it was cleaned.
     """
     await mostly_dropped(url)
-    before, _ = await read_groups(connection)
+    before, _ = await read_partitions(connection)
     assert 0 < before.live < before.stored < before.size
 
     async def keep(_connection: Connection, _group: int) -> bool:
         return False
 
     assert await clean_all(connection, NO_ROOMS._replace(release=keep)) == 0
-    after, _ = await read_groups(connection)
+    after, _ = await read_partitions(connection)
     assert after == before._replace(live=0, unempty=0)
 
 
@@ -92,7 +92,7 @@ async def test_a_group_that_is_mostly_live_stays(url: str, connection: Connectio
     await next_group(url)
     drop_where(url, f"stream_id = {stream} AND first <= 150")
     assert await clean_all(connection) == 0
-    pressed = Room(used=850 << 20, quota=1000 << 20)
+    pressed = StorageBudget(used=850 << 20, quota=1000 << 20)
     assert pressed.pressed
     assert await clean_all(connection, room=pressed) == 1
 
@@ -138,11 +138,11 @@ async def test_an_append_that_began_before_the_group_changed_is_waited_for(
     with psycopg.connect(url) as slow:
         slow.execute("SELECT FROM heads WHERE stream_id = %s FOR NO KEY UPDATE", (stream,))
         await next_group(url)
-        assert not await clean(connection, Rooms(), Room(0), fence)
+        assert not await clean(connection, RetentionHooks(), StorageBudget(0), fence)
         slow.execute("INSERT INTO segments (uuid, stream_id, partition_id, first)"
                      " VALUES (gen_random_uuid(), %s, 1, 1)", (stream,))  # fmt: skip
         slow.rollback()
-    assert await clean(connection, Rooms(), Room(0), fence)
+    assert await clean(connection, RetentionHooks(), StorageBudget(0), fence)
 
 
 async def test_readers_and_appends_go_on_while_groups_are_cleaned(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eventhub.base import errors, limits
 from eventhub.eventlog.append import append_batch
-from eventhub.eventlog.drafts import Draft, Outcome, Producer, Request
+from eventhub.eventlog.drafts import Draft, DraftProducer, Outcome, Request
 from tests.integration.eventlog_world import log_database, new_stream, payload, segments, stored
 
 database = pytest.fixture(scope="module")(log_database)
@@ -159,7 +159,7 @@ async def test_places_segments_and_refusals_are_those_of_the_model(
 
 
 def _draft(plan: Plan, ids: list[int], number: int) -> Draft:
-    producer = None if plan.producer is None else Producer(*plan.producer)
+    producer = None if plan.producer is None else DraftProducer(*plan.producer)
     stream_id = UNKNOWN if plan.stream < 0 else ids[plan.stream]
     return Draft(stream_id, 1, payload(number, plan.size), producer)
 

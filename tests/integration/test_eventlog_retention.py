@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from eventhub.eventlog.retention.drop import Rooms, drop_by_policy, drop_oldest, roll_due
+from eventhub.eventlog.retention.drop import RetentionHooks, drop_by_policy, drop_oldest, roll_due
 from eventhub.postgresql.connections import Connection
 from tests.integration.eventlog_world import execute, log_database, new_stream, segments
 from tests.integration.retention_world import (
@@ -34,7 +34,7 @@ async def drop(connection: Connection, now_us: int = NOW_US, **needed: int) -> N
     async def needs(_connection: Connection) -> dict[int, int]:
         return {int(name[1:]): lowest for name, lowest in needed.items()}
 
-    await drop_by_policy(connection, Rooms(needs=needs), now_us)
+    await drop_by_policy(connection, RetentionHooks(needs=needs), now_us)
 
 
 async def test_at_least_the_retained_events_stay_and_whole_segments_go(
@@ -139,7 +139,7 @@ async def test_a_hold_wins_over_policy_and_room(url: str, connection: Connection
     for stream in (held, free):
         fill(url, stream, 1, 30)
     await drop(connection)
-    await drop_oldest(connection, Rooms(), NOW_US, stored_bytes=1 << 40, why="quota")
+    await drop_oldest(connection, RetentionHooks(), NOW_US, stored_bytes=1 << 40, why="quota")
     assert tiers(url, held) == ["live"] * 4
     assert tiers(url, free) == ["dropped"] * 3 + ["live"]
 
@@ -151,7 +151,7 @@ async def test_what_is_to_be_archived_goes_only_when_it_is_and_stays_readable(
     execute(url, "UPDATE streams SET archive = true WHERE id = %s", stream)
     fill(url, stream, 1, 30)
     await drop(connection)
-    await drop_oldest(connection, Rooms(), NOW_US, stored_bytes=1 << 40, why="quota")
+    await drop_oldest(connection, RetentionHooks(), NOW_US, stored_bytes=1 << 40, why="quota")
     assert tiers(url, stream) == ["live"] * 4
     execute(
         url, "UPDATE segments SET archive_path = 'a' WHERE stream_id = %s AND first = 1", stream
@@ -169,7 +169,9 @@ async def test_for_room_the_oldest_of_all_streams_go_first_and_system_last(
         for stream in (one, two):
             fill(url, stream, turn * 10 + 1, turn * 10 + 10, size=1000)
     [[size]] = ask(url, "SELECT bytes FROM segments WHERE stream_id = %s AND first = 1", one)
-    dropped = await drop_oldest(connection, Rooms(), NOW_US, stored_bytes=size * 3, why="quota")
+    dropped = await drop_oldest(
+        connection, RetentionHooks(), NOW_US, stored_bytes=size * 3, why="quota"
+    )
     assert sum(each.segments for each in dropped) in (3, 4)
     assert tiers(url, one)[0] == tiers(url, two)[0] == "dropped"
     assert tiers(url, two)[2] == "live"

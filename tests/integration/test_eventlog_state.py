@@ -11,8 +11,8 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.keyed_state import StatePage, read_state
 from eventhub.eventlog.retention.drop import drop_by_policy
-from eventhub.eventlog.state import StatePage, read_state
 from eventhub.postgresql.connections import Connection
 from tests.integration.eventlog_world import append_now, log_database, new_stream
 from tests.integration.retention_world import NO_ROOMS, NOW_US, ask, connected, tiers

@@ -14,17 +14,17 @@ import psycopg
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import EventHubError, Gone
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.maintenance import Maintenance
 from eventhub.eventlog.retention.disk import Disk
-from eventhub.eventlog.retention.drop import Rooms
-from eventhub.eventlog.retention.quota import Room
+from eventhub.eventlog.retention.drop import RetentionHooks
+from eventhub.eventlog.retention.quota import StorageBudget
 from eventhub.eventlog.retention.storage import read_storage
 from eventhub.eventlog.stored import Cursor
-from eventhub.eventlog.upkeep import Upkeep
 from tests.chaos.disk import MountRefused, fill, mounted
 from tests.integration.eventlog_world import draft, execute, log_database, new_stream
 from tests.integration.retention_world import announced, ask, partitions
@@ -42,7 +42,7 @@ GONE = "SELECT count(*) FROM segments WHERE tier = 'dropped'"
 
 class World(NamedTuple):
     log: Log
-    upkeep: Upkeep
+    upkeep: Maintenance
 
 
 @asynccontextmanager
@@ -50,9 +50,11 @@ async def running(
     url: str, quota_bytes: int | None, disk: Disk | None = None
 ) -> AsyncIterator[World]:
     async with Log.open(database_url=url) as log:
-        upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=quota_bytes, disk=disk)
+        upkeep = Maintenance(
+            url, RetentionHooks(), SystemClock(), quota_bytes=quota_bytes, disk=disk
+        )
         log.admit = upkeep.admit
-        task = asyncio.create_task(endless("upkeep", upkeep.run))
+        task = asyncio.create_task(run_forever("upkeep", upkeep.run))
         try:
             yield World(log, upkeep)
         finally:
@@ -179,7 +181,7 @@ async def test_when_all_is_held_emits_are_refused_until_the_hold_ends(url: str) 
     assert ask(url, "SELECT count(*) > 0 FROM segments WHERE tier = 'dropped'") == [(True,)]
 
 
-async def rounds(upkeep: Upkeep, count: int) -> None:
+async def rounds(upkeep: Maintenance, count: int) -> None:
     """So many times that what there is was measured anew."""
     seen = [upkeep.room]
 
@@ -264,8 +266,8 @@ async def test_what_went_since_the_last_measuring_is_not_dropped_for_again(url: 
     stream = new_stream(url, segment_events_max=100)
     async with running(url, None) as world:
         await emit(world.log, stream, 2_000)
-    upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=QUOTA, disk=None)
-    upkeep.room = Room(QUOTA, QUOTA)  # measured before
+    upkeep = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
+    upkeep.room = StorageBudget(QUOTA, QUOTA)  # measured before
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         await upkeep._make_room(connection, SystemClock().now_us())
     assert ask(url, GONE) == [(0,)]
@@ -276,8 +278,8 @@ async def test_what_was_not_measured_yet_is_bounded_however_late_that_comes(
 ) -> None:
     """Nobody measures here: a fifth of what is free is taken, and the next one is refused."""
     monkeypatch.setattr(limits, "QUOTA_MEASURE_S_MAX", 0.05)
-    upkeep = Upkeep(url, Rooms(), SystemClock(), quota_bytes=QUOTA, disk=None)
-    upkeep.room = Room(QUOTA // 2, QUOTA)
+    upkeep = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
+    upkeep.room = StorageBudget(QUOTA // 2, QUOTA)
     batch = [draft(1, 1, size=2_000)] * 100
     taken = 0
     with pytest.raises(StorageFull):

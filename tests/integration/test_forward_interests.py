@@ -9,7 +9,7 @@ from delivery.forward.leases import Lease
 from delivery.listening.interest import Interest as Listened
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
 from tests.integration.forward_world import World, interests_alone, world_database
 
@@ -125,7 +125,7 @@ async def test_filters_that_take_long_are_compiled_in_nobodys_time(
     log, feed = interests._log, interests._feed
     async with Listened.open(log, feed, tickets, slow.stream_id) as listened:
         await listened.catch_up(0)
-        event = Stored("", 1, DEFAULT_MASK, 0, encode(EVENT))
+        event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
         assert listened.matching(event) == tickets
 
 

@@ -15,7 +15,7 @@ from delivery.forward.write import expand
 from delivery.partitions.create import make_partitions
 from delivery.partitions.retire import retire, retire_deliveries_group, retiring
 from eventhub.base import limits
-from eventhub.eventlog.partitions import make_group
+from eventhub.eventlog.partitions import create_partition
 from eventhub.postgresql.connections import Connection, connect
 from tests.integration.forward_world import World, world_database
 
@@ -47,7 +47,7 @@ async def next_group(world: World, connection: Connection) -> int:
     """Segments rolled from now on go to a new group, and its deliveries have their partition."""
     [[newest]] = world.sql("SELECT max(id) FROM event_partitions")
     async with connection.transaction():
-        await make_group(connection, newest + 1)
+        await create_partition(connection, newest + 1)
     world.sql("UPDATE log_state SET current_partition = %s", newest + 1)
     assert await make_partitions(connection)
     return int(newest) + 1
@@ -87,7 +87,10 @@ async def test_pending_deliveries_move_with_their_events_bytes(
 ) -> None:
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=5)
-    owed = [owe(world, stream_id, state) for state in ("pending", "delivered", "dead", "pending")]
+    owed = [
+        owe(world, stream_id, state)
+        for state in ("pending", "delivered", "dead_lettered", "pending")
+    ]
     expired = owe(world, stream_id, "pending", claim_s=0)
     assert {group for group, _ in (*owed, expired)} == {old}
     new = await next_group(world, connection)
@@ -256,7 +259,7 @@ async def test_a_group_whose_fan_out_is_being_written_stays(
 async def test_a_table_that_is_held_is_not_waited_for(world: World, connection: Connection) -> None:
     [[newest]] = world.sql("SELECT max(id) FROM event_partitions")
     async with connection.transaction():
-        await make_group(connection, newest + 1)
+        await create_partition(connection, newest + 1)
     with psycopg.connect(world.url) as holder:
         holder.execute("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE")
         began_s = time.monotonic()

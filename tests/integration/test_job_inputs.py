@@ -188,7 +188,8 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
             database.sql(
                 "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence,"
                 " stream_id,"
-                " registrations, state) SELECT partition_id, 7, id, %s, stream_id, '{1}', 'dead'"
+                " registrations, state) SELECT partition_id, 7, id, %s, stream_id, '{1}',"
+                " 'dead_lettered'"
                 " FROM segments WHERE uuid = %s::uuid",
                 *(appended.sequence, appended.segment),
             )

@@ -13,10 +13,10 @@ import redis
 
 from eventhub.base import errors, limits, metrics
 from eventhub.eventlog import history, streams
-from eventhub.eventlog.drafts import Appended, Draft, Producer
+from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.read import At, Start
-from eventhub.eventlog.stored import Cursor, Stored, StreamInfo
+from eventhub.eventlog.read import AtTime, Start
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.transient import positions
 from tests.integration.eventlog_world import execute, log_database, payload
@@ -87,16 +87,16 @@ def draft(stream: StreamInfo, number: int = 0, **more: Any) -> Draft:
 
 
 def produced(stream: StreamInfo, number: int) -> Draft:
-    return draft(stream, number, producer=Producer(1, 1, number))
+    return draft(stream, number, producer=DraftProducer(1, 1, number))
 
 
 async def append(log: Log, stream: StreamInfo, count: int) -> list[Appended]:
     return await log.append([draft(stream, number) for number in range(1, count + 1)], stream)
 
 
-async def take(log: Log, stream: StreamInfo, start: Start, count: int) -> list[Stored]:
+async def take(log: Log, stream: StreamInfo, start: Start, count: int) -> list[StoredEvent]:
     """The first so many events from a start on."""
-    taken: list[Stored] = []
+    taken: list[StoredEvent] = []
     async with asyncio.timeout(TIMEOUT_S), log.follow(stream, start) as follower:
         async for stored in follower:
             taken.append(stored)
@@ -105,7 +105,7 @@ async def take(log: Log, stream: StreamInfo, start: Start, count: int) -> list[S
     return taken
 
 
-def numbers(taken: list[Stored]) -> list[int]:
+def numbers(taken: list[StoredEvent]) -> list[int]:
     return [stored.sequence for stored in taken]
 
 
@@ -245,9 +245,9 @@ async def test_a_time_resolves_to_the_first_event_of_then_or_later(backend: Back
         await backend.log.append([draft(stream, number)], stream)
     taken = await take(backend.other, stream, "oldest", 8)
     for wanted in taken:
-        [first] = await take(backend.log, stream, At(wanted.appended_at_us), 1)
+        [first] = await take(backend.log, stream, AtTime(wanted.appended_at_us), 1)
         assert first.appended_at_us == wanted.appended_at_us
-    assert numbers(await take(backend.log, stream, At(0), 1)) == [1]
+    assert numbers(await take(backend.log, stream, AtTime(0), 1)) == [1]
 
 
 @pytest.mark.req("EMC-35")
@@ -263,7 +263,7 @@ async def test_a_transient_stream_keeps_its_last_events_in_redis_and_nothing_in_
         stream = StreamInfo(made.id, 1, "counters", "transient", retain_events=10)
         async with log.follow(stream, "now") as live:
             places = await append(log, stream, 5)
-            seen: list[Stored] = []
+            seen: list[StoredEvent] = []
             async for stored in live:
                 seen.append(stored)
                 if len(seen) == 5:

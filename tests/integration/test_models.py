@@ -25,7 +25,7 @@ from eventhub.postgresql.tables import Storage, create_table
 from tests.databases import migrated_database, new_database
 from tests.unit.eventhub.supervisor.test_commands import manage
 
-FOLDERS = ("eventhub", "registrations", "delivery")
+FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = ("access", "eventlog", "types", "registrations", "delivery", "jobs")
 PARTS = {
     "table": """
@@ -167,7 +167,7 @@ FILLED = {
 FILLED_FILES = {
     "eventhub/eventlog/sql/streams.sql": None,
     "sparkjobs/runs/export/tables.sql": None,  # all of it
-    "eventhub/eventlog/archive/archive.sql": {"group_of", "page"},
+    "eventhub/eventlog/archive/archive.sql": {"partition_of", "page"},
 }
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
 _STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
@@ -206,7 +206,7 @@ def filled(place: str, name: str, text: str) -> str:
     if names is not None and name not in names:
         return text
     values: dict[str, str] = defaultdict(lambda: "NULL", FILLED)
-    values["partition"] = name if name in ("attempts", "deliveries", "listens") else "events"
+    values["partition"] = name if name in ("attempts", "deliveries", "listeners") else "events"
     return text.format_map(values)
 
 

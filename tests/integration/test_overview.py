@@ -45,7 +45,7 @@ def test_a_new_zone_is_empty() -> None:
     found = door(*EVERYTHING, zone_name="plant").get("/v1/overview").json()
     assert [stream["name"] for stream in found["streams"]] == ["system"]
     assert found["events"] == 0
-    assert found["backlog"] == {"pending": 0, "due": 0, "dead": 0}
+    assert found["backlog"] == {"pending": 0, "due": 0, "dead_lettered": 0}
     assert found["endpoints"] == {"enabled": 0, "disabled": 0, "failing": 0, "total": 0}
     assert found["registrations"] == 0
 
@@ -73,12 +73,12 @@ def test_the_backlog_is_the_zones_own_and_in_all_its_states() -> None:
     other = endpoint(zone("other"))
     deliveries(own, "pending", 5, first=1)
     deliveries(own, "pending", 3, first=10, due="1 h")
-    deliveries(own, "dead", 2, first=20)
+    deliveries(own, "dead_lettered", 2, first=20)
     deliveries(own, "delivered", 4, first=30)
     deliveries(other, "pending", 9, first=1)
-    deliveries(other, "dead", 9, first=20)
+    deliveries(other, "dead_lettered", 9, first=20)
     found = manager.get("/v1/overview").json()
-    assert found["backlog"] == {"pending": 8, "due": 5, "dead": 2}
+    assert found["backlog"] == {"pending": 8, "due": 5, "dead_lettered": 2}
     assert found["endpoints"] == {"enabled": 1, "disabled": 1, "failing": 0, "total": 2}
 
 
@@ -87,9 +87,9 @@ def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     manager = door(*EVERYTHING, zone_name="plant")
     own = endpoint(zone("plant"))
     deliveries(own, "pending", 30, first=1)
-    deliveries(own, "dead", 30, first=100)
+    deliveries(own, "dead_lettered", 30, first=100)
     backlog = manager.get("/v1/overview").json()["backlog"]
-    assert backlog == {"pending": 10, "due": 10, "dead": 10}
+    assert backlog == {"pending": 10, "due": 10, "dead_lettered": 10}
 
 
 def test_what_cannot_be_counted_in_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

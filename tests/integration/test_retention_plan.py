@@ -10,8 +10,14 @@ import pytest
 
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog import streams
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.retention.drop import Planned, Rooms, drop_planned, is_to_be_cleaned, kept_by
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.retention.drop import (
+    Planned,
+    RetentionHooks,
+    drop_planned,
+    is_to_be_cleaned,
+    retained_by,
+)
 from eventhub.postgresql.connections import Connection
 from sparkjobs.runs.retention.apply import ApplyTarget, apply_actions
 from sparkjobs.runs.retention.plan import PlannedAction
@@ -43,11 +49,11 @@ def planned(url: str, stream: int) -> list[Planned]:
     return [Planned(*row) for row in rows]
 
 
-def needing(stream: int, lowest: int) -> Rooms:
+def needing(stream: int, lowest: int) -> RetentionHooks:
     async def needs(_connection: Connection) -> dict[int, int]:
         return {stream: lowest}
 
-    return Rooms(needs=needs)
+    return RetentionHooks(needs=needs)
 
 
 async def test_what_is_needed_held_open_or_to_be_archived_stays(
@@ -105,7 +111,7 @@ async def test_an_archive_that_is_away_is_asked_once(url: str, connection: Conne
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:4]
     ]
-    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), Place(f"http://{host}:{port}/"))
+    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/"))
     async with away:
         alone = [one.why async for one in apply_actions(hub, acts[:1])]
         once = len(asked)
@@ -151,7 +157,7 @@ async def test_what_is_asked_changes_nothing(url: str, connection: Connection) -
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 15)
     [sealed, _] = planned(url, stream)
-    assert await kept_by(connection, NO_ROOMS, sealed) == ""
+    assert await retained_by(connection, NO_ROOMS, sealed) == ""
     assert not await is_to_be_cleaned(connection, sealed, 1)
     await next_group(url)
     assert await is_to_be_cleaned(connection, sealed, 1)

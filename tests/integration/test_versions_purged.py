@@ -145,7 +145,7 @@ class Ended:
         (lambda one: one.place(1), lambda one: one.place(2)),
         (lambda one: one.fan_out(2), lambda one: one.fan_out(3)),
         (lambda one: one.deliver("pending"), lambda one: one.deliver("delivered")),
-        (lambda one: one.deliver("dead"), lambda one: one.deliver("cancelled")),
+        (lambda one: one.deliver("dead_lettered"), lambda one: one.deliver("cancelled")),
         (lambda one: one.end_again("23 hours"), lambda one: one.end_again("25 hours")),
     ],
     ids=["live", "archived", "not forwarded", "fanned out", "pending", "dead", "young"],

@@ -139,7 +139,7 @@ def test_where_all_is_well_or_can_be_explained_nothing_is_found(
     assert figures["pending"] == 2  # both that the fan-out has still to write
     matched = owed - 1 + 2 + 2 + 2  # of one endpoint of the fan-out nothing else is known
     assert (figures["matched"], figures["owed"], figures["delivered"]) == (matched, owed, owed - 3)
-    assert (figures["dead"], figures["retried"], figures["late"]) == (1, 1, 2)
+    assert (figures["dead_lettered"], figures["retried"], figures["late"]) == (1, 1, 2)
     assert (figures["repeats"], figures["undelivered"]) == (1, 2)
     assert (figures["p50_ms"], figures["p95_ms"]) == (20.0, 20.0)
     ticks = next(row for row in audited.rows("streams") if row["stream"] == "ticks")
@@ -235,7 +235,7 @@ def _check_by_hand(deliveries: list[dict[str, Any]], hourly: list[dict[str, Any]
 
 def _deliver_otherwise(history: History) -> None:
     dead, retried = history.delivery(GUESTS, 103), history.delivery(DESK, 112)
-    dead["state"] = "dead"
+    dead["state"] = "dead_lettered"
     over = history.delivery(DESK, 107)
     over.update(state="expired", attempts=0)
     history.remove("attempts", *history.attempts(over))

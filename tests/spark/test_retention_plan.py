@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from delivery import log_retention
 from eventhub.eventlog import streams
-from eventhub.eventlog.retention.cleaning import read_groups
-from eventhub.eventlog.retention.drop import Rooms, drop_by_policy
+from eventhub.eventlog.retention.cleaning import read_partitions
+from eventhub.eventlog.retention.drop import RetentionHooks, drop_by_policy
 from eventhub.eventlog.retention.quota import worth_cleaning
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.postgresql.connections import Connection
@@ -96,7 +96,7 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
 ) -> None:
     chance = random.Random(seed)
     made = await fill(url, chance)
-    rooms = Rooms(needs=log_retention.needs)
+    rooms = RetentionHooks(needs=log_retention.needs)
     await drop_by_policy(connection, rooms, NOW_US - 10 * HOUR_US)  # some went before
     snapshot = export_inputs(ExportRequest(url, "", tmp_path / "inputs", TABLES), lambda *_: None)
     assert snapshot.rows["streams"] == STREAMS + 1
@@ -133,7 +133,7 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
     assert kept >= {"hold", "needed", "policy"}
 
     [[current]] = ask(url, "SELECT current_partition FROM log_state")
-    groups = [group for group in await read_groups(connection) if group.id < current]
+    groups = [group for group in await read_partitions(connection) if group.id < current]
     worth = {group.id for group in groups if worth_cleaning(group, ENOUGH)}
     cleaned = pyarrow.csv.read_csv(tmp_path / "result" / "partitions.csv")[
         "partition_id"

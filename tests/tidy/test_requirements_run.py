@@ -16,7 +16,7 @@ django.setup()
 import eventhub.asgi, eventhub.celery, eventhub.console, eventhub.demo, eventhub.openapi
 import eventhub.schedule, eventhub.server, eventhub.urls, eventhub.supervisor.hub
 import celery.apps.worker, celery.beat, kombu.transport.redis
-import delivery.forward.process, eventhub_client.remote, eventhub.eventlog.archive.run
+import delivery.forward.process, eventhub_client.remote, eventhub.eventlog.archive.archiver
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 OPTIONAL = {"greenlet", "pygments", "rich"}  # tried by libraries, and done without

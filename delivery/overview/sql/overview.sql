@@ -36,10 +36,10 @@ SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS 
     LIMIT %(count_max)s
   ) AS counted
 
--- name: dead
-SELECT count(*) AS dead
+-- name: dead_lettered
+SELECT count(*) AS dead_lettered
   FROM (SELECT FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
-         WHERE e.zone_id = %(zone)s AND d.state = 'dead' LIMIT %(count_max)s) AS counted
+         WHERE e.zone_id = %(zone)s AND d.state = 'dead_lettered' LIMIT %(count_max)s) AS counted
 
 -- name: processes
 SELECT (SELECT count(*) FROM forwarders WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS forwarders,

@@ -10,9 +10,9 @@ from eventhub.base import logs
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
-from eventhub.eventlog.archive.catalog import Choice
-from eventhub.eventlog.archive.job import Report
-from eventhub.eventlog.archive.run import LeaseLost, Stopped, open_archiver
+from eventhub.eventlog.archive.archiver import ArchiveLeaseLost, ArchiverStopped, open_archiver
+from eventhub.eventlog.archive.catalog import SegmentFilter
+from eventhub.eventlog.archive.job import SegmentReport
 
 _NICENESS = 10  # those who wait for an answer come first
 
@@ -24,11 +24,11 @@ def main() -> None:
     try:
         with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
             signal.signal(signal.SIGTERM, lambda _number, _frame: archiver.stop())
-            for done in archiver.run(Choice()):
-                report = Report(done.segment.uuid, done.events, done.file_bytes, done.reason)
+            for done in archiver.run(SegmentFilter()):
+                report = SegmentReport(done.segment.uuid, done.events, done.file_bytes, done.reason)
                 sys.stdout.write(report.line() + "\n")
                 sys.stdout.flush()  # nobody there any more: this ends the process too
-    except (LeaseLost, Stopped):
+    except (ArchiveLeaseLost, ArchiverStopped):
         return
     except EventHubError as error:
         logs.get_logger(__name__).warning(

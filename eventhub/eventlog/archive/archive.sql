@@ -1,6 +1,6 @@
 -- Segments on their way to the archive, and who takes them there.
 
--- name: group_of
+-- name: partition_of
 -- A segment that is moved or dropped meanwhile has another group, or none.
 SELECT partition_id FROM segments WHERE id = {segment} AND tier = 'live'
 
@@ -10,13 +10,13 @@ SELECT sequence, appended_at, mask, payload
   FROM (SELECT sequence, appended_at, mask, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
           FROM events
-         WHERE partition_id = {group} AND segment_id = {segment} AND sequence > {after}
+         WHERE partition_id = {partition_id} AND segment_id = {segment} AND sequence > {after}
          ORDER BY sequence
          LIMIT {events_max}) AS page
  WHERE bytes_before < {bytes_max}
  ORDER BY sequence
 
--- name: due
+-- name: due_segments
 -- Sealed segments that wait, the oldest first; one that failed waits for its next try.
 SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id AS stream_id, t.zone_id, t.name AS stream
   FROM segments s JOIN streams t ON t.id = s.stream_id LEFT JOIN archive_attempts a ON a.segment_id = s.id
@@ -27,18 +27,18 @@ SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id AS stream_id, t.zone_i
  ORDER BY s.sealed_at, s.id
  LIMIT %(segments_max)s
 
--- name: take
+-- name: acquire_lease
 -- The lease, if it is free or ours: prolonged by the database's clock.
 UPDATE archiver SET owner = %(owner)s, until = now() + make_interval(secs => %(lease_s)s)
  WHERE owner = %(owner)s OR until IS NULL OR is_over(until, %(lease_s)s)
 
--- name: let_go
+-- name: release_lease
 UPDATE archiver SET owner = NULL, until = NULL WHERE owner = %(owner)s
 
--- name: holder
+-- name: lease_holder
 SELECT owner FROM archiver WHERE NOT is_over(until, %(lease_s)s)
 
--- name: begin_try
+-- name: start_attempt
 -- What did not finish is seen in the next try by its number. Nothing if the segment is archived or gone meanwhile.
 INSERT INTO archive_attempts AS a (segment_id, attempts, reason, retry_at)
 SELECT id, 1, 'unfinished', now() FROM segments
@@ -46,10 +46,10 @@ SELECT id, 1, 'unfinished', now() FROM segments
 ON CONFLICT (segment_id) DO UPDATE SET attempts = a.attempts + 1, reason = 'unfinished', attempted_at = now()
 RETURNING attempts
 
--- name: retry_now
+-- name: retry_failed_now
 UPDATE archive_attempts SET retry_at = now()
 
--- name: hasten
+-- name: expedite
 -- With `act`, one segment's next try is due now. Why it cannot be archived, or needs not; the empty text: it can. No row: it is
 -- not there.
 WITH found AS (
@@ -66,7 +66,7 @@ WITH found AS (
 )
 SELECT why FROM found
 
--- name: fail_try
+-- name: fail_attempt
 UPDATE archive_attempts
    SET reason = %(reason)s, detail = %(detail)s, retry_at = now() + make_interval(secs => %(pause_s)s)
  WHERE segment_id = %(segment_id)s
@@ -103,11 +103,11 @@ SELECT t.zone_id, t.name AS stream, s.uuid::text AS segment, a.attempts AS tries
  ORDER BY s.id
  LIMIT %(failures_max)s
 
--- name: forget_tries
+-- name: delete_finished_attempts
 DELETE FROM archive_attempts a USING segments s
  WHERE s.id = a.segment_id AND (s.archive_path IS NOT NULL OR s.tier <> 'live')
 
--- name: copy_of
+-- name: archived_copy
 SELECT uuid::text, archive_path AS path, first, last FROM segments WHERE id = %(segment_id)s AND archive_path IS NOT NULL
 
 -- name: archived_segments

@@ -20,7 +20,7 @@ SQL = queries.load("eventhub/eventlog/archive/archive.sql")
 Connection = psycopg.Connection[Any]
 
 
-class Choice(NamedTuple):
+class SegmentFilter(NamedTuple):
     """Which segments: all, those of streams of a name, or one by its UUID."""
 
     stream: str | None = None
@@ -55,23 +55,23 @@ class ArchivedRow(NamedTuple):
     before: int | None  # the last sequence of the stream's segment before; None: there is none
 
 
-class Tally(NamedTuple):
+class ArchiveTotals(NamedTuple):
     segments: int
     events: int
     bytes: int  # stored bytes
 
 
-_NOTHING = Tally(0, 0, 0)
+_NOTHING = ArchiveTotals(0, 0, 0)
 
 
-class _Waiting(NamedTuple):
+class _WaitingTotals(NamedTuple):
     """What waits, and how long the oldest does; None: nothing waits."""
 
-    tally: Tally
+    tally: ArchiveTotals
     lag_s: float | None
 
 
-class Failure(NamedTuple):
+class ArchiveFailure(NamedTuple):
     """Why a segment is not archived, and when it is tried again."""
 
     zone_id: int | None
@@ -83,80 +83,80 @@ class Failure(NamedTuple):
     retry_at_us: int
 
 
-class Status(NamedTuple):
+class ArchiveStatus(NamedTuple):
     """`lag_s`: how long the oldest sealed segment waits; 0: none does."""
 
-    waiting: Tally
+    waiting: ArchiveTotals
     lag_s: float
-    archived: Tally
+    archived: ArchiveTotals
     busy: bool  # an archiver is at work
-    failures: list[Failure]
+    failures: list[ArchiveFailure]
 
 
-def due(connection: Connection, choice: Choice) -> list[DueSegment]:
+def due_segments(connection: Connection, choice: SegmentFilter) -> list[DueSegment]:
     """Some segments that wait and whose next try is not later, the oldest first."""
     bounds = {
         "segments_max": limits.ARCHIVE_SEGMENTS_PER_SCAN_MAX,
         "retry_s_max": limits.ARCHIVE_RETRY_S_MAX,
     }
     values = {**choice._asdict(), **bounds}
-    return cursor_of(connection, DueSegment).execute(SQL["due"], values).fetchall()
+    return cursor_of(connection, DueSegment).execute(SQL["due_segments"], values).fetchall()
 
 
-def forget_tries(connection: Connection) -> None:
+def delete_finished_attempts(connection: Connection) -> None:
     """Of segments that need no archiver any more."""
-    connection.execute(SQL["forget_tries"])
+    connection.execute(SQL["delete_finished_attempts"])
 
 
-def retry_now(connection: Connection) -> None:
+def retry_failed_now(connection: Connection) -> None:
     """What failed is due at once."""
-    connection.execute(SQL["retry_now"])
+    connection.execute(SQL["retry_failed_now"])
 
 
-async def hasten(
+async def expedite(
     connection: psycopg.AsyncConnection[Any], segment_id: int, segment: str, *, act: bool
 ) -> str:
     """One segment is due at once (its UUID must be right, too), or why not: `archived` already,
     `gone`, `open`, `archive_policy`: its stream is not archived. Without `act` this is only said.
     """
     values = {"segment_id": segment_id, "segment": segment, "act": act}
-    why = await (await scalars(connection).execute(SQL["hasten"], values)).fetchone()
+    why = await (await scalars(connection).execute(SQL["expedite"], values)).fetchone()
     return "gone" if why is None else str(why)
 
 
-async def copy_of(
+async def archived_copy(
     connection: psycopg.AsyncConnection[Any], segment_id: int
 ) -> ArchivedSegment | None:
     """A segment as the archive has it; None if it is not archived."""
     query = cursor_of(connection, ArchivedSegment)
-    return await (await query.execute(SQL["copy_of"], {"segment_id": segment_id})).fetchone()
+    return await (await query.execute(SQL["archived_copy"], {"segment_id": segment_id})).fetchone()
 
 
-def take(connection: Connection, owner: UUID) -> bool:
+def acquire_lease(connection: Connection, owner: UUID) -> bool:
     """Take or keep the lease; False if another holds it."""
     values = {"owner": owner, "lease_s": limits.ARCHIVE_LEASE_S}
-    return connection.execute(SQL["take"], values).rowcount == 1
+    return connection.execute(SQL["acquire_lease"], values).rowcount == 1
 
 
-def let_go(connection: Connection, owner: UUID) -> None:
-    connection.execute(SQL["let_go"], {"owner": owner})
+def release_lease(connection: Connection, owner: UUID) -> None:
+    connection.execute(SQL["release_lease"], {"owner": owner})
 
 
-def begin_try(connection: Connection, segment: DueSegment) -> int | None:
+def start_attempt(connection: Connection, segment: DueSegment) -> int | None:
     """The number of this try, from 1; None if the segment needs no archiver any more."""
     values = {"segment_id": segment.id}
-    tries: int | None = scalars(connection).execute(SQL["begin_try"], values).fetchone()
+    tries: int | None = scalars(connection).execute(SQL["start_attempt"], values).fetchone()
     return tries
 
 
-def fail_try(
+def fail_attempt(
     connection: Connection, segment: DueSegment, tries: int, reason: tuple[str, str]
 ) -> None:
     """Say why (code and text), and wait longer each time."""
     pause_s = min(limits.ARCHIVE_RETRY_S_BASE * 2 ** min(tries - 1, 20), limits.ARCHIVE_RETRY_S_MAX)
     code, detail = reason
     values = {"segment_id": segment.id, "pause_s": pause_s, "reason": code, "detail": detail}
-    connection.execute(SQL["fail_try"], values)
+    connection.execute(SQL["fail_attempt"], values)
 
 
 def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID) -> bool:
@@ -165,20 +165,20 @@ def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID
     return connection.execute(SQL["complete"], values).rowcount == 1
 
 
-def status(connection: Connection, stream: str | None = None) -> Status:
+def status(connection: Connection, stream: str | None = None) -> ArchiveStatus:
     """How archiving stands, of all streams or those of a name."""
     of = {"stream": stream}
-    waiting = cursor_of(connection, _Waiting).execute(SQL["waiting"], of).fetchone()
-    archived = cursor_of(connection, Tally).execute(SQL["archived"], of).fetchone()
-    tally, lag_s = waiting or _Waiting(_NOTHING, None)
+    waiting = cursor_of(connection, _WaitingTotals).execute(SQL["waiting"], of).fetchone()
+    archived = cursor_of(connection, ArchiveTotals).execute(SQL["archived"], of).fetchone()
+    tally, lag_s = waiting or _WaitingTotals(_NOTHING, None)
     lease = {"lease_s": limits.ARCHIVE_LEASE_S}
-    busy = connection.execute(SQL["holder"], lease).fetchone() is not None
+    busy = connection.execute(SQL["lease_holder"], lease).fetchone() is not None
     values = {"stream": stream, "failures_max": limits.ARCHIVE_FAILURES_SHOWN_MAX}
-    failures = cursor_of(connection, Failure).execute(SQL["failures"], values).fetchall()
-    return Status(tally, lag_s or 0.0, archived or _NOTHING, busy, failures)
+    failures = cursor_of(connection, ArchiveFailure).execute(SQL["failures"], values).fetchall()
+    return ArchiveStatus(tally, lag_s or 0.0, archived or _NOTHING, busy, failures)
 
 
-def archived_segments(connection: Connection, choice: Choice) -> list[ArchivedRow]:
+def archived_segments(connection: Connection, choice: SegmentFilter) -> list[ArchivedRow]:
     """Those that `verify` looks at, in the order of each stream."""
     rows = cursor_of(connection, ArchivedRow)
     return rows.execute(SQL["archived_segments"], choice._asdict()).fetchall()

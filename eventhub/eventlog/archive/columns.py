@@ -27,7 +27,7 @@ _Values = dict[tuple[str | None, str], list[Any]]  # by kind and name
 _Shape = tuple[tuple[str, ...], tuple[type, ...]]  # names of an event's attributes, and their types
 
 
-class Producer(NamedTuple):
+class EventProducer(NamedTuple):
     """Who made an event, by its own account, and its number."""
 
     client: str
@@ -39,7 +39,7 @@ class Decoded(NamedTuple):
     """A page of events as columns, and their producers."""
 
     batch: pa.RecordBatch
-    producers: list[Producer]
+    producers: list[EventProducer]
 
 
 class _Count:
@@ -190,16 +190,16 @@ _ROW = (
 )
 
 
-def _rows(payloads: Sequence[bytes]) -> tuple[list[tuple[Any, ...]], list[Producer]]:
+def _rows(payloads: Sequence[bytes]) -> tuple[list[tuple[Any, ...]], list[EventProducer]]:
     parse = event_pb2.Event.FromString
     rows: list[tuple[Any, ...]] = []
-    producers: list[Producer] = []
+    producers: list[EventProducer] = []
     for payload in payloads:
         event = parse(payload)
         producer: tuple[Any, ...] = (None, None, None)
         if event.HasField("producer_id"):
             made = event.producer_id
-            producer = Producer(made.client, made.incarnation, made.sequence)
+            producer = EventProducer(made.client, made.incarnation, made.sequence)
             producers.append(producer)
         rows.append(
             (

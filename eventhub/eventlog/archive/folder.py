@@ -24,7 +24,7 @@ from eventhub.eventlog.retention import disk
 _CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
 
 
-class Place:
+class ArchiveFolder:
     """The archive's root. Paths are relative to it, with `/`. May be used by several threads.
 
     Raises FileNotFoundError for what is not there, ArchiveUnavailable for what else goes wrong.

@@ -6,18 +6,18 @@ import json
 from typing import Any, NamedTuple
 
 from eventhub.base import metrics
-from eventhub.base.child import Child
+from eventhub.base.child import ChildProcess
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.archive import catalog
-from eventhub.eventlog.archive.catalog import Choice, Status
+from eventhub.eventlog.archive.catalog import ArchiveStatus, SegmentFilter
 from eventhub.postgresql.connections import blocking
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 
-class Report(NamedTuple):
+class SegmentReport(NamedTuple):
     """What the process says of each segment, as a line of JSON. `reason`: why it failed, or ""."""
 
     segment: str
@@ -33,8 +33,8 @@ class ArchiveJob:
     """Runs the archiver's process when something is due. One run at a time in this process."""
 
     def __init__(self) -> None:
-        self._child = Child()
-        self._last: Report | None = None  # of the run that is under way
+        self._child = ChildProcess()
+        self._last: SegmentReport | None = None  # of the run that is under way
 
     def at_work(self) -> dict[str, Any]:
         """For people: the segment that was archived last."""
@@ -43,17 +43,21 @@ class ArchiveJob:
 
     def run(self, database_url: str, archive_url: str) -> None:
         """Archive what is due, and keep the metrics. Returns at once if a run is under way."""
-        with self._child.turn() as ours:
+        with self._child.exclusive() as ours:
             if not ours:
                 return
             try:
                 with blocking(database_url, name="archiver") as connection:
                     busy = _measure(connection, archive_url).busy
-                    if archive_url and not busy and catalog.due(connection, Choice()):
+                    if (
+                        archive_url
+                        and not busy
+                        and catalog.due_segments(connection, SegmentFilter())
+                    ):
                         self._archive()
                         _measure(connection, archive_url)
             except DatabaseUnavailable as error:
-                seldom.info("archiving_postponed", reason=error.code)
+                throttled.info("archiving_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the process, if there is one; what it has begun is done anew by the next."""
@@ -63,7 +67,7 @@ class ArchiveJob:
         with self._child.started("eventhub.eventlog.archive") as process:
             for line in process.stdout or ():
                 fields: dict[str, Any] = json.loads(line)
-                self._last = Report(**fields)
+                self._last = SegmentReport(**fields)
                 _count(self._last)
         self._last = None
         if process.returncode and not self._child.is_stopped:
@@ -71,7 +75,7 @@ class ArchiveJob:
             log.warning("archiver_failed", status=process.returncode)
 
 
-def _count(report: Report) -> None:
+def _count(report: SegmentReport) -> None:
     if report.reason:
         metrics.ARCHIVE_FAILURES.labels(reason=report.reason).inc()
     else:
@@ -79,7 +83,7 @@ def _count(report: Report) -> None:
         metrics.ARCHIVED_BYTES.inc(report.bytes)
 
 
-def _measure(connection: catalog.Connection, archive_url: str) -> Status:
+def _measure(connection: catalog.Connection, archive_url: str) -> ArchiveStatus:
     found = catalog.status(connection)
     metrics.ARCHIVE_CONFIGURED.set(bool(archive_url))
     metrics.ARCHIVE_LAG_S.set(found.lag_s)

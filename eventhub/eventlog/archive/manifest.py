@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.errors import ArchiveDamaged
 
 # of the columns and of the manifest: readers refuse another one, and skip fields they do not know
 SCHEMA_VERSION = 1
 
 
-class Mark(NamedTuple):
+class ProducerHighest(NamedTuple):
     """The highest number of one start of a producer in the segment."""
 
     client: str
@@ -24,7 +24,7 @@ class Mark(NamedTuple):
     number: int
 
 
-class Manifest(NamedTuple):
+class SegmentManifest(NamedTuple):
     """Times in microseconds since 1970 UTC; null when there is no event. Paths as in layout.py."""
 
     segment: str  # UUID
@@ -45,7 +45,7 @@ class Manifest(NamedTuple):
     footer_bytes: int
     # names with a column of their own, by type: in such a column are all values of the type
     attributes: dict[str, list[str]]
-    producers: list[Mark]
+    producers: list[ProducerHighest]
     producers_complete: bool  # false: there were too many to list; the columns have all
     schema_version: int = SCHEMA_VERSION
 
@@ -54,16 +54,16 @@ class Manifest(NamedTuple):
         return self.first, self.last
 
 
-def dump(manifest: Manifest) -> bytes:
+def dump(manifest: SegmentManifest) -> bytes:
     """Its JSON text, with `checksum` over the rest."""
     return sealed(_fields(manifest))
 
 
-def load(content: bytes, path: str) -> Manifest:
+def load(content: bytes, path: str) -> SegmentManifest:
     """Raises ArchiveDamaged for what is not a manifest as it was written."""
     fields = unsealed(content, path)
-    fields["producers"] = [known(Mark, mark) for mark in fields["producers"]]
-    return known(Manifest, fields)
+    fields["producers"] = [from_known_fields(ProducerHighest, mark) for mark in fields["producers"]]
+    return from_known_fields(SegmentManifest, fields)
 
 
 def sealed(fields: dict[str, Any]) -> bytes:
@@ -86,7 +86,7 @@ def unsealed(content: bytes, path: str) -> dict[str, Any]:
     return fields
 
 
-def _fields(manifest: Manifest) -> dict[str, Any]:
+def _fields(manifest: SegmentManifest) -> dict[str, Any]:
     return {**manifest._asdict(), "producers": [mark._asdict() for mark in manifest.producers]}
 
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.archive.manifest import Manifest
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.manifest import SegmentManifest
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment
 
@@ -30,7 +30,7 @@ class OpenFile:
     One user at a time, who holds `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
     """
 
-    def __init__(self, place: Place, segment: ArchivedSegment) -> None:
+    def __init__(self, place: ArchiveFolder, segment: ArchivedSegment) -> None:
         self.lock = threading.Lock()
         self.cached_bytes = 0
         self._place = place
@@ -87,7 +87,7 @@ class OpenFile:
         if [*begins, self._segment.last + 1] != [self._segment.first, *(e + 1 for e in self._ends)]:
             raise self._damaged("its row groups do not follow each other")
 
-    def _footed(self, made: Manifest) -> IO[bytes]:
+    def _footed(self, made: SegmentManifest) -> IO[bytes]:
         """The open file, when size and footer are those of the manifest."""
         assert self._file is not None  # noqa: S101  (for the type)
         size = self._file.seek(0, 2)
@@ -114,7 +114,7 @@ class OpenFile:
         return ArchiveDamaged(message, path=self._path, segment=segment)
 
 
-def load_manifest(place: Place, segment: ArchivedSegment) -> Manifest:
+def load_manifest(place: ArchiveFolder, segment: ArchivedSegment) -> SegmentManifest:
     """The manifest of a segment. Raises ArchiveDamaged, ArchiveUnavailable."""
     try:
         made = manifest.load(place.read(segment.path), segment.path)
@@ -126,11 +126,11 @@ def load_manifest(place: Place, segment: ArchivedSegment) -> Manifest:
     return made
 
 
-def file_of(segment: ArchivedSegment, made: Manifest) -> str:
+def file_of(segment: ArchivedSegment, made: SegmentManifest) -> str:
     """The path of the Parquet file, which is beside the manifest."""
     return f"{segment.path.rpartition('/')[0]}/{made.file}"
 
 
-def _raise_if_away(place: Place, path: str) -> None:
+def _raise_if_away(place: ArchiveFolder, path: str) -> None:
     if not place.there():
         raise ArchiveUnavailable(f"The archive is not there: {place.shown}", path=path)

@@ -17,11 +17,11 @@ from eventhub.base import limits
 from eventhub.base.errors import UnknownEvent
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.archive.manifest import Manifest
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.manifest import SegmentManifest
 from eventhub.eventlog.archive.open_file import OpenFile, file_of, load_manifest
 from eventhub.eventlog.errors import ArchiveDamaged
-from eventhub.eventlog.stored import ArchivedSegment, Stored
+from eventhub.eventlog.stored import ArchivedSegment, StoredEvent
 
 log = get_logger(__name__)
 
@@ -47,17 +47,17 @@ class Archive:
 
     def __init__(self, url: str) -> None:
         """Touches nothing yet. `url` as EVENTHUB_ARCHIVE_URL has it."""
-        self._place = Place(url)
+        self._place = ArchiveFolder(url)
         self._lock = threading.Lock()
         self._files: OrderedDict[str, OpenFile] = OrderedDict()  # by path, the least used first
 
     def read(
         self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
-    ) -> list[Stored]:
+    ) -> list[StoredEvent]:
         """The segment's events after a sequence, in order: at most so many, and no more once they
         have so many stored bytes; empty only if the segment ends there.
         """
-        found: list[Stored] = []
+        found: list[StoredEvent] = []
         sequence = max(after + 1, segment.first)
         while sequence <= segment.last and len(found) < events_max and bytes_max > 0:
             for stored in _stored(segment.uuid, self._rows(segment, sequence, events_max)):
@@ -68,7 +68,7 @@ class Archive:
             sequence = found[-1].sequence + 1
         return found
 
-    def find(self, segment: ArchivedSegment, sequence: int) -> Stored:
+    def find(self, segment: ArchivedSegment, sequence: int) -> StoredEvent:
         """One event. UnknownEvent if it is not of this segment."""
         if not segment.first <= sequence <= segment.last:
             raise UnknownEvent(sequence=sequence)
@@ -123,7 +123,7 @@ class Archive:
                 closing.append(file)
         _close(closing)
 
-    def _whole(self, segment: ArchivedSegment) -> Manifest:
+    def _whole(self, segment: ArchivedSegment) -> SegmentManifest:
         """The manifest of a file that has its full size."""
         with _discreet(segment):
             made = load_manifest(self._place, segment)
@@ -137,7 +137,7 @@ class Archive:
             return made
 
     async def _chunks(
-        self, segment: ArchivedSegment, made: Manifest
+        self, segment: ArchivedSegment, made: SegmentManifest
     ) -> AsyncGenerator[bytes, None]:
         """The last is held back until the digest of all is known to be right."""
         path, left, digest = file_of(segment, made), made.file_bytes, hashlib.sha256()
@@ -202,14 +202,14 @@ def _chunk(file: IO[bytes], path: str, left: int) -> bytes:
     return chunk
 
 
-def _stored(segment: str, rows: pa.Table) -> list[Stored]:
+def _stored(segment: str, rows: pa.Table) -> list[StoredEvent]:
     columns = (
         rows.column("sequence").to_pylist(),
         rows.column("mask").to_pylist(),
         rows.column("appended_at").cast(pa.int64()).to_pylist(),
         rows.column("payload").to_pylist(),
     )
-    return [Stored(segment, *row) for row in zip(*columns, strict=True)]
+    return [StoredEvent(segment, *row) for row in zip(*columns, strict=True)]
 
 
 def _close(files: list[OpenFile]) -> None:

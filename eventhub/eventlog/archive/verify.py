@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from eventhub.base import limits
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.catalog import ArchivedRow
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.archive.manifest import Manifest
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.manifest import SegmentManifest
 from eventhub.eventlog.archive.write import PayloadSum
 from eventhub.eventlog.errors import ArchiveDamaged
 
@@ -31,25 +31,25 @@ class Problem(NamedTuple):
 class Examined(NamedTuple):
     """A segment's files by themselves. `manifest` is None if there is none that can be read."""
 
-    manifest: Manifest | None
+    manifest: SegmentManifest | None
     problems: list[Problem]
 
 
-class Verdict(NamedTuple):
+class SegmentVerdict(NamedTuple):
     row: ArchivedRow
     bytes: int  # read
     problems: list[Problem]
 
 
-def verify(place: Place, rows: Sequence[ArchivedRow]) -> Iterator[Verdict]:
+def verify(place: ArchiveFolder, rows: Sequence[ArchivedRow]) -> Iterator[SegmentVerdict]:
     """One verdict for each segment. Raises ArchiveUnavailable."""
     for row in rows:
         found = examine(place, row.path)
         problems = [*found.problems, *_against_row(row, found.manifest)]
-        yield Verdict(row, found.manifest.file_bytes if found.manifest else 0, problems)
+        yield SegmentVerdict(row, found.manifest.file_bytes if found.manifest else 0, problems)
 
 
-def examine(place: Place, path: str, tick: Callable[[], None] = lambda: None) -> Examined:
+def examine(place: ArchiveFolder, path: str, tick: Callable[[], None] = lambda: None) -> Examined:
     """The manifest at a path and the file it names; `tick` is called now and then.
 
     Raises ArchiveUnavailable.
@@ -73,7 +73,7 @@ def examine(place: Place, path: str, tick: Callable[[], None] = lambda: None) ->
 
 
 def _file_problems(
-    opened: IO[bytes], path: str, made: Manifest, tick: Callable[[], None]
+    opened: IO[bytes], path: str, made: SegmentManifest, tick: Callable[[], None]
 ) -> Iterator[Problem]:
     digest = hashlib.sha256()
     while chunk := opened.read(limits.ARCHIVE_CHUNK_BYTES):
@@ -89,7 +89,7 @@ def _file_problems(
 
 
 def _content_problems(
-    opened: IO[bytes], path: str, made: Manifest, tick: Callable[[], None]
+    opened: IO[bytes], path: str, made: SegmentManifest, tick: Callable[[], None]
 ) -> Iterator[Problem]:
     payloads = PayloadSum()
     expected = made.first
@@ -113,7 +113,7 @@ def _content_problems(
         yield Problem("wrong_range", path, f"ends at {expected - 1}, not at {made.last}")
 
 
-def _against_row(row: ArchivedRow, made: Manifest | None) -> Iterator[Problem]:
+def _against_row(row: ArchivedRow, made: SegmentManifest | None) -> Iterator[Problem]:
     """What the database knows better."""
     if row.before is not None and row.first != row.before + 1:
         detail = f"begins at {row.first}, the segment before ends at {row.before}"

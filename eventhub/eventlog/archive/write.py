@@ -16,15 +16,15 @@ from eventhub.eventlog.archive import columns, layout, manifest
 from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.columns import NameCount, Names
 from eventhub.eventlog.archive.errors import ArchiveUnavailable, SegmentUnreadable
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.archive.manifest import Manifest, Mark
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.manifest import ProducerHighest, SegmentManifest
 
 Pages = Callable[[], Iterable[pa.Table]]  # a segment's rows, from the first on; read twice
 _TAIL_BYTES = 8  # the footer's length and Parquet's mark
 _UNLIKE = ("payload", "attributes", "sequence", "correlation", "cause", "producer_number")
 
 
-class Content(NamedTuple):
+class SegmentContent(NamedTuple):
     """What the events of a segment amount to."""
 
     events: int
@@ -32,7 +32,7 @@ class Content(NamedTuple):
     appended_max_us: int | None
     payload_bytes: int
     payload_sha256: str
-    producers: list[Mark]
+    producers: list[ProducerHighest]
     producers_complete: bool
 
 
@@ -40,7 +40,7 @@ def stem_of(segment: DueSegment) -> str:
     return layout.stem(segment.zone_id, segment.stream, segment.uuid, segment.first)
 
 
-def write_segment(place: Place, segment: DueSegment, pages: Pages) -> Manifest:
+def write_segment(place: ArchiveFolder, segment: DueSegment, pages: Pages) -> SegmentManifest:
     """Make file and manifest visible, in this order, and return the manifest.
 
     Raises what reading the pages raises, SegmentUnreadable, ArchiveUnavailable.
@@ -57,7 +57,7 @@ def write_segment(place: Place, segment: DueSegment, pages: Pages) -> Manifest:
     footer = _footer(place, temporary, sink.size)
     path = layout.file_path(stem, sink.sha256)
     place.publish(temporary, path)
-    made = Manifest(
+    made = SegmentManifest(
         segment=segment.uuid,
         zone=segment.zone_id,
         stream=segment.stream,
@@ -76,7 +76,7 @@ def write_segment(place: Place, segment: DueSegment, pages: Pages) -> Manifest:
     return made
 
 
-def remove_leftovers(place: Place, segment: DueSegment, kept: Manifest) -> None:
+def remove_leftovers(place: ArchiveFolder, segment: DueSegment, kept: SegmentManifest) -> None:
     """Remove other files of the segment: of a try that ended before its manifest was written."""
     stem = stem_of(segment)
     for path in place.names(stem.rpartition("/")[0]):
@@ -148,7 +148,7 @@ class _Summary:
         self._highest: dict[tuple[str, int], int] = {}
         self._complete = True
 
-    def add(self, page: pa.Table, producers: Iterable[columns.Producer]) -> None:
+    def add(self, page: pa.Table, producers: Iterable[columns.EventProducer]) -> None:
         self._payloads.add(page.column("payload").to_pylist())
         times = [*self._times, *page.column("appended_at").cast(pa.int64()).to_pylist()]
         self._times = [min(times), max(times)]
@@ -160,17 +160,17 @@ class _Summary:
             else:
                 highest[key] = max(number, highest.get(key, number))
 
-    def content(self) -> Content:
+    def content(self) -> SegmentContent:
         payloads = self._payloads
         earliest, latest = self._times or (None, None)
-        marks = [Mark(*key, number) for key, number in sorted(self._highest.items())]
+        marks = [ProducerHighest(*key, number) for key, number in sorted(self._highest.items())]
         sums = (payloads.bytes, payloads.hex)
-        return Content(payloads.count, earliest, latest, *sums, marks, self._complete)
+        return SegmentContent(payloads.count, earliest, latest, *sums, marks, self._complete)
 
 
 def _write_file(
     sink: HashingFile, pages: Iterable[pa.Table], names: Names, segment: DueSegment
-) -> Content:
+) -> SegmentContent:
     schema = columns.schema(names)
     summary = _Summary()
     with pq.ParquetWriter(sink, schema, **_options(schema)) as writer:
@@ -210,7 +210,7 @@ def _described(segment: DueSegment) -> dict[str, str]:
     }
 
 
-def _check(content: Content, segment: DueSegment) -> None:
+def _check(content: SegmentContent, segment: DueSegment) -> None:
     """The rows are those that were sealed; no page has a hole."""
     found = (content.events, content.payload_bytes)
     sealed = (segment.last - segment.first + 1, segment.bytes)
@@ -222,7 +222,7 @@ def _check(content: Content, segment: DueSegment) -> None:
         )
 
 
-def _footer(place: Place, path: str, size: int) -> bytes:
+def _footer(place: ArchiveFolder, path: str, size: int) -> bytes:
     """The last bytes of a Parquet file that say what is where in it."""
     length = int.from_bytes(place.read(path, size - _TAIL_BYTES, 4), "little")
     return place.read(path, size - _TAIL_BYTES - length)

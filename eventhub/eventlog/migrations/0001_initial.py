@@ -197,7 +197,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Archiver",
+            name="ArchiverLease",
             fields=[
                 (
                     "singleton",
@@ -373,7 +373,7 @@ class Migration(migrations.Migration):
             },
         ),
         eventhub.postgresql.tables.CreateTable(
-            name="Head",
+            name="StreamHead",
             fields=[
                 (
                     "stream",
@@ -682,7 +682,7 @@ class Migration(migrations.Migration):
             },
         ),
         eventhub.postgresql.tables.CreateTable(
-            name="Event",
+            name="EventRow",
             fields=[
                 (
                     "pk",

@@ -17,8 +17,8 @@ from psycopg import sql
 
 from eventhub.base import limits, metrics
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.retention.drop import Rooms
-from eventhub.eventlog.retention.quota import Group, Held, Room, next_to_clean
+from eventhub.eventlog.retention.drop import RetentionHooks
+from eventhub.eventlog.retention.quota import PartitionUse, StorageBudget, StorageUse, next_to_clean
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -72,17 +72,22 @@ async def horizon(connection: Connection) -> Horizon:
     return found or Horizon(0, 0, 0)
 
 
-async def read_groups(connection: Connection) -> list[Group]:
+async def read_partitions(connection: Connection) -> list[PartitionUse]:
     """All groups with partitions, the oldest first."""
-    return await (await cursor_of(connection, Group).execute(SQL["groups"])).fetchall()
+    return await (await cursor_of(connection, PartitionUse).execute(SQL["partitions"])).fetchall()
 
 
-async def held_bytes(connection: Connection) -> Held:
+async def read_storage_use(connection: Connection) -> StorageUse:
     """What the hub's data takes on the disk."""
-    return await (await cursor_of(connection, Held).execute(SQL["used"])).fetchone() or Held()
+    return (
+        await (await cursor_of(connection, StorageUse).execute(SQL["storage_use"])).fetchone()
+        or StorageUse()
+    )
 
 
-async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) -> bool:
+async def clean(
+    connection: Connection, rooms: RetentionHooks, room: StorageBudget, fence: Fence
+) -> bool:
     """Clean one group, if one is worth it; True if one went, so that there may be more.
 
     Raises what psycopg raises: what was begun goes on the next time.
@@ -90,7 +95,7 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
     now = await horizon(connection)
     if not fence.passed(now):
         return False
-    groups = await read_groups(connection)
+    groups = await read_partitions(connection)
     group = next_to_clean(groups, now.current, room)
     if group is None:
         return False
@@ -108,30 +113,32 @@ async def clean(connection: Connection, rooms: Rooms, room: Room, fence: Fence) 
     return True
 
 
-async def forget_groups(connection: Connection) -> None:
+async def delete_empty_partitions(connection: Connection) -> None:
     """Delete the rows of groups of which nothing is left."""
-    await connection.execute(SQL["forget_groups"])
+    await connection.execute(SQL["delete_empty_partitions"])
 
 
 async def is_exported(connection: Connection, partition: str) -> bool:
     """True while the export of a job is to read a partition, or reads it: it is not detached then,
     and an export lets it go as soon as it can.
     """
-    return bool(await (await scalars(connection).execute(SQL["exported"], (partition,))).fetchone())
+    return bool(
+        await (await scalars(connection).execute(SQL["is_exported"], (partition,))).fetchone()
+    )
 
 
-async def _empty(connection: Connection, group: Group, to: int) -> None:
+async def _empty(connection: Connection, group: PartitionUse, to: int) -> None:
     """Everything live out of the group: open segments are sealed if they hold something, and moved
     if not; sealed ones are copied.
     """
     of = {"partition_id": group.id}
-    query = await scalars(connection).execute(SQL["open_in_group"], (group.id,))
+    query = await scalars(connection).execute(SQL["open_in_partition"], (group.id,))
     if streams := await query.fetchall():
         await connection.execute(SQL["roll"], (streams,))
     await connection.execute(SQL["move_empty"], of)
     await connection.execute(SQL["move_sealed_empty"], (group.id,))
     bounds = {**of, "rows_max": limits.CLEAN_ROWS_MAX, "bytes_max": limits.CLEAN_BYTES_MAX}
-    found = await cursor_of(connection, _Moving).execute(SQL["live_in_group"], bounds)
+    found = await cursor_of(connection, _Moving).execute(SQL["live_in_partition"], bounds)
     for segment in await found.fetchall():
         await _move(connection, group.id, to, segment)
 
@@ -153,12 +160,12 @@ async def _move(connection: Connection, group: int, to: int, segment: _Moving) -
     await connection.execute(SQL["moved"], values)
 
 
-async def _occupied(connection: Connection, group: Group) -> bool:
-    count = await scalars(connection).execute(SQL["in_group"], {"partition_id": group.id})
+async def _occupied(connection: Connection, group: PartitionUse) -> bool:
+    count = await scalars(connection).execute(SQL["left_in_partition"], {"partition_id": group.id})
     return bool(await count.fetchone())
 
 
-async def _remove(connection: Connection, group: Group) -> None:
+async def _remove(connection: Connection, group: PartitionUse) -> None:
     """Detach the partition, or finish a detachment, and drop it."""
     table = sql.Identifier(f"events_p{group.id}")
     if group.attached:

@@ -17,7 +17,7 @@ BALLAST = "ballast"  # the file's name in the data folder
 State = Literal["ok", "low", "full"]
 
 
-class Space(NamedTuple):
+class DiskSpace(NamedTuple):
     """Of one disk, in bytes. `free`: without what the ballast lacks."""
 
     total: int
@@ -64,7 +64,7 @@ def ballast_bytes(total: int) -> int:
     return min(max(share, limits.BALLAST_BYTES_MIN), limits.BALLAST_BYTES_MAX)
 
 
-def look(folder: Path) -> Space:
+def look(folder: Path) -> DiskSpace:
     """The space of the folder's disk now. Raises OSError."""
     found = os.statvfs(folder)
     total, free = found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
@@ -72,7 +72,7 @@ def look(folder: Path) -> Space:
         lacking = max(ballast_bytes(total) - (folder / BALLAST).stat().st_size, 0)
     except FileNotFoundError:
         lacking = 0  # nobody keeps one here
-    return Space(total, max(free - lacking, 0))
+    return DiskSpace(total, max(free - lacking, 0))
 
 
 class Episode(NamedTuple):
@@ -87,7 +87,7 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.space: Space | None = None
+        self.space: DiskSpace | None = None
         self.full = False
         self.episodes: list[Episode] = []  # over, and not announced yet
         self._since_us = 0

@@ -14,7 +14,7 @@ from eventhub.base.errors import EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.drafts import Draft
-from eventhub.eventlog.retention.quota import Room
+from eventhub.eventlog.retention.quota import StorageBudget
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
@@ -45,11 +45,11 @@ async def _nothing_shed(_connection: Connection, _pressed: bool) -> bool:
     return False
 
 
-async def _unbounded(_connection: Connection, _room: Room) -> None:
+async def _unbounded(_connection: Connection, _room: StorageBudget) -> None:
     return None
 
 
-class Rooms(NamedTuple):
+class RetentionHooks(NamedTuple):
     """What other rooms have to say; the composition root fills it in."""
 
     # the lowest sequence of each stream that a durable cursor still needs
@@ -61,7 +61,7 @@ class Rooms(NamedTuple):
     # drop one partition of what outlived its events; True if there may be more
     shed: Callable[[Connection, bool], Awaitable[bool]] = _nothing_shed
     # drop what others keep of events beyond their own bounds, and announce it
-    bound: Callable[[Connection, Room], Awaitable[None]] = _unbounded
+    bound: Callable[[Connection, StorageBudget], Awaitable[None]] = _unbounded
 
 
 class Trimmed(NamedTuple):
@@ -117,7 +117,9 @@ async def _roll(connection: Connection, stream_ids: list[int]) -> int:
     return int(count or 0)
 
 
-async def drop_by_policy(connection: Connection, rooms: Rooms, now_us: int) -> list[Trimmed]:
+async def drop_by_policy(
+    connection: Connection, rooms: RetentionHooks, now_us: int
+) -> list[Trimmed]:
     """Drop what the streams' own policies let go (EMC-23, EMC-26), a bounded number of segments."""
     needed = await rooms.needs(connection)
     bounds = {
@@ -131,7 +133,7 @@ async def drop_by_policy(connection: Connection, rooms: Rooms, now_us: int) -> l
 
 
 async def drop_oldest(
-    connection: Connection, rooms: Rooms, now_us: int, *, stored_bytes: int, why: str
+    connection: Connection, rooms: RetentionHooks, now_us: int, *, stored_bytes: int, why: str
 ) -> list[Trimmed]:
     """Drop the oldest sealed segments of the hub that hold so many bytes together (EMC-24): what
     durable cursors need too, nothing under a hold. Empty if there is nothing left to drop.
@@ -153,29 +155,31 @@ class Planned(NamedTuple):
     segment: str  # its UUID
 
 
-async def kept_by(connection: Connection, rooms: Rooms, planned: Planned) -> str:
+async def retained_by(connection: Connection, rooms: RetentionHooks, planned: Planned) -> str:
     """What keeps a segment at this moment, whatever its policy lets go: `hold`, `needed` (by a
     durable cursor), `not_archived`, `open`, or `gone`: it has left already. Empty: nothing does.
     """
     needed = await rooms.needs(connection)
     values = {"streams": list(needed), "needed": list(needed.values()), **planned._asdict()}
-    why = await (await scalars(connection).execute(SQL["kept_by"], values)).fetchone()
+    why = await (await scalars(connection).execute(SQL["retained_by"], values)).fetchone()
     return "gone" if why is None else str(why)
 
 
-async def drop_planned(connection: Connection, rooms: Rooms, planned: Planned, now_us: int) -> str:
-    """Drop one segment because a plan says so, or say what keeps it, as `kept_by`.
+async def drop_planned(
+    connection: Connection, rooms: RetentionHooks, planned: Planned, now_us: int
+) -> str:
+    """Drop one segment because a plan says so, or say what keeps it, as `retained_by`.
 
     Policies, and holds with them, change under the lock of the head of `system` (streams.py): what
     is found under it is so until the transaction ends.
     """
-    why = await kept_by(connection, rooms, planned)
+    why = await retained_by(connection, rooms, planned)
     if why:
         return why
     await _keep_state(connection, planned.segment_id)
     async with connection.transaction():
         await connection.execute(LOCK_SYSTEM)
-        why = await kept_by(connection, rooms, planned)
+        why = await retained_by(connection, rooms, planned)
         if why:
             return why
         values = {"segments": [planned.segment_id], "whys": [PLANNED], "now_us": now_us}
@@ -197,7 +201,7 @@ async def is_to_be_cleaned(connection: Connection, planned: Planned, partition_i
 
 
 async def _drop(
-    connection: Connection, rooms: Rooms, found: Sequence[_Leaving], now_us: int
+    connection: Connection, rooms: RetentionHooks, found: Sequence[_Leaving], now_us: int
 ) -> list[Trimmed]:
     """The state of keyed streams outlives their segments."""
     if not found:
@@ -212,7 +216,9 @@ async def _drop(
     return trimmed
 
 
-async def _left(connection: Connection, rooms: Rooms, values: dict[str, Any]) -> list[Trimmed]:
+async def _left(
+    connection: Connection, rooms: RetentionHooks, values: dict[str, Any]
+) -> list[Trimmed]:
     """Mark segments as gone and announce it, last in the caller's transaction."""
     trimmed = await (await cursor_of(connection, Trimmed).execute(SQL["drop"], values)).fetchall()
     drafts = await _announcements(connection, rooms, trimmed)
@@ -242,7 +248,7 @@ async def append_in_turn(connection: Connection, drafts: Sequence[Draft]) -> Non
 
 
 async def _announcements(
-    connection: Connection, rooms: Rooms, trimmed: Sequence[Trimmed]
+    connection: Connection, rooms: RetentionHooks, trimmed: Sequence[Trimmed]
 ) -> list[Draft]:
     gone = [each for each in trimmed if each.tier == "dropped" and each.events]
     if not gone:

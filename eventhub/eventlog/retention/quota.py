@@ -12,7 +12,7 @@ from eventhub.base import limits
 MIB = 1024 * 1024
 
 
-class Held(NamedTuple):
+class StorageUse(NamedTuple):
     """Bytes on the disk by what they are, with all indexes."""
 
     events: int = 0
@@ -26,7 +26,7 @@ class Held(NamedTuple):
         return self.keyed_state + self.tokens
 
 
-class Room(NamedTuple):
+class StorageBudget(NamedTuple):
     """What there is, in bytes; None: no quota, or nobody watches the disk."""
 
     used: int  # of the hub's tables, indexes and all
@@ -133,7 +133,7 @@ def _floor(capacity: int | None) -> int:
     return int((capacity or 0) * limits.DISK_FLOOR_SHARE)
 
 
-class Group(NamedTuple):
+class PartitionUse(NamedTuple):
     """A partition with what is partitioned like it."""
 
     id: int
@@ -161,18 +161,18 @@ class Group(NamedTuple):
         return self.size - self.reclaimable
 
 
-def worth_cleaning(group: Group, room: Room) -> bool:
+def worth_cleaning(group: PartitionUse, room: StorageBudget) -> bool:
     """True if what must be copied is little against what it frees, and there is room for it."""
     return is_hollow(group, room) and group.copied <= room.spare
 
 
-def is_hollow(group: Group, room: Room) -> bool:
+def is_hollow(group: PartitionUse, room: StorageBudget) -> bool:
     """True if what must be copied is little against what it frees."""
     share_max = limits.CLEAN_LIVE_SHARE_PRESSED_MAX if room.pressed else limits.CLEAN_LIVE_SHARE_MAX
     return group.live_share <= share_max
 
 
-def is_left(live: int, stored: int, room: Room) -> bool:
+def is_left(live: int, stored: int, room: StorageBudget) -> bool:
     """True if the current group is left for the next one before it is full, so that it can be
     cleaned: space is short, and it is mostly dropped.
     """
@@ -180,7 +180,7 @@ def is_left(live: int, stored: int, room: Room) -> bool:
     return room.pressed and large and live / stored <= limits.CLEAN_LIVE_SHARE_MAX
 
 
-def wanting(groups: list[Group], current: int, room: Room) -> int:
+def wanting(groups: list[PartitionUse], current: int, room: StorageBudget) -> int:
     """So many bytes on the disk are to be dropped beside what is dropped already and waits for its
     partition to be cleaned, also while there is no room for that. If that holds up every cleaning,
     it is what the cheapest one lacks.
@@ -198,13 +198,13 @@ def wanting(groups: list[Group], current: int, room: Room) -> int:
     return min((group.copied - room.spare for group in waiting), default=0)
 
 
-def stored_share(groups: list[Group]) -> float:
+def stored_share(groups: list[PartitionUse]) -> float:
     """Stored bytes per byte on the disk."""
     size = sum(group.size for group in groups)
     return min(sum(group.stored for group in groups) / size, 1.0) if size else 1.0
 
 
-def droppable(groups: list[Group], room: Room, wanted: int) -> int:
+def droppable(groups: list[PartitionUse], room: StorageBudget, wanted: int) -> int:
     """So many stored bytes are to go, that as many come free as are wanted. What events may always
     hold stays, whatever waits for its partition to go.
     """
@@ -213,7 +213,9 @@ def droppable(groups: list[Group], room: Room, wanted: int) -> int:
     return max(min(int(wanted * share) + 1, spared), 0)
 
 
-def next_to_clean(groups: list[Group], current: int, room: Room) -> Group | None:
+def next_to_clean(
+    groups: list[PartitionUse], current: int, room: StorageBudget
+) -> PartitionUse | None:
     """What was begun first; then the group that costs least for what it frees; None if all are
     worth keeping.
     """

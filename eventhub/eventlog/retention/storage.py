@@ -12,7 +12,7 @@ import psycopg
 from eventhub.base import limits
 from eventhub.eventlog.retention import disk
 from eventhub.eventlog.retention.drop import SQL
-from eventhub.eventlog.retention.quota import Held, Room
+from eventhub.eventlog.retention.quota import StorageBudget, StorageUse
 from eventhub.postgresql.rows import cursor_of, scalars
 
 Connection = psycopg.Connection[Any]
@@ -33,12 +33,12 @@ class StreamStorage(NamedTuple):
     last: int
 
 
-class Storage(NamedTuple):
+class StorageReport(NamedTuple):
     """Of the whole hub: bytes on the disk with all indexes, the quota (None: none), partitions of
     events; of one zone, or of all: its streams, the largest first.
     """
 
-    held: Held
+    held: StorageUse
     quota_bytes: int | None
     groups: int
     streams: list[StreamStorage]
@@ -51,7 +51,7 @@ class Storage(NamedTuple):
         """The worse of the quota's and the disk's: `low`, the oldest segments leave before their
         time; `full`, emits are refused.
         """
-        room = Room(self.used_bytes, self.quota_bytes)
+        room = StorageBudget(self.used_bytes, self.quota_bytes)
         if room.refused or disk_state == "full":
             return "full"
         return "low" if room.over_mark or disk_state == "low" else "ok"
@@ -67,16 +67,16 @@ class DiskReport(NamedTuple):
 
 def read_storage(
     connection: Connection, *, zone_id: int | None, quota_bytes: int | None
-) -> Storage:
+) -> StorageReport:
     """`zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, where no operator has
     set another.
     """
-    held = cursor_of(connection, Held).execute(SQL["used"]).fetchone() or Held()
+    held = cursor_of(connection, StorageUse).execute(SQL["storage_use"]).fetchone() or StorageUse()
     quota = scalars(connection).execute(SQL["quota"]).fetchone()
     groups = scalars(connection).execute(SQL["counts"]).fetchone()
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
     streams = cursor_of(connection, StreamStorage).execute(SQL["storage"], bounds).fetchall()
-    return Storage(held, quota or quota_bytes, groups or 0, streams)
+    return StorageReport(held, quota or quota_bytes, groups or 0, streams)
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:

@@ -85,7 +85,7 @@ UPDATE keyed_state k SET mask = e.mask, appended_at = e.appended_at, payload = e
   FROM locked l JOIN events e ON e.partition_id = l.partition_id AND e.segment_id = l.segment_id AND e.sequence = l.sequence
  WHERE k.stream_id = l.stream_id AND k.digest = l.digest
 
--- name: kept_by
+-- name: retained_by
 -- What keeps a sealed segment from being dropped now, whatever its stream's policy lets go; the empty text: nothing does. No
 -- row: it is not there.
 SELECT CASE WHEN g.tier <> 'live' THEN 'gone'
@@ -133,7 +133,7 @@ SELECT v.stream_id, r.first
                  WHERE g.stream_id = v.stream_id AND g.tier <> 'dropped' AND (g.last IS NULL OR g.last >= g.first)
                  ORDER BY g.first, g.id LIMIT 1) AS r
 
--- name: used
+-- name: storage_use
 -- What the hub's data takes on the disk, indexes and all, by what it is: events; deliveries, partitioned like them; the keyed
 -- state; the tokens. Dropping events gives back the first two alone.
 SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^events_p[0-9]+$'), 0)::bigint AS events,
@@ -146,7 +146,7 @@ SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^e
 -- name: quota
 SELECT quota_bytes FROM log_state
 
--- name: groups
+-- name: partitions
 -- Each group whose partition is there, attached or not: what it takes on the disk with all that is partitioned like it,
 -- how many of the stored bytes that were written to it are still live, and are read from it.
 WITH tables AS MATERIALIZED (
@@ -178,7 +178,7 @@ SELECT current_partition AS current, pg_snapshot_xmin(pg_current_snapshot())::te
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
   FROM log_state
 
--- name: open_in_group
+-- name: open_in_partition
 SELECT stream_id FROM heads WHERE partition_id = %s AND sequence >= first ORDER BY stream_id
 
 -- name: move_empty
@@ -198,7 +198,7 @@ UPDATE heads h SET partition_id = l.current_partition
 UPDATE segments SET partition_id = (SELECT current_partition FROM log_state)
  WHERE partition_id = %s AND last < first
 
--- name: live_in_group
+-- name: live_in_partition
 -- Sealed segments to be copied, with about so many rows as a step may copy.
 SELECT id, last, greatest(1, least(%(rows_max)s, %(bytes_max)s * (last - first + 1) / greatest(bytes, 1)))::bigint AS rows_max
   FROM segments
@@ -229,12 +229,12 @@ WITH moved AS (
 )
 UPDATE event_partitions g SET moved_bytes = g.moved_bytes + m.bytes FROM moved m WHERE g.id = %(partition_id)s
 
--- name: in_group
+-- name: left_in_partition
 -- What must be out of a group before its partition goes.
 SELECT (SELECT count(*) FROM segments WHERE partition_id = %(partition_id)s AND tier = 'live')
      + (SELECT count(*) FROM heads WHERE partition_id = %(partition_id)s)
 
--- name: exported
+-- name: is_exported
 -- Whether the export of a job holds a partition. To detach it now would wait for that until its timeout; and a detachment
 -- that was interrupted is finished only when every older snapshot is over, which is the end of the whole export.
 SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -248,7 +248,7 @@ UPDATE log_state SET disk_full_until = to_timestamp(%(until_us)s / 1000000.0)
  WHERE disk_full_until IS NULL OR disk_full_until < to_timestamp(%(since_us)s / 1000000.0)
 RETURNING true
 
--- name: forget_groups
+-- name: delete_empty_partitions
 -- Numbers of groups that nothing is partitioned by any more.
 DELETE FROM event_partitions g
  WHERE g.id < (SELECT current_partition FROM log_state)

@@ -45,7 +45,7 @@ SELECT s.id, s.zone_id, s.name, {policy},
 -- name: policies
 SELECT id, {policy} FROM streams WHERE id = ANY (%s::bigint[])
 
--- name: left_segments
+-- name: removed_segments
 SELECT stream_id, removal_reason, count(*) AS segments FROM segments
  WHERE stream_id = ANY (%s::bigint[]) AND removal_reason IS NOT NULL
  GROUP BY stream_id, removal_reason

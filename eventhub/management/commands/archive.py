@@ -1,5 +1,5 @@
 """`manage.py archive run|status|verify`: the archive by hand, of sealed segments and of partitions
-of deliveries, attempts and listens that left the database. Django module.
+of deliveries, attempts and listeners that left the database. Django module.
 """
 
 from argparse import ArgumentParser
@@ -13,9 +13,9 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env, read_env
 from eventhub.base.errors import EventHubError
 from eventhub.eventlog.archive import catalog
-from eventhub.eventlog.archive.catalog import Choice, Status, Tally
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.archive.run import Done, LeaseLost, open_archiver
+from eventhub.eventlog.archive.archiver import ArchiveLeaseLost, ArchiveResult, open_archiver
+from eventhub.eventlog.archive.catalog import ArchiveStatus, ArchiveTotals, SegmentFilter
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.verify import verify
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.postgresql.connections import blocking
@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         env = read_env()
-        choice = Choice(options["stream"], options.get("segment"))
+        choice = SegmentFilter(options["stream"], options.get("segment"))
         try:
             require_database()
             if options["action"] != "status":
@@ -62,14 +62,14 @@ class Command(BaseCommand):
             )
         except (NoDatabaseUrl, NoArchiveUrl) as error:
             raise CommandError(str(error)) from error
-        except LeaseLost as error:
+        except ArchiveLeaseLost as error:
             raise CommandError(
                 "Another archiver is at work; `manage.py archive status` says how far it is."
             ) from error
         except EventHubError as error:
             raise CommandError(error.message) from error
 
-    def _run(self, env: Env, choice: Choice) -> None:
+    def _run(self, env: Env, choice: SegmentFilter) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
             waiting = catalog.status(connection, choice.stream).waiting
         self._say(f"{_tally(waiting)} wait" + (" in all" if choice.segment else ""))
@@ -83,7 +83,7 @@ class Command(BaseCommand):
         if failed:
             raise CommandError("Not everything is archived.")
 
-    def _status(self, env: Env, choice: Choice) -> None:
+    def _status(self, env: Env, choice: SegmentFilter) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
             found = catalog.status(connection, choice.stream)
             lines = _lines(env, found)
@@ -92,11 +92,11 @@ class Command(BaseCommand):
         for line in lines:
             self._say(line)
 
-    def _verify(self, env: Env, choice: Choice) -> None:
-        place = Place(env.archive_url)
+    def _verify(self, env: Env, choice: SegmentFilter) -> None:
+        place = ArchiveFolder(env.archive_url)
         with blocking(env.database_direct_url, name="archiver") as connection:
             rows = catalog.archived_segments(connection, choice)
-            manifests = retired.manifests(connection) if choice == Choice() else []
+            manifests = retired.manifests(connection) if choice == SegmentFilter() else []
         size = problems = 0
         for number, verdict in enumerate(verify(place, rows), 1):
             size += verdict.bytes
@@ -121,7 +121,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def _lines(env: Env, found: Status) -> list[str]:
+def _lines(env: Env, found: ArchiveStatus) -> list[str]:
     lines = [f"archive   {env.archive_url or 'not known here: EVENTHUB_ARCHIVE_URL is not set'}"]
     lines.append(f"archived  {_tally(found.archived)}")
     lag = f", the oldest for {found.lag_s:,.0f} s" if found.waiting.segments else ""
@@ -150,7 +150,7 @@ def _partition_lines(connection: retired.Connection) -> list[str]:
     ]
 
 
-def _partition_problem(place: Place, manifest: str) -> str:
+def _partition_problem(place: ArchiveFolder, manifest: str) -> str:
     """Empty if all is as it was written."""
     try:
         for _ in shelved_rows(place, manifest):
@@ -160,11 +160,11 @@ def _partition_problem(place: Place, manifest: str) -> str:
     return ""
 
 
-def _tally(found: Tally) -> str:
+def _tally(found: ArchiveTotals) -> str:
     return f"{found.segments:,} segments, {found.events:,} events, {found.bytes:,} stored bytes"
 
 
-def _line(done: Done) -> str:
+def _line(done: ArchiveResult) -> str:
     segment = done.segment
     where = f"{segment.stream} {segment.first}-{segment.last} {segment.uuid}"
     if done.reason:

@@ -44,7 +44,7 @@ const ABOUT: Record<string, string> = {
   owed: "with a delivery, or due one",
   delivered: "with an attempt that succeeded",
   pending: "still tried",
-  dead: "given up, and told so",
+  dead_lettered: "all attempts failed",
   cancelled: "their endpoint or registration ended",
   not_delivered: "matched, and no delivery was written",
   late: "delivered after its time",

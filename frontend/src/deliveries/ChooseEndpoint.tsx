@@ -11,8 +11,8 @@ export function ChooseEndpoint({ zone }: { zone: string }) {
       title="Choose an endpoint"
       about="Its deliveries are listed here, the newest first. Those that ended without delivery are listed for all endpoints together."
     >
-      <Anchor component={Link} to={`${pathIn(zone, "deliveries")}?state=dead`} size="sm">
-        Dead deliveries of all endpoints
+      <Anchor component={Link} to={`${pathIn(zone, "deliveries")}?state=dead_lettered`} size="sm">
+        Dead-lettered deliveries of all endpoints
       </Anchor>
     </Empty>
   );

@@ -9,7 +9,7 @@ import { ProblemAlert } from "../parts/ProblemAlert";
 import { State } from "../parts/State";
 import { whole } from "../parts/text";
 import { type OneDelivery, useDelivery } from "./deliveries";
-import { Tries } from "./Tries";
+import { Attempts } from "./Attempts";
 
 /** One delivery: what is owed, each attempt, and the event. */
 export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
@@ -23,7 +23,7 @@ export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
         <Title order={2} mb="xs">
           Attempts
         </Title>
-        <Tries tries={data.tries} />
+        <Attempts attempts={data.attempts} />
       </section>
       <section>
         <Title order={2} mb="xs">
@@ -42,7 +42,7 @@ export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
 }
 
 function factsOf(delivery: OneDelivery): [string, ReactNode][] {
-  const { stream, sequence, endpoint, registrations, state, attempts, next_attempt_at: next } = delivery;
+  const { stream, sequence, endpoint, registrations, state, attempt_count: attempts, next_attempt_at: next } = delivery;
   const facts: [string, ReactNode][] = [
     ["Event", `${stream} ${whole(sequence)}`],
     ["Endpoint", endpoint],

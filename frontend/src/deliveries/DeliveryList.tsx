@@ -12,7 +12,7 @@ const COLUMNS: Column<Delivery>[] = [
   { title: "Event", cell: ({ stream, sequence }) => `${stream} ${whole(sequence)}` },
   { title: "Endpoint", cell: ({ endpoint }) => endpoint },
   { title: "State", cell: ({ state }) => <State state={state} /> },
-  { title: "Attempts", right: true, cell: ({ attempts }) => attempts },
+  { title: "Attempts", right: true, cell: ({ attempt_count }) => attempt_count },
   { title: "Next attempt", cell: ({ state, next_attempt_at: at }) => <When at={state === "pending" ? at : null} /> },
   { title: "Created", cell: ({ created_at: at }) => <When at={at} /> },
   { title: "Finished", cell: ({ finished_at: at }) => <When at={at} /> },

@@ -6,15 +6,15 @@ import type { components } from "../api/schema";
 
 export type Delivery = components["schemas"]["Delivery"];
 export type OneDelivery = components["schemas"]["OneDelivery"];
-export type Try = OneDelivery["tries"][number];
+export type Attempt = OneDelivery["attempts"][number];
 
-export const STATES = ["pending", "delivered", "dead", "cancelled", "dropped", "expired"] as const;
+export const STATES = ["pending", "delivered", "dead_lettered", "cancelled", "dropped", "expired"] as const;
 export type DeliveryState = (typeof STATES)[number];
 
 const INTERVAL_MS = 3_000;
 
 /** Ended without delivery: these are listed for all endpoints together. */
-const ENDED: readonly DeliveryState[] = ["dead", "cancelled", "dropped", "expired"];
+const ENDED: readonly DeliveryState[] = ["dead_lettered", "cancelled", "dropped", "expired"];
 
 /** Of one endpoint, of one event, or of all endpoints. */
 export interface DeliveryFilter {

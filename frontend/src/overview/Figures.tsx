@@ -32,9 +32,9 @@ export function Figures({ overview, rate }: { overview: Overview; rate: number |
         about={backlog.due === null ? undefined : `${count(backlog.due)} due now`}
       />
       <Figure
-        label="Dead deliveries"
-        value={count(backlog.dead)}
-        about={backlog.dead === 0 ? "nothing was given up" : <To page={pathIn(zone, "deliveries?state=dead")} label="Show them" />}
+        label="Dead-lettered deliveries"
+        value={count(backlog.dead_lettered)}
+        about={backlog.dead_lettered === 0 ? "all attempts so far succeeded or are pending" : <To page={pathIn(zone, "deliveries?state=dead_lettered")} label="Show them" />}
       />
     </SimpleGrid>
   );

@@ -16,7 +16,7 @@ const TONES: Record<string, string> = {
   catching_up: "busy",
   connecting: "slow",
   waiting: "slow",
-  dead: "bad",
+  dead_lettered: "bad",
   failed: "bad",
   away: "bad",
   down: "bad",

@@ -10,7 +10,7 @@ import pyarrow as pa
 from eventhub.base import limits
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
 from sparkjobs.segment_reader import ARCHIVE, EXPORT, NONE
 from sparkjobs.tables import SEGMENTS
@@ -38,7 +38,9 @@ class TimeRange(NamedTuple):
         )
 
 
-def locate_events(batch: pa.RecordBatch, archive: Place | None, span: TimeRange) -> pa.RecordBatch:
+def locate_events(
+    batch: pa.RecordBatch, archive: ArchiveFolder | None, span: TimeRange
+) -> pa.RecordBatch:
     """Rows of the statement `segments` with what `tables.SEGMENTS` has besides: where their events
     are, and what the manifests say. Raises ArchiveUnavailable.
     """
@@ -69,7 +71,7 @@ def require_live(batch: pa.RecordBatch) -> None:
             )
 
 
-def _found(rows: list[Row], archive: Place | None, span: TimeRange) -> Iterator[Row]:
+def _found(rows: list[Row], archive: ArchiveFolder | None, span: TimeRange) -> Iterator[Row]:
     with ThreadPoolExecutor(limits.EXPORT_MANIFESTS_AT_ONCE) as pool:
         for row, known in zip(
             rows, pool.map(lambda row: _manifest(row, archive), rows), strict=True
@@ -80,7 +82,7 @@ def _found(rows: list[Row], archive: Place | None, span: TimeRange) -> Iterator[
             yield {**known, "source": source}
 
 
-def _source(row: Row, archive: Place | None) -> str:
+def _source(row: Row, archive: ArchiveFolder | None) -> str:
     if not row["asked"] or row["last"] < row["first"] or row["tier"] == "dropped":
         return NONE
     if row["archived"] and archive is not None:
@@ -88,7 +90,7 @@ def _source(row: Row, archive: Place | None) -> str:
     return EXPORT if row["tier"] == "live" else NONE
 
 
-def _manifest(row: Row, archive: Place | None) -> Row:
+def _manifest(row: Row, archive: ArchiveFolder | None) -> Row:
     """What the manifest of an archived segment that is asked for says, or its fault."""
     known: Row = dict.fromkeys(_OF_MANIFEST)
     path = row["manifest"]

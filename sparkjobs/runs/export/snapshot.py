@@ -25,7 +25,7 @@ from delivery.partitions.archive import shelved_rows
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.retention import drop
 from eventhub.postgresql import arrow
@@ -47,7 +47,7 @@ log = get_logger(__name__)
 
 NAME = "inputs.json"
 _PART = "part-00000.parquet"
-_PARTITIONED = ("deliveries", "attempts", "listens")
+_PARTITIONED = ("deliveries", "attempts", "listeners")
 _TRIES = 3  # to hold what is there, while partitions go
 Told = Callable[[str, int], None]
 
@@ -112,7 +112,7 @@ class _Inputs:
         self.rows: dict[str, int] = {}
         self._export = export
         self._snapshot = snapshot
-        self._archive = Place(export.archive_url) if export.archive_url else None
+        self._archive = ArchiveFolder(export.archive_url) if export.archive_url else None
         self._read: set[str] = set()  # manifests of partitions that left
         self._holds = PartitionHolds(snapshot)
         self._there: dict[int, HeldPartition] = {}  # of events, by group
@@ -214,11 +214,11 @@ class _Inputs:
             yield rows
 
     def _of_partitions(self, name: str) -> Iterator[pa.RecordBatch]:
-        """What is there, and what was archived when it left: listens of then prove nothing."""
+        """What is there, and what was archived when it left: listeners of then prove nothing."""
         for partition in self._holds.of(name):
             yield from self._statement(name, partition=partition.table)
         for row in self._rows_of("retired"):
-            if row["parent"] == name != "listens" and row["manifest"]:
+            if row["parent"] == name != "listeners" and row["manifest"]:
                 yield from self._shelved(row["manifest"])
 
     def _live(self) -> Iterator[pa.RecordBatch]:

@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 from eventhub.base.clock import Clock
 from eventhub.eventlog.archive import catalog
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
+from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.open_file import OpenFile
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.retention import drop
-from eventhub.eventlog.retention.drop import Planned, Rooms
+from eventhub.eventlog.retention.drop import Planned, RetentionHooks
 from eventhub.postgresql.connections import Connection
 from sparkjobs.runs.retention.plan import PlannedAction
 
@@ -26,7 +26,7 @@ _SETTLED = ("gone", "archived")  # what the act would lead to is so already
 
 
 class ActionOutcome(NamedTuple):
-    """What came of one act. `why`: a word, as `kept_by` and `hasten` have them; empty if done."""
+    """The outcome of one act. `why`: as `retained_by` and `expedite` return it; empty if done."""
 
     act: PlannedAction
     outcome: Done
@@ -37,9 +37,9 @@ class ApplyTarget(NamedTuple):
     """What the acts are done to."""
 
     connection: Connection  # in autocommit mode
-    rooms: Rooms
+    rooms: RetentionHooks
     clock: Clock
-    archive: Place | None
+    archive: ArchiveFolder | None
     is_away: bool = False  # the archive did not answer, and is not asked again
 
 
@@ -70,7 +70,7 @@ async def _act(hub: ApplyTarget, act: PlannedAction, *, dry_run: bool) -> str:
     planned = Planned(act.segment_id, act.segment)
     match act.action:
         case "drop":
-            why = await drop.kept_by(hub.connection, hub.rooms, planned)
+            why = await drop.retained_by(hub.connection, hub.rooms, planned)
             why = why or await _no_copy(hub, planned)
             if why or dry_run:
                 return why
@@ -80,7 +80,7 @@ async def _act(hub: ApplyTarget, act: PlannedAction, *, dry_run: bool) -> str:
             return "no_archive"
         case "archive":
             names = (act.segment_id, act.segment)
-            return await catalog.hasten(hub.connection, *names, act=not dry_run)
+            return await catalog.expedite(hub.connection, *names, act=not dry_run)
         case "compact":
             there = await drop.is_to_be_cleaned(hub.connection, planned, act.partition_id)
             return "" if there else "gone"
@@ -91,7 +91,7 @@ async def _no_copy(hub: ApplyTarget, planned: Planned) -> str:
     """Why the archive does not stand in for a segment that it is said to have: the database's rows
     are the last that are good then.
     """
-    copy = await catalog.copy_of(hub.connection, planned.segment_id)
+    copy = await catalog.archived_copy(hub.connection, planned.segment_id)
     if copy is None:
         return ""
     if hub.archive is None:

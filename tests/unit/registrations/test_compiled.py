@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.time_slices import in_turns
+from eventhub.base.time_slices import run_in_slices
 from registrations.catalog import StoredVersion, compiled
 from registrations.compiled import Compiled
 from registrations.matching.spec import Spec
@@ -32,7 +32,7 @@ async def test_others_go_on_after_each_turn_of_the_one_who_compiles(
             yield
 
     rows = [written(id, {"domain": f"others go on {id}"}) for id in range(50)]
-    works = [in_turns(steps("a")), in_turns(steps("b")), compiled(rows)]
+    works = [run_in_slices(steps("a")), run_in_slices(steps("b")), compiled(rows)]
     both = asyncio.gather(*works)
     while not both.done():
         await asyncio.sleep(0)

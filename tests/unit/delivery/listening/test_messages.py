@@ -7,7 +7,7 @@ import pytest
 
 from delivery.listening import messages
 from eventhub.base import errors, limits
-from eventhub.eventlog.read import At
+from eventhub.eventlog.read import AtTime
 from eventhub.eventlog.stored import Cursor
 
 SEGMENT = "5A4F0C0E-0000-4000-8000-000000000001"
@@ -33,8 +33,8 @@ def listen(**fields: Any) -> Any:
         ),
         ({"from": f"{SEGMENT}:7"}, Cursor(SEGMENT.lower(), 7)),
         ({"from": "boot"}, "boot"),
-        ({"from": "1970-01-01T01:00:01+01:00"}, At(1_000_000)),
-        ({"from": {"time": "1970-01-01T00:00:00.000001Z"}}, At(1)),
+        ({"from": "1970-01-01T01:00:01+01:00"}, AtTime(1_000_000)),
+        ({"from": {"time": "1970-01-01T00:00:00.000001Z"}}, AtTime(1)),
     ],
 )
 def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(

@@ -12,15 +12,15 @@ from eventhub.event import event_pb2
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.read import Position
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.filters.pairs import parse_pairs
 
 SEGMENT = "5a4f0c0e-0000-4000-8000-000000000001"
 
 
-def stored(sequence: int = 1, **fields: Any) -> Stored:
+def stored(sequence: int = 1, **fields: Any) -> StoredEvent:
     event = Event("d", "t", fields.pop("attributes", {}), **{"mask": 1, **fields})
-    return Stored(SEGMENT, sequence, event.mask, 0, encode(event))
+    return StoredEvent(SEGMENT, sequence, event.mask, 0, encode(event))
 
 
 def listen(window: int | None = None, *, told: int = 0, head: int = 0) -> Listen:

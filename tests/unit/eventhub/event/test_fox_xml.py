@@ -11,7 +11,7 @@ from eventhub.base import errors, limits
 from eventhub.event import fox_xml
 from eventhub.event.envelope import Event
 from eventhub.event.errors import InvalidXml, MalformedXml, NotRepresentable
-from eventhub.event.fox_xml import Told
+from eventhub.event.fox_xml import FoxContext
 from eventhub.event.identity import EventId
 from eventhub.event.inbound import stored_bytes
 from eventhub.event.protobuf_codec import decode
@@ -64,7 +64,7 @@ EXPECTED = Event(
 )
 
 
-def taken(text: str) -> tuple[Event, Told]:
+def taken(text: str) -> tuple[Event, FoxContext]:
     found = fox_xml.read(text.encode())
     payload = stored_bytes(found.event, client=found.client, mask=1)
     return decode(payload), found.told
@@ -74,14 +74,14 @@ def taken(text: str) -> tuple[Event, Told]:
 def test_the_reference_event_is_read_and_written() -> None:
     event, told = taken(REFERENCE)
     assert event == EXPECTED
-    assert told == Told("quotes", "recovery", "2")
+    assert told == FoxContext("quotes", "recovery", "2")
     again, told_again = taken(fox_xml.write(event, told))
     assert (again, told_again) == (event, told)
 
 
 @pytest.mark.req("FOX-18")
 def test_what_is_written_has_the_elements_in_the_schemas_order() -> None:
-    root = ElementTree.fromstring(fox_xml.write(EXPECTED, Told("quotes")))
+    root = ElementTree.fromstring(fox_xml.write(EXPECTED, FoxContext("quotes")))
     assert [child.tag.partition("}")[2] for child in root] == [
         "StreamId",
         "EventId",
@@ -260,7 +260,7 @@ def fox_events(draw: st.DrawFn) -> Event:
 
 @given(fox_events(), st.sampled_from(["live", "recovery"]))
 def test_what_the_form_carries_comes_back(event: Event, liveness: str) -> None:
-    told = Told("a stream of its own", liveness, "2")
+    told = FoxContext("a stream of its own", liveness, "2")
     assert taken(fox_xml.write(event, told)) == (event, told)
 
 
@@ -275,20 +275,20 @@ def test_what_the_form_carries_comes_back(event: Event, liveness: str) -> None:
 )
 def test_what_the_form_cannot_say_is_refused(field: str, value: Any) -> None:
     with pytest.raises(NotRepresentable) as caught:
-        fox_xml.write(EXPECTED._replace(**{field: value}), Told("quotes"))
+        fox_xml.write(EXPECTED._replace(**{field: value}), FoxContext("quotes"))
     assert caught.value.field == field
 
 
 def test_a_control_character_has_no_writing() -> None:
     with pytest.raises(NotRepresentable):
-        fox_xml.write(EXPECTED._replace(summary="\x01"), Told("quotes"))
+        fox_xml.write(EXPECTED._replace(summary="\x01"), FoxContext("quotes"))
     event = EXPECTED._replace(summary="a\r\nb")
-    assert taken(fox_xml.write(event, Told("quotes")))[0].summary == "a\r\nb"
+    assert taken(fox_xml.write(event, FoxContext("quotes")))[0].summary == "a\r\nb"
 
 
 def test_an_event_of_another_stream_or_client_is_refused() -> None:
     found = fox_xml.read(REFERENCE.encode())
-    assert fox_xml.check_place(found, stream="quotes", client="fox") == found.event
+    assert fox_xml.require_origin(found, stream="quotes", client="fox") == found.event
     for stream, client in (("other", "fox"), ("quotes", "other")):
         with pytest.raises(errors.InvalidField):
-            fox_xml.check_place(found, stream=stream, client=client)
+            fox_xml.require_origin(found, stream=stream, client=client)

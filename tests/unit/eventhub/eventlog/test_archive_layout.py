@@ -11,7 +11,7 @@ from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.archive import layout, manifest
 from eventhub.eventlog.archive.columns import NameCount
-from eventhub.eventlog.archive.manifest import Manifest, Mark
+from eventhub.eventlog.archive.manifest import ProducerHighest, SegmentManifest
 from eventhub.eventlog.errors import ArchiveDamaged
 
 NAME_BYTES_MAX = 255  # of a folder or file, nearly everywhere
@@ -40,7 +40,7 @@ def test_names_sort_as_sequences_do(firsts: list[int]) -> None:
     assert sorted(stems) == [layout.stem(1, "orders", UUID, first) for first in sorted(firsts)]
 
 
-MANIFEST = Manifest(
+MANIFEST = SegmentManifest(
     segment=UUID,
     zone=None,
     stream="system",
@@ -52,7 +52,7 @@ MANIFEST = Manifest(
     appended_max_us=2,
     payload_bytes=10,
     payload_sha256="a",
-    producers=[Mark("till", 7, 9)],
+    producers=[ProducerHighest("till", 7, 9)],
     producers_complete=True,
     file="x.parquet",
     file_bytes=100,

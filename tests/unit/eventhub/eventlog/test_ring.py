@@ -8,15 +8,15 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.eventlog.ring import Ring, memory_bytes
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 
 SIZE = limits.RING_EVENTS_MAX
 NO_LIMIT = 1 << 40
-THREE = 3 * memory_bytes(Stored("s", 1, 1, 0, b"x" * 30))  # events of 30 bytes
+THREE = 3 * memory_bytes(StoredEvent("s", 1, 1, 0, b"x" * 30))  # events of 30 bytes
 
 
-def rows(first: int, last: int, *, size: int = 1) -> list[Stored]:
-    return [Stored("s", n, 1, 0, b"x" * size) for n in range(first, last + 1)]
+def rows(first: int, last: int, *, size: int = 1) -> list[StoredEvent]:
+    return [StoredEvent("s", n, 1, 0, b"x" * size) for n in range(first, last + 1)]
 
 
 def held(ring: Ring, after: int, count: int = SIZE) -> list[int] | None:

@@ -53,7 +53,7 @@ def test_ballast_is_thrown_off_on_a_full_disk_and_comes_back_with_space(folder: 
 
 def test_a_disk_without_ballast_is_taken_as_it_is(folder: Path) -> None:
     found = os.statvfs(folder)
-    assert disk.look(folder) == disk.Space(
+    assert disk.look(folder) == disk.DiskSpace(
         found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
     )
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
-from eventhub.eventlog.stored import Stored
+from eventhub.eventlog.stored import StoredEvent
 from registrations.explain.tally import Series, Tally
 
 BEGAN_US = 1_767_225_600_000_000
@@ -15,8 +15,8 @@ PAYLOAD = protobuf_codec.encode(Event("d", "t", {"a": 1}, body=b"{}", content_ty
 times = st.lists(st.tuples(st.integers(0, 40 * YEAR_US), st.booleans()), max_size=60)
 
 
-def stored(number: int, time_us: int) -> Stored:
-    return Stored("4f0c2d3e-6d6a-4b0e-9d52-1f6f6d1c2a10", number, 1, time_us, PAYLOAD)
+def stored(number: int, time_us: int) -> StoredEvent:
+    return StoredEvent("4f0c2d3e-6d6a-4b0e-9d52-1f6f6d1c2a10", number, 1, time_us, PAYLOAD)
 
 
 @given(times, st.integers(1, 7))

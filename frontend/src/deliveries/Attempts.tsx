@@ -4,12 +4,12 @@ import { outcomeOf } from "../endpoints/endpoints";
 import { Moment } from "../parts/Moment";
 import { State } from "../parts/State";
 import { visible, whole } from "../parts/text";
-import type { Try } from "./deliveries";
-import classes from "./Tries.module.css";
+import type { Attempt } from "./deliveries";
+import classes from "./Attempts.module.css";
 
-/** Each try with what was sent and what came back, the newest first and open. */
-export function Tries({ tries }: { tries: Try[] }) {
-  const newest = tries[0];
+/** Each attempt with what was sent and what came back, the newest first and open. */
+export function Attempts({ attempts }: { attempts: Attempt[] }) {
+  const newest = attempts[0];
   if (newest === undefined) {
     return (
       <Text size="sm" c="dimmed">
@@ -19,7 +19,7 @@ export function Tries({ tries }: { tries: Try[] }) {
   }
   return (
     <Accordion variant="contained" defaultValue={String(newest.number)}>
-      {tries.map((each) => (
+      {attempts.map((each) => (
         <Accordion.Item key={each.number} value={String(each.number)}>
           <Accordion.Control>
             <Group gap="sm">

@@ -28,7 +28,7 @@ _PAGE = pa.schema(
 )
 
 
-class Rows:
+class SegmentReader:
     """A connection of its own for reading segments; one user at a time."""
 
     def __init__(self, url: str) -> None:
@@ -64,12 +64,12 @@ class Rows:
 
     def _page(self, segment: DueSegment, after: int) -> pa.Table:
         try:
-            groups = [*self._asked("group_of", segment=segment.id)]
+            groups = [*self._asked("partition_of", segment=segment.id)]
             if not groups:
                 raise SegmentUnreadable(f"Segment {segment.uuid} has left the database.")
             rows = self._asked(
                 "page",
-                group=groups[0].column(0)[0].as_py(),
+                partition_id=groups[0].column(0)[0].as_py(),
                 segment=segment.id,
                 after=after,
                 events_max=limits.ARCHIVE_ROW_GROUP_EVENTS_MAX,

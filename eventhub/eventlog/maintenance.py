@@ -17,33 +17,33 @@ from typing import LiteralString
 import psycopg
 
 from eventhub.base import limits, metrics
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.errors import StorageFull
-from eventhub.eventlog.partitions import expire_producers, forget_tokens, make_groups
+from eventhub.eventlog.partitions import clear_old_digests, expire_producers, prepare_partitions
 from eventhub.eventlog.retention import drop
 from eventhub.eventlog.retention.cleaning import (
     Fence,
     clean,
-    forget_groups,
-    held_bytes,
+    delete_empty_partitions,
     horizon,
-    read_groups,
+    read_partitions,
+    read_storage_use,
 )
 from eventhub.eventlog.retention.disk import Disk, Episode
-from eventhub.eventlog.retention.drop import SQL, Rooms, append_in_turn
-from eventhub.eventlog.retention.quota import Held, Room, droppable, wanting
+from eventhub.eventlog.retention.drop import SQL, RetentionHooks, append_in_turn
+from eventhub.eventlog.retention.quota import StorageBudget, StorageUse, droppable, wanting
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.postgresql.connections import AWAY, Connection
 from eventhub.postgresql.rows import scalars
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 _LEAD: LiteralString = "SELECT pg_try_advisory_lock(hashtext(%s))"
 _REFUSED = (
@@ -57,20 +57,20 @@ _STUCK = (
 _ROLLED_FOR_ROOM = 16  # of the largest open segments, when nothing that is sealed is left
 
 
-class Upkeep:
+class Maintenance:
     """Of one process. `rooms`: what other rooms have to say; `disk`: None when nobody watches."""
 
     def __init__(
         self,
         url: str,
-        rooms: Rooms,
+        rooms: RetentionHooks,
         clock: Clock,
         *,
         quota_bytes: int | None,
         disk: Disk | None,
     ) -> None:
-        self.room = Room(0)
-        self._held = Held()
+        self.room = StorageBudget(0)
+        self._held = StorageUse()
         self._unmeasured = 0  # bytes that this process stored since `room` was measured
         self._measured = asyncio.Event()  # a new one for each measurement
         self._url = url
@@ -124,12 +124,12 @@ class Upkeep:
         """Until cancelled, through every absence of the database."""
         fence = Fence()
         async with asyncio.TaskGroup() as group:
-            group.create_task(endless("disk", self._watch))
-            group.create_task(endless("measure", partial(self._lead, "measure", self._measure)))
-            group.create_task(endless("keep", partial(self._lead, "keep", self._keep)))
-            group.create_task(endless("bound", partial(self._lead, "bound", self._bound)))
+            group.create_task(run_forever("disk", self._watch))
+            group.create_task(run_forever("measure", partial(self._lead, "measure", self._measure)))
+            group.create_task(run_forever("keep", partial(self._lead, "keep", self._keep)))
+            group.create_task(run_forever("bound", partial(self._lead, "bound", self._bound)))
             group.create_task(
-                endless("clean", partial(self._lead, "clean", partial(self._clean, fence)))
+                run_forever("clean", partial(self._lead, "clean", partial(self._clean, fence)))
             )
 
     async def _watch(self) -> None:
@@ -156,7 +156,7 @@ class Upkeep:
                         self._stirred.clear()
                         await set_within(self._stirred, self._pause_s())
         except (EventHubError, psycopg.Error, *AWAY) as error:
-            seldom.info("keeping_postponed", task=name, reason=_reason(error))
+            throttled.info("keeping_postponed", task=name, reason=_reason(error))
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
 
     def _pause_s(self) -> float:
@@ -173,7 +173,7 @@ class Upkeep:
         if not leads:
             return False
         now_us = self._clock.now_us()
-        await make_groups(connection, self.room)
+        await prepare_partitions(connection, self.room)
         await drop.roll_due(connection, now_us, self.room.segment_bytes)
         await drop.drop_by_policy(connection, self._rooms, now_us)
         if self.room.pressed:
@@ -182,7 +182,7 @@ class Upkeep:
             await self._warn(connection, self.room)
         if self._clock.monotonic_s() >= self._sweep_at_s:
             await expire_producers(connection)
-            await forget_tokens(connection)
+            await clear_old_digests(connection)
             self._sweep_at_s = self._clock.monotonic_s() + limits.PRODUCER_SWEEP_INTERVAL_S
         return False
 
@@ -192,12 +192,12 @@ class Upkeep:
         found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
         quota = found or self._quota_bytes
         wanted = leads or quota or self._disk is not None
-        self._held = await held_bytes(connection) if wanted else Held()
+        self._held = await read_storage_use(connection) if wanted else StorageUse()
         used, lasting = sum(self._held), self._held.lasting
         space = self._disk.space if self._disk is not None else None
-        self.room = Room(used, quota, lasting=lasting)
+        self.room = StorageBudget(used, quota, lasting=lasting)
         if space is not None:
-            self.room = Room(used, quota, space.total, space.short, space.free, lasting)
+            self.room = StorageBudget(used, quota, space.total, space.short, space.free, lasting)
         self._unmeasured -= before
         self._measured.set()
         self._measured = asyncio.Event()
@@ -213,8 +213,8 @@ class Upkeep:
         Measured here, after the groups were read: a partition that has gone since the last
         measuring is in neither, and must not be counted as held.
         """
-        groups = await read_groups(connection)
-        held = await held_bytes(connection)
+        groups = await read_partitions(connection)
+        held = await read_storage_use(connection)
         room = self.room._replace(used=sum(held), lasting=held.lasting)
         wanted = wanting(groups, (await horizon(connection)).current, room)
         stored_bytes = droppable(groups, room, wanted) if wanted > 0 else 0
@@ -235,7 +235,7 @@ class Upkeep:
         if room.over_quota:
             await self._warn(connection, room)
 
-    async def _warn(self, connection: Connection, room: Room) -> None:
+    async def _warn(self, connection: Connection, room: StorageBudget) -> None:
         """Once until the quota has made nothing go for a while."""
         now_s, last_s = self._clock.monotonic_s(), self._quota_at_s
         if now_s - last_s > limits.QUOTA_EPISODE_S:
@@ -266,7 +266,7 @@ class Upkeep:
         went = await clean(connection, self._rooms, self.room, fence)
         went = went or await self._rooms.shed(connection, self.room.pressed)
         if went:
-            await forget_groups(connection)
+            await delete_empty_partitions(connection)
         return went
 
     async def _bound(self, connection: Connection, leads: bool) -> bool:

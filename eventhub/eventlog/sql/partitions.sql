@@ -15,10 +15,10 @@ SELECT l.current_partition AS current, (SELECT max(id) FROM event_partitions) AS
                   FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
                  WHERE s.partition_id = l.current_partition) AS g
 
--- name: announce_group
+-- name: insert_partition
 INSERT INTO event_partitions (id) VALUES (%s)
 
--- name: move_current_group
+-- name: set_current_partition
 UPDATE log_state SET current_partition = %s
 
 -- name: expire_producers
@@ -37,7 +37,7 @@ WITH ranked AS (
 DELETE FROM producer_numbers n USING old
  WHERE n.stream_id = old.stream_id AND n.client_id = old.client_id AND n.incarnation = old.incarnation
 
--- name: digests_over
+-- name: expired_digest_slot
 -- Tomorrow's slot, if it is not empty. Not near midnight, when it may be in use before the answer comes.
 WITH today AS (SELECT floor(extract(epoch FROM now()) / 86400)::bigint AS day, now() AT TIME ZONE 'UTC' AS at)
 SELECT (day + 1) % 4 AS slot FROM today

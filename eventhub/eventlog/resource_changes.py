@@ -14,7 +14,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, int8_array, text_array
 from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("eventhub/eventlog/sql/changes.sql")
+SQL = queries.load("eventhub/eventlog/sql/resource_changes.sql")
 
 Connection = psycopg.Connection[Any]
 
@@ -34,10 +34,10 @@ class _Change(NamedTuple):
     sequence: int
 
 
-Told = Sequence[tuple[Resource, Appended]]
+RecordedChanges = Sequence[tuple[Resource, Appended]]
 
 
-def record(connection: Connection, told: Told) -> None:
+def record(connection: Connection, told: RecordedChanges) -> None:
     """Note which events told the changes, in their transaction, after the append: the head of
     `system` is held, so one statement for all of a kind, with parameters bound by the server.
     """
@@ -47,7 +47,7 @@ def record(connection: Connection, told: Told) -> None:
         cursor.execute(SQL["record"], values)
 
 
-async def record_in(connection: psycopg.AsyncConnection[Any], told: Told) -> None:
+async def record_in(connection: psycopg.AsyncConnection[Any], told: RecordedChanges) -> None:
     """`record` on an asynchronous connection."""
     cursor = connection.cursor()
     adapt(cursor)
@@ -87,7 +87,7 @@ def position(connection: Connection) -> Cursor:
     return found
 
 
-def _by_kind(told: Told) -> Iterator[tuple[Any, ...]]:
+def _by_kind(told: RecordedChanges) -> Iterator[tuple[Any, ...]]:
     """The parameters of `record`; of several changes of one resource the last one counts."""
     kinds: dict[tuple[str, int, str], dict[str, int]] = {}
     for resource, place in told:

@@ -16,11 +16,11 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive import catalog, layout, verify
-from eventhub.eventlog.archive.catalog import Choice, Connection, DueSegment
+from eventhub.eventlog.archive.catalog import Connection, DueSegment, SegmentFilter
 from eventhub.eventlog.archive.errors import ArchiveConflict, ArchiveUnavailable
-from eventhub.eventlog.archive.folder import Place
-from eventhub.eventlog.archive.manifest import Manifest
-from eventhub.eventlog.archive.rows import Rows
+from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.manifest import SegmentManifest
+from eventhub.eventlog.archive.segment_reader import SegmentReader
 from eventhub.eventlog.archive.write import remove_leftovers, stem_of, write_segment
 from eventhub.postgresql.connections import blocking
 
@@ -28,7 +28,7 @@ log = get_logger(__name__)
 _ENDS = (ArchiveUnavailable.code, DatabaseUnavailable.code)
 
 
-class Done(NamedTuple):
+class ArchiveResult(NamedTuple):
     """One segment's end: archived, or why not (`reason` is an error's code)."""
 
     segment: DueSegment
@@ -38,18 +38,20 @@ class Done(NamedTuple):
     detail: str = ""
 
 
-class LeaseLost(Exception):
+class ArchiveLeaseLost(Exception):
     """Another archiver is at work, so this one ends. What it wrote does no harm."""
 
 
-class Stopped(Exception):
+class ArchiverStopped(Exception):
     """It was told to stop; what it was at is done by the next one."""
 
 
 class Archiver:
     """One run. The connection is in autocommit mode; one user at a time."""
 
-    def __init__(self, place: Place, connection: Connection, rows: Rows, clock: Clock) -> None:
+    def __init__(
+        self, place: ArchiveFolder, connection: Connection, rows: SegmentReader, clock: Clock
+    ) -> None:
         self._place = place
         self._connection = connection
         self._rows = rows
@@ -63,7 +65,7 @@ class Archiver:
         """Ask `run` to end soon; may be called by a signal's handler."""
         self._stopping = True
 
-    def run(self, choice: Choice, *, anyway: bool = False) -> Iterator[Done]:
+    def run(self, choice: SegmentFilter, *, anyway: bool = False) -> Iterator[ArchiveResult]:
         """Archive until nothing is due, one by one; `anyway` does not wait for the next try of what
         failed.
 
@@ -71,13 +73,13 @@ class Archiver:
         and DatabaseUnavailable.
         """
         with self._leading():
-            catalog.forget_tries(self._connection)
+            catalog.delete_finished_attempts(self._connection)
             if anyway:
-                catalog.retry_now(self._connection)
-            while found := catalog.due(self._connection, choice):
+                catalog.retry_failed_now(self._connection)
+            while found := catalog.due_segments(self._connection, choice):
                 for segment in found:
                     self._go_on()
-                    tries = catalog.begin_try(self._connection, segment)
+                    tries = catalog.start_attempt(self._connection, segment)
                     if tries is None:
                         continue
                     done = self._archived(segment, tries)
@@ -91,18 +93,18 @@ class Archiver:
         try:
             yield
         finally:
-            catalog.let_go(self._connection, self._owner)
+            catalog.release_lease(self._connection, self._owner)
 
     def _renew(self, at_once: bool = False) -> None:
         now_s = self._clock.monotonic_s()
         if at_once or now_s - self._renewed_s >= limits.ARCHIVE_RENEW_INTERVAL_S:
-            if not catalog.take(self._connection, self._owner):
-                raise LeaseLost
+            if not catalog.acquire_lease(self._connection, self._owner):
+                raise ArchiveLeaseLost
             self._renewed_s = now_s
 
     def _go_on(self) -> None:
         if self._stopping:
-            raise Stopped
+            raise ArchiverStopped
         self._renew()
 
     def _remove_unfinished(self) -> None:
@@ -110,7 +112,7 @@ class Archiver:
             self._place.remove_unfinished()
             self._cleaned = True
 
-    def _archived(self, segment: DueSegment, tries: int) -> Done:
+    def _archived(self, segment: DueSegment, tries: int) -> ArchiveResult:
         try:
             self._remove_unfinished()
             made = self._there_already(segment) or write_segment(
@@ -119,8 +121,8 @@ class Archiver:
             if tries > 1:
                 remove_leftovers(self._place, segment, made)
         except FileNotFoundError as error:
-            raise LeaseLost from error  # who took over removes what he finds unfinished
-        except (LeaseLost, Stopped, psycopg.Error):
+            raise ArchiveLeaseLost from error  # who took over removes what he finds unfinished
+        except (ArchiveLeaseLost, ArchiverStopped, psycopg.Error):
             raise
         except EventHubError as error:
             return self._failed(segment, tries, error)
@@ -130,16 +132,16 @@ class Archiver:
         path = layout.manifest_path(stem_of(segment))
         self._renew(at_once=True)
         if not catalog.complete(self._connection, segment, path, self._owner):
-            raise LeaseLost
+            raise ArchiveLeaseLost
         log.info("segment_archived", segment=segment.uuid, bytes=made.file_bytes)
-        return Done(segment, made.events, made.file_bytes)
+        return ArchiveResult(segment, made.events, made.file_bytes)
 
     def _pages(self, segment: DueSegment) -> Iterator[pa.Table]:
         for page in self._rows.pages(segment):
             self._go_on()
             yield page
 
-    def _there_already(self, segment: DueSegment) -> Manifest | None:
+    def _there_already(self, segment: DueSegment) -> SegmentManifest | None:
         """The manifest of a run that ended before the database was told, if file and manifest are
         as they should be.
 
@@ -155,16 +157,16 @@ class Archiver:
             raise ArchiveConflict(path=path)
         return made
 
-    def _failed(self, segment: DueSegment, tries: int, error: EventHubError) -> Done:
+    def _failed(self, segment: DueSegment, tries: int, error: EventHubError) -> ArchiveResult:
         reason = (error.code, error.message)
-        catalog.fail_try(self._connection, segment, tries, reason)
+        catalog.fail_attempt(self._connection, segment, tries, reason)
         log.warning("segment_not_archived", segment=segment.uuid, reason=error.code)
-        return Done(segment, 0, 0, *reason)
+        return ArchiveResult(segment, 0, 0, *reason)
 
 
 @contextmanager
 def open_archiver(archive_url: str, database_url: str, clock: Clock) -> Iterator[Archiver]:
     """Raises ArchiveUnavailable, DatabaseUnavailable."""
-    place = Place(archive_url)
-    with blocking(database_url, name="archiver") as connection, Rows(database_url) as rows:
+    place = ArchiveFolder(archive_url)
+    with blocking(database_url, name="archiver") as connection, SegmentReader(database_url) as rows:
         yield Archiver(place, connection, rows, clock)

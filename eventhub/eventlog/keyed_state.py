@@ -11,11 +11,11 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.base.errors import LogHole, SegmentMismatch
-from eventhub.eventlog.stored import Cursor, Stored
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("eventhub/eventlog/sql/state.sql")
+SQL = queries.load("eventhub/eventlog/sql/keyed_state.sql")
 _UNSIGNED = (1 << 64) - 1
 
 
@@ -24,10 +24,10 @@ class KeyState(NamedTuple):
 
     digest: bytes
     key: str
-    stored: Stored
+    stored: StoredEvent
 
 
-class _Row(NamedTuple):
+class _KeyRow(NamedTuple):
     """A key's row with its event; no payload if that is missing."""
 
     digest: bytes
@@ -39,7 +39,7 @@ class _Row(NamedTuple):
     payload: bytes | None
 
 
-class _Place(NamedTuple):
+class _StreamPosition(NamedTuple):
     """Where a stream stands, and whether a cursor is of it."""
 
     segment: str
@@ -69,7 +69,7 @@ async def read_state(
     connection: psycopg.AsyncConnection[Any], stream_id: int, page: StatePage
 ) -> list[KeyState]:
     """One page; empty behind the last. Raises LogHole."""
-    query = cursor_of(connection, _Row)
+    query = cursor_of(connection, _KeyRow)
     await query.execute(SQL["page"], page.values(stream_id), binary=True)
     return [_state(row) for row in await query.fetchall()]
 
@@ -78,14 +78,14 @@ def read_state_now(
     connection: psycopg.Connection[Any], stream_id: int, page: StatePage
 ) -> list[KeyState]:
     """The same on a synchronous connection."""
-    query = cursor_of(connection, _Row).execute(SQL["page"], page.values(stream_id))
+    query = cursor_of(connection, _KeyRow).execute(SQL["page"], page.values(stream_id))
     return [_state(row) for row in query.fetchall()]
 
 
-def require_place(connection: psycopg.Connection[Any], stream_id: int, cursor: Cursor) -> None:
+def require_cursor(connection: psycopg.Connection[Any], stream_id: int, cursor: Cursor) -> None:
     """Raises SegmentMismatch for a snapshot's cursor that is not of this stream or ahead of it."""
     values = {**cursor._asdict(), "stream_id": stream_id}
-    place = cursor_of(connection, _Place).execute(SQL["place"], values).fetchone()
+    place = cursor_of(connection, _StreamPosition).execute(SQL["place"], values).fetchone()
     if place is None or not place.has_cursor:
         current = place and {"segment": place.segment, "first": place.first, "last": place.last}
         raise SegmentMismatch(current=current)
@@ -96,13 +96,13 @@ def find_state_now(
 ) -> KeyState | None:
     """The latest event of one key, a tombstone too; None if the stream has none of it."""
     values = (stream_id, key_digest(key))
-    row = cursor_of(connection, _Row).execute(SQL["one"], values).fetchone()
+    row = cursor_of(connection, _KeyRow).execute(SQL["one"], values).fetchone()
     return None if row is None else _state(row)
 
 
-def _state(row: _Row) -> KeyState:
+def _state(row: _KeyRow) -> KeyState:
     digest, key, segment, sequence, mask, appended_at_us, payload = row
     if payload is None:
         raise LogHole("The latest event of a key is missing.", sequence=sequence, segment=segment)
-    stored = Stored(segment, sequence, mask & _UNSIGNED, appended_at_us, bytes(payload))
+    stored = StoredEvent(segment, sequence, mask & _UNSIGNED, appended_at_us, bytes(payload))
     return KeyState(bytes(digest), key, stored)
