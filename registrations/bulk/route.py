@@ -58,7 +58,7 @@ class BulkRequest(NamedTuple):
 
 
 async def bulk_registrations(call: Call) -> StreamingResponse:
-    """Response POST /v1/registrations/bulk. Raises Unauthenticated and its subclasses,
+    """Answer POST /v1/registrations/bulk. Raises Unauthenticated and its subclasses,
     UnsupportedMediaType, UnknownField, InvalidField, Disconnected, and for another client Forbidden
     and NotFound.
     """
