@@ -18,7 +18,7 @@ import psycopg
 from eventhub.base.time_slices import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
-from registrations.compiled import COMPILED
+from registrations.compiled import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import Facts, Moment
 from registrations.matching.spec import Specs
 from registrations.matching.stream_matcher import AUTO
@@ -246,7 +246,7 @@ def _compile(
         key = one.language, one.filter_json
         shared = specs.get(key) if before is None else before.specs
         if shared is None:
-            shared = specs[key] = COMPILED.specs(*key)
+            shared = specs[key] = COMPILED_FILTERS.specs(*key)
         found.append(one.version(shared))
         yield
 

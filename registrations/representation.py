@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from registrations.filter_source import PAIRS, Filter, stored_filter
+from registrations.filter_source import PAIRS, FilterSource, stored_filter
 from registrations.filters.pairs import FIELDS
 from registrations.rows import RegistrationRow, Vector
 
@@ -16,7 +16,7 @@ def represent(
     row: RegistrationRow,
     names: dict[int, str],
     since: Vector,
-    read: Filter | None = None,
+    read: FilterSource | None = None,
     secret: str | None = None,
 ) -> SimpleNamespace:
     """Return the fields that the serializer represents. `since`: the positions in its streams after
@@ -24,7 +24,7 @@ def represent(
     endpoint that was created with it.
     """
     read = read or stored_filter(row.language, row.filter_json)
-    predicate, warnings, cost = read.reading()
+    predicate, warnings, cost = read.summary()
     is_pairs = read.language == PAIRS
     pairs = dict.fromkeys(FIELDS) | (read.source if is_pairs else {})
     attributes = pairs.pop("attributes") or {}

@@ -25,8 +25,8 @@ from registrations.errors import TooManyRegistrations
 from registrations.filter_source import (
     FILTER_FIELDS,
     Fields,
-    Filter,
     FilterChange,
+    FilterSource,
     parse_filter,
     parse_filter_change,
 )
@@ -41,7 +41,7 @@ class NewRegistration(NamedTuple):
     """A registration to be created. At most one of `endpoint` and `callback` is given."""
 
     streams: tuple[str, ...]
-    filter: Filter
+    filter: FilterSource
     endpoint: int | None = None
     callback: str | None = None  # a URL
     client: str | None = None

@@ -15,7 +15,7 @@ from eventhub.base.errors import EventHubError, UnknownStream
 from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
-from registrations.filter_source import Filter, changed_filter, same_filter, stored_filter
+from registrations.filter_source import FilterSource, changed_filter, same_filter, stored_filter
 from registrations.groups import rows as group_rows
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.rows import RegistrationDefinition, RegistrationRow, StreamRow
@@ -174,7 +174,7 @@ def is_same_definition(found: RegistrationRow, definition: RegistrationDefinitio
     )
 
 
-def _expensive(filter: Filter, streams: Sequence[StreamRow]) -> tuple[int, ...]:
+def _expensive(filter: FilterSource, streams: Sequence[StreamRow]) -> tuple[int, ...]:
     return filter.budgets([stream.matching for stream in streams])
 
 

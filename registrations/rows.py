@@ -19,7 +19,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, int8_array, text_array
 from eventhub.postgresql.rows import cursor_of, named, scalars
 from registrations import expensive
-from registrations.expensive import ExpensiveVersion
+from registrations.expensive import StartedVersion
 
 SQL = queries.load("registrations/sql/registrations.sql")
 
@@ -246,10 +246,10 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
     }
     _packed(connection, tuple_row).execute(SQL["insert_versions"], values)
     begun = (
-        ExpensiveVersion(it.registration, it.definition.streams, it.definition.expensive)
+        StartedVersion(it.registration, it.definition.streams, it.definition.expensive)
         for it in versions
     )
-    expensive.note(connection, begun)
+    expensive.record_costs(connection, begun)
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:

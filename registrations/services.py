@@ -19,7 +19,7 @@ from registrations import models, rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import Budget
+from registrations.expensive import EvaluationBudget
 from registrations.groups import rows as group_rows
 from registrations.owners import Owner, scope
 from registrations.representation import represent
@@ -114,7 +114,7 @@ def create_registrations(
         _refuse_taken(owner.id, items)
         resolver.lock(items)
         secrets = _new_endpoints(plan, resolver, items)
-        budget = Budget(connection, owner.id)
+        budget = EvaluationBudget(connection, owner.id)
         for index, item in enumerate(items):
             try:
                 definition = resolver.new_definition(item)
@@ -149,7 +149,9 @@ def change_registration(
         if is_same_definition(found, definition):
             vector = rows.vectors(connection, [found])[found.barrier]
             return represent(found, names, vector)
-        Budget(connection, plan.owner.id, [id]).take(definition.streams, definition.expensive, id)
+        EvaluationBudget(connection, plan.owner.id, [id]).take(
+            definition.streams, definition.expensive, id
+        )
         plan.changes.append((found, definition))
         names |= resolver.stream_names()
         plan.store(names)

@@ -21,7 +21,7 @@ from registrations.catalog import (
 from registrations.errors import UnknownRegistration
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.filters.report import Report, stored_report, together
+from registrations.filters.report import Report, merged_report, stored_report
 from registrations.matching.metrics import Work
 from registrations.matching.stream_matcher import AUTO, Matching
 from registrations.matching.versions import Suspension, Version
@@ -102,7 +102,7 @@ class Interest:
         """
         if not self._reporting:
             return stored
-        report = together(self._report(id, stored.sequence) for id in registrations)
+        report = merged_report(self._report(id, stored.sequence) for id in registrations)
         return stored if report is None else stored.derived(report.derive(stored.event))
 
     def _report(self, registration: int, sequence: int) -> Report | None:

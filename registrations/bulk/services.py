@@ -20,7 +20,7 @@ from registrations.bulk.lines import (
     RegistrationReference,
 )
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import Budget
+from registrations.expensive import EvaluationBudget
 from registrations.owners import Owner
 from registrations.requests import NewRegistration
 from registrations.resolver import Resolver, is_same_definition
@@ -105,7 +105,7 @@ class _Batch:
         named = (name for item in items for name in item.streams or ())
         self._resolver.look_up((*self._names.values(), *named))
         self._resolver.lock(items, found)
-        self._budget = Budget(connection, plan.owner.id, self._live)
+        self._budget = EvaluationBudget(connection, plan.owner.id, self._live)
 
     def apply(self) -> BatchResult:
         """Plan line by line, then store the whole plan."""

@@ -154,7 +154,7 @@ class MatchSearch:
         filter = stored_filter(version.language, version.filter_json)
         return {
             **version_json(version),
-            "predicate": filter.reading().predicate,
+            "predicate": filter.summary().predicate,
             "tests": miss.tests,
             "failed": failed_json(miss, self._moment.event, self._hierarchy),
             "against": [one.json() for one in against],

@@ -35,7 +35,7 @@ from registrations.explain.conditions import (
 from registrations.explain.drafts import checked, mistaken, parse_draft, require_known
 from registrations.explain.dry_run_request import mask_of, stream_of
 from registrations.explain.rows import ExplainScope, read_statuses_sync
-from registrations.filter_source import FILTER_FIELDS, Filter, stored_filter
+from registrations.filter_source import FILTER_FIELDS, FilterSource, stored_filter
 from registrations.filters.explain import explain
 from registrations.models import CURRENT, RegistrationVersion
 from registrations.owners import owner, scope
@@ -142,7 +142,7 @@ def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -
 
 
 def _explained(
-    actor: Actor, filter: Filter, subject: EventToExplain, conditions: list[DeliveryCondition]
+    actor: Actor, filter: FilterSource, subject: EventToExplain, conditions: list[DeliveryCondition]
 ) -> Explanation:
     event = subject.evaluated.event
     hierarchy = lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type).hierarchy

@@ -51,7 +51,7 @@ class ExplainRequestSerializer(DraftSerializer):
     channels = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class SeenSerializer(Serializer):
+class EvaluatedValueSerializer(Serializer):
     path = serializers.CharField()
     kind = serializers.ChoiceField(
         choices=["missing", "null", "boolean", "integer", "number", "text", "list", "object"]
@@ -70,7 +70,7 @@ class PartSerializer(Serializer):
     held = serializers.BooleanField()
     decides = serializers.BooleanField(help_text="The answer for the whole hangs on it.")
     why = serializers.CharField(help_text="In words.")
-    seen = SeenSerializer(many=True)
+    evaluated = EvaluatedValueSerializer(many=True)
     parts = serializers.ListField(child=ObjectField())
 
 

@@ -19,7 +19,7 @@ from eventhub.postgresql.connections import reading
 from registrations.filter_source import stored_filter
 from registrations.filters.closure.union import Closure, Union
 from registrations.filters.languages import parse
-from registrations.filters.normal import Form, normal
+from registrations.filters.normal import NormalForm, normal
 from registrations.interest.stored import (
     FilterText,
     InterestScope,
@@ -30,7 +30,7 @@ from registrations.interest.stored import (
     read_supertypes,
 )
 
-_ALWAYS: Form = (frozenset(),)
+_ALWAYS: NormalForm = (frozenset(),)
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="closures")
 
 
@@ -50,7 +50,7 @@ class ClosureBuilder:
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._forms: OrderedDict[FilterText, Form] = OrderedDict()
+        self._forms: OrderedDict[FilterText, NormalForm] = OrderedDict()
         self._tests = 0  # in these
 
     async def build(self, scope: InterestScope, *, listeners: bool) -> BuiltClosure:
@@ -59,7 +59,7 @@ class ClosureBuilder:
         async for piece in self._registered(scope):
             count += len(piece)
             if count > limits.CLOSURE_SCAN_MAX:
-                union.give_up()
+                union.match_everything()
                 break
             await self._add_filters(union, piece)
         return await self._close(union, scope, listeners=listeners, count=count)
@@ -95,7 +95,7 @@ class ClosureBuilder:
             listened = await read_listened(connection, scope) if listeners else []
             supertypes = await read_supertypes(connection, scope.stream_id)
         if len(listened) > limits.CLOSURE_LISTENERS_MAX:
-            union.give_up()
+            union.match_everything()
         await self._add_filters(union, listened)
         loop = asyncio.get_running_loop()
         closure = await loop.run_in_executor(_THREAD, union.closure, pauses())
@@ -120,7 +120,7 @@ class ClosureBuilder:
             pause()
 
 
-def _weight(form: Form) -> int:
+def _weight(form: NormalForm) -> int:
     return 1 + sum(map(len, form))
 
 
@@ -139,7 +139,7 @@ def pauses() -> Callable[[], None]:
     return pause
 
 
-def _form(language: str, source: str) -> Form:
+def _form(language: str, source: str) -> NormalForm:
     """Without a language a text in predicate form. Everything, where it cannot be read any more."""
     try:
         if not language:

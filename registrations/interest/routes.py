@@ -27,7 +27,13 @@ from eventhub.http.messages import (
     utf8_path,
 )
 from eventhub.http.routes import Call
-from registrations.filters.closure.shapes import Interested, Question, Shape, ShapeJson, parse_shape
+from registrations.filters.closure.shapes import (
+    InterestAnswer,
+    InterestCheck,
+    Shape,
+    ShapeJson,
+    parse_shape,
+)
 from registrations.interest.live import Closures, StreamInterest
 from registrations.interest.stored import Audience, InterestScope
 
@@ -73,7 +79,7 @@ class InterestJson(TypedDict):
     """Whether anybody wants events of a shape."""
 
     stream: str
-    interested: Interested
+    interested: InterestAnswer
     quench: bool
     tag: str
     sequence: Int64
@@ -142,11 +148,11 @@ def require_producer(principal: Principal, stream: str) -> None:
         principal.require("emit", stream)
 
 
-async def interested_in(interest: StreamInterest, shape: Shape) -> Interested:
+async def interested_in(interest: StreamInterest, shape: Shape) -> InterestAnswer:
     """Whether anybody wants events of a shape; who listeners is not known where nothing may be
     quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
     """
-    question = Question(interest.closure, shape, interest.hierarchy)
+    question = InterestCheck(interest.closure, shape, interest.hierarchy)
     await run_in_slices(question.steps())
     found = question.answer
     return found if interest.quench or found != "no" else "maybe"

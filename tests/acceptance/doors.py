@@ -110,7 +110,7 @@ async def socket_protobuf(asked: Asked) -> AsyncIterator[Told]:
 async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
     async with session(asked.hub, asked.key, web=asked.web, subprotocol=subprotocol) as reader:
         await reader.say(
-            "listen", listen="a", stream=asked.stream, **asked.wanted, **{"from": asked.start}
+            "listen", listener="a", stream=asked.stream, **asked.wanted, **{"from": asked.start}
         )
         while True:
             message = await reader.hear()

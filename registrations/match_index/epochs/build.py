@@ -14,7 +14,7 @@ import numpy as np
 
 from eventhub.base import limits
 from registrations.catalog import ChangedVersionQuery, VersionQuery
-from registrations.compiled import Compiled
+from registrations.compiled import CompiledFilters
 from registrations.match_index.epochs.epoch import Columns as EpochColumns
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
 from registrations.match_index.epochs.errors import index_files
@@ -104,7 +104,7 @@ class _Build:
         self._moment = moment
         self._progress = progress
         self._gathering = Gathering(COLUMNS)
-        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
         self._read = 0
 
     def gather(self, found: Iterable[Row]) -> Iterator[Columns]:

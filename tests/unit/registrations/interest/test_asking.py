@@ -11,7 +11,7 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.inbound import from_objects, stored_bytes
-from registrations.filters.closure.shapes import parse_shape, shape_of, wanted
+from registrations.filters.closure.shapes import interest_in, parse_shape, shape_of
 from registrations.filters.closure.union import Closure
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
@@ -49,7 +49,7 @@ def test_of_an_event_what_the_hub_writes_itself_is_not_known(
     fields: dict[str, Any], filter: str, expected: str
 ) -> None:
     event = {"domain": "d", "type": "t", **fields}
-    assert wanted(closure(filter), shape_of(event)) == expected
+    assert interest_in(closure(filter), shape_of(event)) == expected
     [read] = from_objects([event])
     stored = protobuf_codec.decode(stored_bytes(read, client="tester", mask=1))
     told = holds(parse("predicate", filter).node, stored)
@@ -70,7 +70,7 @@ def test_whether_there_is_an_object_is_known_as_what_is_in_it(
     shape: dict[str, Any], filter: str, expected: str
 ) -> None:
     """Producers were told that nobody wants an event of whose attributes nothing was known."""
-    assert wanted(closure(filter), parse_shape(shape)) == expected
+    assert interest_in(closure(filter), parse_shape(shape)) == expected
 
 
 @pytest.mark.parametrize(
