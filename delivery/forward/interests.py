@@ -32,7 +32,7 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.catalog import compiled, suspensions_of, versions_of_barriers
-from registrations.feed import Change, Feed
+from registrations.feed import CatalogChange, Feed
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.metrics import Labels
@@ -109,9 +109,15 @@ class Interests:
         self._pending = asyncio.Event()
         self._policies_changed = False  # the strategy of some stream may have changed
         self._labels = Labels()
+<<<<<<< HEAD
         self._labels_shown: frozenset[str] = frozenset()  # stream labels with metrics
         feed.listeners.add(self._on_change)
         feed.policies.add(self._on_policy_change)
+=======
+        self._shown: frozenset[str] = frozenset()  # labels of streams
+        feed.listeners.add(self._told)
+        feed.policy_listeners.add(self._policy)
+>>>>>>> main
 
     async def run(self) -> None:
         """Apply changes, also while no event arrives, until cancelled."""
@@ -178,10 +184,17 @@ class Interests:
         if entry.stale:
             await self._load(lease, entry.interest.passed, reason=entry.stale)
         else:
+<<<<<<< HEAD
             await self._apply(lease.stream_id, entry)
         entry = self._entries[lease]
         await entry.zone.learn([stored.event for stored in batch], through=self._feed.told)
         return entry.interest
+=======
+            await self._apply(lease.stream_id, kept)
+        kept = self._kept[lease]
+        await kept.zone.learn([stored.event for stored in batch], through=self._feed.applied)
+        return kept.interest
+>>>>>>> main
 
     def report_work(self) -> None:
         """Add the work of the matchers to the metrics."""
@@ -194,7 +207,11 @@ class Interests:
         self._policies_changed = True
         self._pending.set()
 
+<<<<<<< HEAD
     def _on_change(self, change: Change | None) -> None:
+=======
+    def _told(self, change: CatalogChange | None) -> None:
+>>>>>>> main
         if change is None:
             for entry in self._entries.values():
                 entry.stale = "gap"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from delivery.forward.indexes import AFTER, OLDER
 from eventhub.postgresql.connections import Connection
 from registrations.catalog import (
-    Written,
+    StoredVersion,
     client_names,
     ended_since,
     moment_of,
@@ -46,8 +46,13 @@ class LoadedInterest(NamedTuple):
     is usable.
     """
 
+<<<<<<< HEAD
     check: EpochCheck
     written: list[Written]  # versions that are not compiled yet
+=======
+    stand: Stand
+    written: list[StoredVersion]  # versions that are not compiled yet
+>>>>>>> main
     suspensions: dict[int, tuple[Suspension, ...]]
 
 
