@@ -63,7 +63,7 @@ class DeliverySerializer(AnswerSerializer):
 class AttemptSerializer(AnswerSerializer):
     at = MomentField(source="attempted_at", help_text="When the request was sent.")
     outcome = serializers.CharField(
-        help_text="`delivered`, or the failure: `status`, `redirect`, `timeout`, `refused_address`, …"
+        help_text="`delivered`, or the failure: `status`, `timeout`, `refused_address`, …"
     )
 
     class Meta:

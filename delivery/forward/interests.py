@@ -109,15 +109,9 @@ class Interests:
         self._pending = asyncio.Event()
         self._policies_changed = False  # the strategy of some stream may have changed
         self._labels = Labels()
-<<<<<<< HEAD
         self._labels_shown: frozenset[str] = frozenset()  # stream labels with metrics
         feed.listeners.add(self._on_change)
-        feed.policies.add(self._on_policy_change)
-=======
-        self._shown: frozenset[str] = frozenset()  # labels of streams
-        feed.listeners.add(self._told)
-        feed.policy_listeners.add(self._policy)
->>>>>>> main
+        feed.policy_listeners.add(self._on_policy_change)
 
     async def run(self) -> None:
         """Apply changes, also while no event arrives, until cancelled."""
@@ -184,17 +178,10 @@ class Interests:
         if entry.stale:
             await self._load(lease, entry.interest.passed, reason=entry.stale)
         else:
-<<<<<<< HEAD
             await self._apply(lease.stream_id, entry)
         entry = self._entries[lease]
-        await entry.zone.learn([stored.event for stored in batch], through=self._feed.told)
+        await entry.zone.learn([stored.event for stored in batch], through=self._feed.applied)
         return entry.interest
-=======
-            await self._apply(lease.stream_id, kept)
-        kept = self._kept[lease]
-        await kept.zone.learn([stored.event for stored in batch], through=self._feed.applied)
-        return kept.interest
->>>>>>> main
 
     def report_work(self) -> None:
         """Add the work of the matchers to the metrics."""
@@ -207,11 +194,7 @@ class Interests:
         self._policies_changed = True
         self._pending.set()
 
-<<<<<<< HEAD
-    def _on_change(self, change: Change | None) -> None:
-=======
-    def _told(self, change: CatalogChange | None) -> None:
->>>>>>> main
+    def _on_change(self, change: CatalogChange | None) -> None:
         if change is None:
             for entry in self._entries.values():
                 entry.stale = "gap"

@@ -46,13 +46,8 @@ class LoadedInterest(NamedTuple):
     is usable.
     """
 
-<<<<<<< HEAD
     check: EpochCheck
-    written: list[Written]  # versions that are not compiled yet
-=======
-    stand: Stand
     written: list[StoredVersion]  # versions that are not compiled yet
->>>>>>> main
     suspensions: dict[int, tuple[Suspension, ...]]
 
 
