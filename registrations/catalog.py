@@ -22,7 +22,7 @@ from registrations.compiled import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import Facts, Moment
 from registrations.matching.spec import Specs
 from registrations.matching.stream_matcher import AUTO
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 SQL = queries.load("registrations/sql/catalog.sql")
 
@@ -48,8 +48,8 @@ class Written(NamedTuple):
     report: str | None
     client_id: int
 
-    def version(self, specs: Specs) -> Version:
-        return Version(
+    def version(self, specs: Specs) -> StreamVersion:
+        return StreamVersion(
             self.id,
             self.registration,
             intern(self.client),
@@ -114,7 +114,7 @@ class _OfGroup(NamedTuple):
     """When a group is suspended."""
 
     group_id: int
-    suspension: Suspension
+    suspension: SuspensionSpan
 
 
 async def versions_of_stream(connection: Connection, stream_id: int, after: int) -> list[Written]:
@@ -171,26 +171,26 @@ async def versions_of_registrations(
 
 
 async def compiled(
-    written: list[Written], known: Mapping[int, Version] | None = None
-) -> list[Version]:
+    written: list[Written], known: Mapping[int, StreamVersion] | None = None
+) -> list[StreamVersion]:
     """What was read, as matchers want it; `known` versions are not compiled again. It may take
     long, in turns of the event loop: let go of the connection before. `written` is emptied.
     """
-    found: list[Version] = []
+    found: list[StreamVersion] = []
     await run_in_slices(_compile(written, known or {}, found))
     return found
 
 
 async def suspensions_of(
     connection: Connection, groups: Iterable[int | None], stream_id: int, after: int = 0
-) -> dict[int, tuple[Suspension, ...]]:
+) -> dict[int, tuple[SuspensionSpan, ...]]:
     """Of each of the groups, the suspensions that can cover an event after that sequence."""
     asked = {group for group in groups if group is not None}
     if not asked:
         return {}
     values = {"groups": list(asked), "stream_id": stream_id, "after": after}
     cursor = await cursor_of(connection, _OfGroup).execute(SQL["suspensions"], values)
-    found: dict[int, list[Suspension]] = {group: [] for group in asked}
+    found: dict[int, list[SuspensionSpan]] = {group: [] for group in asked}
     for row in await cursor.fetchall():
         found[row.group_id].append(row.suspension)
     return {group: tuple(suspensions) for group, suspensions in found.items()}
@@ -230,7 +230,7 @@ async def live_registrations(
 
 
 def _compile(
-    written: list[Written], known: Mapping[int, Version], found: list[Version]
+    written: list[Written], known: Mapping[int, StreamVersion], found: list[StreamVersion]
 ) -> Iterator[None]:
     """A version at each step. Equal filters of a stream are compiled once, however many they
     are.

@@ -11,7 +11,7 @@ from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.epochs.epoch import Epoch
-from registrations.matching.versions import Owed, Rules, hold, living
+from registrations.matching.versions import HoldRules, Recipients, add_by_columns, without_ended
 
 
 class Based:
@@ -32,7 +32,7 @@ class Based:
     def __contains__(self, id: int) -> bool:
         return id in self.epoch
 
-    def find(self, event: Event, sequence: int, rules: Rules, owed: Owed) -> None:
+    def find(self, event: Event, sequence: int, rules: HoldRules, owed: Recipients) -> None:
         """Add the versions that match and hold, in no order. Raises IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
@@ -40,10 +40,10 @@ class Based:
             if places and is_shown is not None:
                 places = [place for place in places if is_shown(columns.client[place])]
             if places and (rules.ends or rules.suspensions):
-                places = living(places, columns, rules, sequence)
-            hold(places, columns, sequence, owed)
+                places = without_ended(places, columns, rules, sequence)
+            add_by_columns(places, columns, sequence, owed)
 
-    def _is_shown(self, event: Event, rules: Rules) -> Callable[[int], bool]:
+    def _is_shown(self, event: Event, rules: HoldRules) -> Callable[[int], bool]:
         """By client, asked once for each."""
         known: dict[int, bool] = {}
 

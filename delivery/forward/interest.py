@@ -16,9 +16,16 @@ from eventhub.event.envelope import Event
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.matcher import Counters, summed
-from registrations.matching.metrics import Work
+from registrations.matching.metrics import ReportedWork
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import GroupsOf, Owed, Rules, Suspension, Version, holding
+from registrations.matching.versions import (
+    GroupsOf,
+    HoldRules,
+    Recipients,
+    StreamVersion,
+    SuspensionSpan,
+    add_versions,
+)
 
 _PIECE = 20  # versions taken into another matcher, or out of one, at a step: about 0.5 ms
 
@@ -53,11 +60,11 @@ class Interest:
         self.damaged = False
         self._matcher = self.matching.new()
         self._spent = Counters()
-        self._work = Work(self.matching.strategy)
-        self._versions: dict[int, Version] = {}  # in memory
+        self._work = ReportedWork(self.matching.strategy)
+        self._versions: dict[int, StreamVersion] = {}  # in memory
         self._ends: dict[int, int] = {}  # of versions in the epoch that got one since: inclusive
         self._ending: list[tuple[int, int]] = []  # (until, id) in memory, the earliest first
-        self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
+        self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
         self._groups_of = groups_of
         self._watched: dict[int, int | None] | None = None  # what changes; by version, its end
 
@@ -76,7 +83,7 @@ class Interest:
         parts = [self._spent, self._matcher.counters, *(engine.counters for engine in engines)]
         return summed(parts)
 
-    def take(self, versions: Iterable[Version]) -> None:
+    def take(self, versions: Iterable[StreamVersion]) -> None:
         """Take in versions as they are now; what is known already gets its end, if it has one.
         Raises IndexDamaged.
         """
@@ -98,7 +105,7 @@ class Interest:
             if version.until is not None:
                 heapq.heappush(self._ending, (version.until, version.id))
 
-    def suspend(self, suspensions: Mapping[int, tuple[Suspension, ...]]) -> None:
+    def suspend(self, suspensions: Mapping[int, tuple[SuspensionSpan, ...]]) -> None:
         """Know of some groups when they are suspended; what was known of them is forgotten."""
         for group, found in suspensions.items():
             if found:
@@ -106,11 +113,11 @@ class Interest:
             else:
                 self._suspensions.pop(group, None)
 
-    def owed(self, event: Event, sequence: int) -> Owed:
+    def owed(self, event: Event, sequence: int) -> Recipients:
         """The endpoints that are owed an event, each with its registrations that match, ascending
         (SUN-15); and whose reports shape what they are told (OIF-06). Raises IndexDamaged.
         """
-        owed = Owed({}, {})
+        owed = Recipients({}, {})
         if self._versions:
             self._find(event, sequence, owed)
         if self.based is not None:
@@ -138,7 +145,7 @@ class Interest:
         if self.based is None:
             self.watch()
             yield from self._remake(_Made(matching.new(), None), {})
-        self.matching, self._work = matching, Work(matching.strategy, self.counters)
+        self.matching, self._work = matching, ReportedWork(matching.strategy, self.counters)
 
     def watch(self) -> None:
         """Note what changes from here on, for the `swap` that comes; `unwatch` if none does."""
@@ -156,17 +163,17 @@ class Interest:
 
     def tell_work(self, stream: str) -> None:
         """Add to the metrics what the matcher has done since the last time."""
-        self._work.tell(stream, self.counters)
+        self._work.report(stream, self.counters)
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(self._ends, self._suspensions, self._groups_of)
+    def _rules(self) -> HoldRules:
+        return HoldRules(self._ends, self._suspensions, self._groups_of)
 
-    def _find(self, event: Event, sequence: int, owed: Owed) -> None:
+    def _find(self, event: Event, sequence: int, owed: Recipients) -> None:
         """The versions in memory that match and hold."""
         versions = self._versions
         found = [versions[number] for number in self._matcher.match(event)]
-        holding(found, event, sequence, self._rules, owed)
+        add_versions(found, event, sequence, self._rules, owed)
 
     def _remake(self, made: "_Made", ended: Mapping[int, int]) -> Iterator[None]:
         """Another matcher for what an epoch does not have, made beside; both are taken at once,
@@ -225,10 +232,10 @@ class _Made:
     def __init__(self, matcher: FilterMatcher, based: Based | None) -> None:
         self.matcher = matcher
         self.based = based
-        self.kept: dict[int, Version] = {}
+        self.kept: dict[int, StreamVersion] = {}
         self.ends: dict[int, int] = {}
 
-    def follow(self, number: int, version: Version | None) -> None:
+    def follow(self, number: int, version: StreamVersion | None) -> None:
         """A version as it is now; None: it is gone."""
         if version is not None and not self._is_based(number):
             if number not in self.kept:
@@ -237,7 +244,9 @@ class _Made:
         elif self.kept.pop(number, None) is not None:
             self.matcher.remove(number)
 
-    def note(self, watched: Mapping[int, int | None], versions: Mapping[int, Version]) -> None:
+    def note(
+        self, watched: Mapping[int, int | None], versions: Mapping[int, StreamVersion]
+    ) -> None:
         """What has changed of some versions, and their ends."""
         for number, until in watched.items():
             self.follow(number, versions.get(number))

@@ -36,9 +36,9 @@ from registrations.catalog import compiled, suspensions_of, versions_of_barriers
 from registrations.feed import Change, Feed
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.format.errors import IndexDamaged
-from registrations.matching.metrics import Labels
+from registrations.matching.metrics import StreamLabels
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 
 log = get_logger(__name__)
 
@@ -109,7 +109,7 @@ class Interests:
         self._sorting = asyncio.Lock()
         self._some = asyncio.Event()
         self._policies = False  # of some stream may be others
-        self._labels = Labels()
+        self._labels = StreamLabels()
         self._shown: frozenset[str] = frozenset()  # labels of streams
         feed.listeners.add(self._told)
         feed.policies.add(self._policy)
@@ -362,7 +362,7 @@ async def take(interest: Interest, piece: Piece) -> None:
     interest.suspend(piece.suspensions)
 
 
-def _steps(interest: Interest, versions: list[Version]) -> Iterator[None]:
+def _steps(interest: Interest, versions: list[StreamVersion]) -> Iterator[None]:
     for at in range(0, len(versions), _PIECE):
         interest.take(versions[at : at + _PIECE])
         yield

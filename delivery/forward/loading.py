@@ -19,7 +19,7 @@ from registrations.catalog import (
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.epochs.facts import Moment, refusal, takes_index
 from registrations.matching.stream_matcher import AUTO
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _NOWHERE = Moment(0, "", 0, AUTO, "", 0)  # of a stream that is not there any more
 
@@ -27,8 +27,8 @@ _NOWHERE = Moment(0, "", 0, AUTO, "", 0)  # of a stream that is not there any mo
 class Piece(NamedTuple):
     """Versions as they are, and the suspensions of their groups."""
 
-    versions: list[Version]
-    suspensions: dict[int, tuple[Suspension, ...]]
+    versions: list[StreamVersion]
+    suspensions: dict[int, tuple[SuspensionSpan, ...]]
 
 
 class Stand(NamedTuple):
@@ -46,7 +46,7 @@ class Loaded(NamedTuple):
 
     stand: Stand
     written: list[Written]  # versions that are not compiled yet
-    suspensions: dict[int, tuple[Suspension, ...]]
+    suspensions: dict[int, tuple[SuspensionSpan, ...]]
 
 
 async def load(connection: Connection, stream_id: int, passed: int, epoch: Epoch | None) -> Loaded:
