@@ -24,7 +24,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.postgresql.tables import MultirangeField, Storage
+from eventhub.postgresql.tables import MultirangeField, TableStorage
 from registrations.models import Endpoint
 
 PENDING = Q(state="pending")
@@ -46,7 +46,7 @@ class Forwarding(models.Model):
         db_default=0, db_comment="and of the next event those up to this endpoint (0: none)"
     )
 
-    storage = Storage(parameters={"fillfactor": 40})
+    storage = TableStorage(parameters={"fillfactor": 40})
 
     class Meta:
         db_table = "forwarding"
@@ -64,7 +64,7 @@ class Forwarder(models.Model):
     started_at = DateTimeField(db_default=TransactionNow())
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "forwarders"
@@ -83,7 +83,7 @@ class Heartbeat(models.Model):
     part = TextField(primary_key=True)
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "heartbeats"
@@ -153,7 +153,7 @@ class Delivery(models.Model):
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
 
-    storage = Storage(partition_by="LIST (partition_id)")
+    storage = TableStorage(partition_by="LIST (partition_id)")
 
     class Meta:
         db_table = "deliveries"
@@ -216,7 +216,7 @@ class Lane(models.Model):
     token = UUIDField()
     expires_at = DateTimeField()
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "lanes"
@@ -234,7 +234,7 @@ class CallbackWorker(models.Model):
     id = UUIDField(primary_key=True, db_comment="its second half is zero")
     last_seen_at = DateTimeField()
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "callback_workers"
@@ -273,7 +273,7 @@ class Backoff(models.Model):
         db_comment="the last failure or probe: an endpoint changed since is called at once",
     )
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "backoffs"
@@ -309,7 +309,7 @@ class Fanout(models.Model):
         db_default=0, db_comment="so many have their delivery; the row goes when all have"
     )
 
-    storage = Storage(external=("endpoints", "registrations", "ends"))
+    storage = TableStorage(external=("endpoints", "registrations", "ends"))
 
     class Meta:
         db_table = "fanouts"
@@ -340,7 +340,7 @@ class EndpointLoss(models.Model):
     since = DateTimeField(null=True)
     announced_at = DateTimeField(db_default=NEVER)
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "endpoint_losses"
@@ -378,7 +378,7 @@ class Attempt(models.Model):
         db_comment="the answer's headers and the beginning of its body, or the error"
     )
 
-    storage = Storage(partition_by="RANGE (attempted_at)")
+    storage = TableStorage(partition_by="RANGE (attempted_at)")
 
     class Meta:
         db_table = "attempts"
@@ -445,7 +445,7 @@ class Listener(models.Model):
         db_comment="stopped, disconnected, slow_reader, gap, continued, or an error code",
     )
 
-    storage = Storage(partition_by="RANGE (started_at)")
+    storage = TableStorage(partition_by="RANGE (started_at)")
 
     class Meta:
         db_table = "listeners"

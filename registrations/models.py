@@ -27,7 +27,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import Stream
-from eventhub.postgresql.tables import CurrentXid, JsonTextField, Storage, Xid8Field
+from eventhub.postgresql.tables import CurrentXid, JsonTextField, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
@@ -134,7 +134,7 @@ class EndpointHealth(models.Model):
         null=True, db_comment="the first attempt that failed since; null: the last one did not"
     )
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "endpoint_health"
