@@ -61,7 +61,7 @@ class Registrations(ResourceView):
     filterset_class = RegistrationFilters
 
     def get_queryset(self) -> Listing:
-        asked = self.asked
+        asked = self.filter_values
 
         def fetch(after: tuple[Any, ...] | None, count: int) -> list[SimpleNamespace]:
             [place] = after or (0,)
@@ -82,7 +82,7 @@ class Registrations(ResourceView):
         "Create registrations; all of a list, or none",
         *(*_ASKED, errors.LimitReached, KeyTaken, RefusedAddress, TooManyRegistrations),
         body=ONE_OR_MORE,
-        answer=MADE_ONE_OR_MORE,
+        response=MADE_ONE_OR_MORE,
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
         wanted, several = parse_new(request.data, callback_addresses())
@@ -93,7 +93,7 @@ class Registrations(ResourceView):
             error.index = error.index if several else None
             raise
         if several:
-            items = self.shown_items(made, MadeRegistrationSerializer)
+            items = self.represent_items(made, MadeRegistrationSerializer)
             reply = Response({"items": items}, 201)
         else:
             reply = self.answer(made[0], 201, MadeRegistrationSerializer)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from eventhub.api.permissions import IsKnown
+from eventhub.api.permissions import IsAuthenticated
 from registrations.owners import require_some_listen
 
 
-class ListensSomewhere(IsKnown):
+class ListensSomewhere(IsAuthenticated):
     """Needs a grant to listen to some stream."""
 
     def require(self, view: Any) -> None:

@@ -101,7 +101,7 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
 
 
 class MadeEndpointSerializer(EndpointSerializer):
-    shown_once = True
+    has_secret = True
     secret = serializers.CharField(
         source="secret_text", help_text="Signs the callbacks. It is shown this once."
     )
@@ -128,7 +128,7 @@ class Endpoints(OwnedView):
         "Create an endpoint; its secret is shown this once",
         errors.LimitReached,
         body=NewEndpointSerializer,
-        answer=MadeEndpointSerializer,
+        response=MadeEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
         owner, terms = self.owner(body), services.EndpointTerms(**body)
