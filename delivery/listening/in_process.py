@@ -112,7 +112,7 @@ class _Handed:
             time_text(stored.appended_at_us),
         )
 
-    def state(self, listen: str, key: str, stored: log_types.StoredEvent) -> Delivered:
+    def state(self, listener: str, key: str, stored: log_types.StoredEvent) -> Delivered:
         raise NotImplementedError("A listen inside a process has no snapshot.")
 
     def message(self, fields: dict[str, Any]) -> Delivered:

@@ -154,7 +154,7 @@ class Socket:
         return self
 
     async def listen(self, stream: str) -> None:
-        listen = {"op": "listen", "listen": "a", "stream": stream, "from": "oldest"}
+        listen = {"op": "listen", "listener": "a", "stream": stream, "from": "oldest"}
         await self.pump.handle(json.dumps(listen))
 
     async def close(self) -> None:

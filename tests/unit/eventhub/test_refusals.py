@@ -39,23 +39,23 @@ def test_json_that_is_refused_is_named_by_its_path(body: bytes, field: str | Non
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "text"),
     [
         (fields.NameField(), "", "at least one character"),
         (fields.NameField(), None, "cannot be null"),
         (fields.NameField(), "a" * 201, "at most 200 characters"),
         (fields.FlagField(), "yes", "true or false"),
         (fields.WholeField(min_value=1), 0, "at least 1"),
-        (fields.WholeField(), "1", "a whole number"),
+        (fields.WholeField(), "1", "an integer"),
         (fields.OneOfField(choices=["age", "size"]), "x", "one of age, size"),
         (fields.MomentField(), "now", "a time such as"),
     ],
 )
-def test_messages_of_fields_have_the_style_of_the_rest(field: Any, value: Any, said: str) -> None:
+def test_messages_of_fields_have_the_style_of_the_rest(field: Any, value: Any, text: str) -> None:
     with pytest.raises((EventHubError, ValidationError)) as caught:
         field.run_validation(value)
     message = as_error(caught.value).message
-    assert said in message
+    assert text in message
     assert "field" not in message.lower()
 
 
