@@ -77,7 +77,7 @@ def test_a_value_that_is_too_long_is_refused_with_its_limit() -> None:
 
 def test_lines_of_a_bulk_request_are_refused_as_lines() -> None:
     addresses = CallbackAddresses()
-    array, long = (read_line(1, text, addresses).asked for text in (b"[1]", None))
+    array, long = (read_line(1, text, addresses).operation for text in (b"[1]", None))
     assert isinstance(array, EventHubError)
     assert isinstance(long, EventHubError)
     assert "line" in array.message
