@@ -89,7 +89,7 @@ def test_a_filter_together_with_pairs_is_refused_at_the_wrong_field() -> None:
         with pytest.raises(EventHubError) as caught:
             parse_filter({"language": language, "filter": {"attributes": {}}})
         assert caught.value.field == field
-        assert ("name the `language`" in caught.value.message) == (language is None)
+        assert ("needs a `language`" in caught.value.message) == (language is None)
 
 
 def test_the_command_line_prints_line_and_column() -> None:
