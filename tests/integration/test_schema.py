@@ -51,7 +51,7 @@ def test_tables_of_another_version_are_refused(other: str, words: tuple[str, ...
     done = manage(*words, **environment(other))
     assert done.returncode == os.EX_CONFIG, done.stderr
     assert OTHER in done.stderr
-    assert "Run the version that made them" in done.stderr
+    assert "Run the version that created them" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -68,7 +68,7 @@ def test_tables_of_another_version_end_up_before_it_serves(other: str) -> None:
         hub = Hub(Path(data), script=manage_py, **environment(other))
         assert hub.wait_end() == 1
     assert OTHER in hub.text
-    assert "boot cannot run as the hub is set or with its data" in hub.text
+    assert "boot cannot run with the hub's settings or data" in hub.text
     assert "web-1" not in hub.text
 
 
