@@ -44,9 +44,9 @@ from delivery.listening.listener import Sources  # noqa: E402
 from delivery.listening.operations import listen_routes  # noqa: E402
 from delivery.listening.record import recording  # noqa: E402 - needs Django set up
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
-from registrations.bulk.operations import BULK_DOORS  # noqa: E402
-from registrations.explain.operations import UNDERSTAND_DOORS  # noqa: E402
-from registrations.interest.operations import closure_doors  # noqa: E402
+from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
+from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
+from registrations.interest.operations import interest_routes  # noqa: E402
 
 
 class Application:
@@ -93,15 +93,15 @@ class Application:
             CatchUp(),
         )
         archive = archive_of(hub.env.archive_url)
-        doors = (
+        routes = (
             *HTTP_ROUTES,
-            *BULK_DOORS,
-            *UNDERSTAND_DOORS,
-            *closure_doors(hub.authorizer, hub.closures),
+            *BULK_ROUTES,
+            *EXPLAIN_ROUTES,
+            *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(sources, keeper, archive),
         )
-        house = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _with_cors(Router(_django, doors, house), hub)
+        services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
+        self._http = _with_cors(Router(_django, routes, services), hub)
         self._websocket = WebSocketRoute(sources, keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of
         # Django stops every socket for 50 ms.

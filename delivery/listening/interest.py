@@ -19,7 +19,7 @@ from registrations.catalog import (
     versions_of_registrations,
 )
 from registrations.errors import UnknownRegistration
-from registrations.feed import Change, Feed
+from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.report import Report, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
@@ -68,12 +68,12 @@ class Interest:
         that `matching` gets.
         """
         interest = cls(hub_log, feed, ids, stream_id, hierarchy)
-        feed.policies.add(interest._heard_policy)
+        feed.policy_listeners.add(interest._heard_policy)
         try:
-            with feed.told_of(ids, interest._heard):
+            with feed.subscription(ids, interest._heard):
                 yield interest
         finally:
-            feed.policies.discard(interest._heard_policy)
+            feed.policy_listeners.discard(interest._heard_policy)
             interest._tell_work()
 
     async def catch_up(self, after: int) -> None:
@@ -116,7 +116,7 @@ class Interest:
             return version.holds(sequence)
         return not any(each.covers(sequence) for each in self._suspensions[version.group])
 
-    def _heard(self, change: Change | None) -> None:
+    def _heard(self, change: CatalogChange | None) -> None:
         if change is not None and change.group is not None:
             self._stale |= self._loading or change.group in self._suspensions
         else:

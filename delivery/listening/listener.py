@@ -126,7 +126,7 @@ class Listening:
             self._interest = await self._interested.enter_async_context(interest)
         else:
             self._text = interest_text(self.listen.filter.pairs, self.listen.filter.tree)
-            listens = self._sources.closures.listens
+            listens = self._sources.closures.listeners
             present = listens.present(self.info, principal.client_id, self._text)
             await self._interested.enter_async_context(present)
         if self._wish.state == "always" and self._restates():
@@ -241,7 +241,7 @@ class Listening:
         """Know what types the events are of, if that may decide."""
         if self._interest is None and self.listen.filter.tree is None:
             return
-        through = None if self._interest is None else self._sources.feed.told
+        through = None if self._interest is None else self._sources.feed.applied
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
     def _put(self, page: list[StoredEvent], *, read: bool) -> None:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from eventhub.api.fields import MomentField, NameField, ObjectField
 from eventhub.api.serializers import Serializer
 from eventhub.streams.serializers import CursorSerializer
-from registrations.explain.circumstances import Name
+from registrations.explain.conditions import ConditionName
 from registrations.filters.languages import LANGUAGES
 from registrations.serializers import CostSerializer, DraftSerializer, FilterField
 
@@ -74,8 +74,8 @@ class PartSerializer(Serializer):
     parts = serializers.ListField(child=ObjectField())
 
 
-class CircumstanceSerializer(Serializer):
-    name = serializers.ChoiceField(choices=get_args(Name))
+class ConditionSerializer(Serializer):
+    name = serializers.ChoiceField(choices=get_args(ConditionName))
     held = serializers.BooleanField()
     why = serializers.CharField()
 
@@ -86,12 +86,12 @@ class StoredPlaceSerializer(CursorSerializer):
 
 
 class ExplanationSerializer(Serializer):
-    matches = serializers.BooleanField(help_text="The filter holds, and all circumstances.")
+    matches = serializers.BooleanField(help_text="The filter holds, and all conditions.")
     held = serializers.BooleanField(help_text="What the filter says.")
     language = serializers.ChoiceField(choices=list(LANGUAGES))
     filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
     tree = PartSerializer()
-    circumstances = CircumstanceSerializer(many=True, help_text="What else has a say.")
+    conditions = ConditionSerializer(many=True, help_text="What else has a say.")
     event = StoredPlaceSerializer(allow_null=True, help_text="Null if it is not stored.")
 
 

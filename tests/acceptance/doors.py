@@ -75,7 +75,7 @@ class Asked(NamedTuple):
 Door = Callable[[Asked], AsyncIterator[Told]]
 
 
-def told_of(message: dict[str, Any]) -> Told:
+def subscription(message: dict[str, Any]) -> Told:
     return Told(
         message["sequence"],
         message["prev"],
@@ -117,7 +117,7 @@ async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
             if "frame" in message:
                 yield told_of_frame(message["frame"])
             elif message["op"] == "event":
-                yield told_of(message)
+                yield subscription(message)
             elif message["op"] in ("error", "gap", "segment_mismatch"):
                 raise Refused(message)
 
@@ -125,7 +125,7 @@ async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
 async def server_sent(asked: Asked) -> AsyncIterator[Told]:
     async for message in events_of(asked):
         if message["op"] == "event":
-            yield told_of(message)
+            yield subscription(message)
         elif message["op"] in ("error", "gap", "segment_mismatch"):
             raise Refused(message)
 
@@ -162,7 +162,7 @@ async def _pages(asked: Asked, **how: int) -> AsyncIterator[Told]:
                 await _check(response)
                 page = await response.json()
             for item in page["events"]:
-                yield told_of(item)
+                yield subscription(item)
             cursor = page["cursor"]
             asked = asked._replace(start=f"{cursor['segment']}:{cursor['sequence']}")
 
@@ -175,7 +175,7 @@ async def lines(asked: Asked) -> AsyncIterator[Told]:
                 async for line in response.content:
                     message = json.loads(line)
                     if "event" in message:
-                        yield told_of(message)
+                        yield subscription(message)
             asked = asked._replace(start=_end(message))
 
 

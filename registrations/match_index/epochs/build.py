@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from eventhub.base import limits
-from registrations.catalog import Changed, Wanted
+from registrations.catalog import ChangedVersionQuery, VersionQuery
 from registrations.compiled import CompiledFilters
 from registrations.match_index.epochs.epoch import Columns as EpochColumns
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
@@ -64,11 +64,11 @@ def build_stream(
 
         def shards() -> Iterator[Columns]:
             if previous is None:
-                wanted = Wanted(stream_id, after=moment.after)
+                wanted = VersionQuery(stream_id, after=moment.after)
                 yield from build.gather(rows(connection, wanted))
             else:
                 xmin, refused = str(previous.facts.xmin), list(previous.facts.refused)
-                changed = Changed(stream_id, xmin=xmin, others=refused)
+                changed = ChangedVersionQuery(stream_id, xmin=xmin, others=refused)
                 yield from build.go_on(previous, rows(connection, changed))
             reading.close()  # nobody's dead rows are kept while this is put in order
             settle(connection)

@@ -8,15 +8,15 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.base.time_slices import run_in_slices
-from registrations.catalog import Written, compiled
+from registrations.catalog import StoredVersion, compiled
 from registrations.compiled import CompiledFilters
 from registrations.matching.spec import Spec
 from registrations.matching.versions import StreamVersion
 
 
-def written(id: int, filter: object, language: str = "pairs") -> Written:
+def written(id: int, filter: object, language: str = "pairs") -> StoredVersion:
     source = orjson.dumps(filter).decode()
-    return Written(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
+    return StoredVersion(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
 
 
 async def test_others_go_on_after_each_turn_of_the_one_who_compiles(

@@ -138,8 +138,8 @@ def test_long_values_are_cut() -> None:
 
 
 def test_the_programs_of_the_document_run() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "understanding.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "explain.md").read_text()
     programs = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     assert programs
     for program in programs:
-        exec(compile(program, "docs/understanding.md", "exec"), {})
+        exec(compile(program, "docs/explain.md", "exec"), {})

@@ -147,10 +147,10 @@ def test_matching_costs_what_is_touched_not_what_is_there(tmp_path: Path) -> Non
 
 PLAIN = """
 import sys
-from registrations.matching.index import IndexMatcher, Options
+from registrations.matching.index import IndexMatcher, IndexOptions
 from registrations.matching.spec import Spec
 from eventhub.event.envelope import Event
-matcher = IndexMatcher(options=Options(first=2))
+matcher = IndexMatcher(options=IndexOptions(first=2))
 for id in range(5):
     matcher.add(id, Spec(pairs=(("x", id),)))
 assert matcher.match(Event("", "", {"x": 3})) == [3]

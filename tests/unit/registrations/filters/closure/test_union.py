@@ -19,7 +19,7 @@ from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
 from registrations.filters.normal import normal
 from registrations.filters.printed import printed
-from registrations.interest.builder import Maker
+from registrations.interest.builder import ClosureBuilder
 from tests.unit.registrations.filters.closure.vocabulary import (
     closure_of,
     events,
@@ -142,7 +142,7 @@ def test_the_thread_that_makes_it_rests_between_short_steps() -> None:
 
 def test_forms_are_kept_while_they_are_few_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CLOSURE_TESTS_MAX", 40)
-    maker = Maker(None)  # type: ignore[arg-type]  # the tables are not read
+    maker = ClosureBuilder(None)  # type: ignore[arg-type]  # the tables are not read
     text = f"(and {' '.join(f'(> x{n} {{0}})' for n in range(9))})"
     for number in range(22):
         maker._taken(Union(), [("", text.format(number))])

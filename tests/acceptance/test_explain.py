@@ -45,7 +45,7 @@ def order(**attributes: Any) -> dict[str, Any]:
 
 
 def against(answer: Any) -> dict[str, bool]:
-    return {one["name"]: one["held"] for one in answer.json["circumstances"]}
+    return {one["name"]: one["held"] for one in answer.json["conditions"]}
 
 
 @pytest.fixture
@@ -119,9 +119,7 @@ def test_a_draft_is_explained_on_an_event_made_up_or_stored(orders: LiveZone) ->
     stored = post(orders, "explain", attributes={"tags": "b"}, channels=["default"], **place)
     assert (stored.json["held"], stored.json["matches"]) == (True, False)
     assert against(stored) == {"channels": False}
-    assert (
-        stored.json["circumstances"][0]["why"] == "the event is on channel 3, asked for channel 63"
-    )
+    assert stored.json["conditions"][0]["why"] == "the event is on channel 3, asked for channel 63"
     assert stored.json["event"]["segment"] == ranges[0]["segment"]
     assert stored.headers["eventhub-sequence"] == "1"
     post(orders, "explain", type="a", event={"domain": "d"}).refused(400, "missing_field")
