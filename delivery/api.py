@@ -17,7 +17,7 @@ from delivery.serializers import (
     ListenerSerializer,
     OneDeliverySerializer,
 )
-from eventhub.api.pagination import Cut, read_page, values_of
+from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.permissions import IsZoneManager
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
@@ -39,8 +39,8 @@ class Deliveries(ResourceView):
         "List deliveries of an endpoint, of an event, or failed ones of all endpoints",
         *(errors.MissingField, errors.UnknownStream, UnknownEndpoint),
     )
-    def get_queryset(self) -> QuerySet[Delivery] | Cut:
-        asked = self.asked
+    def get_queryset(self) -> QuerySet[Delivery] | PreparedPage:
+        asked = self.filter_values
         endpoint, sequence, state = asked["endpoint"], asked["sequence"], asked["state"]
         stream = asked["stream"]
         if endpoint is None and sequence is None and state in ENDED:
@@ -67,7 +67,7 @@ class Deliveries(ResourceView):
     def filter_queryset(self, queryset: Any) -> Any:
         return queryset  # already filtered
 
-    @operation("Show a delivery with its event and its attempts", answer=OneDeliverySerializer)
+    @operation("Show a delivery with its event and its attempts", response=OneDeliverySerializer)
     def get_object(self) -> Delivery:
         try:
             key = values_of(self.kwargs["delivery"], KEY_FIELDS)
@@ -86,7 +86,7 @@ class ClientListeners(ResourceView):
 
     @operation("List the listeners of a client", errors.UnknownStream)
     def get_queryset(self) -> QuerySet[Listener]:
-        client, stream = self.kwargs["client"], self.asked["stream"]
+        client, stream = self.kwargs["client"], self.filter_values["stream"]
         return selectors.listeners_of(actor=self.actor, client=client, stream=stream)
 
     def filter_queryset(self, queryset: Any) -> Any:

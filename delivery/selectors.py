@@ -15,7 +15,7 @@ from delivery.models import PENDING, Attempt, Delivery, Listener
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.api.announcements import raw_connection
-from eventhub.api.pagination import Cut, Page, text_of, values_of
+from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
@@ -60,7 +60,7 @@ def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
 
 
-def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> Cut:
+def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
     """Return a page of deliveries of all endpoints that ended in a state other than delivered, the
     newest segments first, of the streams that the actor may listen to, or of one of these; of the
     actor's own client, of the client that a manager names, or of all. Raise Forbidden as
@@ -87,7 +87,7 @@ def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> Cut:
     found = [*rows[: page.limit + 1]]
     if len(found) > page.limit:
         found = last = found[: page.limit]
-    return Cut(found, text_of(last[-1], KEY_FIELDS) if last else None)
+    return PreparedPage(found, text_of(last[-1], KEY_FIELDS) if last else None)
 
 
 def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:

@@ -112,7 +112,7 @@ async def test_made_up_versions_make_nothing_be_read_again(world: World) -> None
     made_up = [Event("d", "MadeUp", {}, version="7")]
     async with process(world, follows=True) as zones:
         told = declare(world, f"Real-{next(_numbers)}", 1)
-        await until(lambda: zones.types._system.told(told) and zones.types.fresh())
+        await until(lambda: zones.types._system.has_reached(told) and zones.types.fresh())
         found = await zones.types.knowing(world.zone, made_up, through=told)
         for through in (told, None):
             assert await zones.types.knowing(world.zone, made_up, through=through) is found
