@@ -1,5 +1,5 @@
 """What one web process runs beside its requests, opened and closed together: the log with its
-upkeep, the gate, the types and the feed of registrations. Composition root. Plain module.
+maintenance, the gate, the types and the feed of registrations. Composition root. Plain module.
 """
 
 import asyncio
@@ -59,16 +59,16 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         feed = Feed(log)
         book = Book(log)
         closures = Closures(log, feed)
-        upkeep = open_upkeep(env, log.continuity)
-        log.admit = upkeep.admit
-        health = Watch(Watched(log, gate, upkeep), env, SystemClock())
-        log.tail.stir = upkeep.stir
+        maintenance = open_maintenance(env, log.continuity)
+        log.admit = maintenance.admit
+        health = Watch(Watched(log, gate, maintenance), env, SystemClock())
+        log.tail.on_stored = maintenance.wake
         tasks = [
             asyncio.create_task(endless("gate", gate.run)),
             asyncio.create_task(endless("feed", feed.run)),
             asyncio.create_task(endless("types", book.run)),
             asyncio.create_task(endless("listens", closures.listens.run)),
-            asyncio.create_task(endless("upkeep", upkeep.run)),
+            asyncio.create_task(endless("maintenance", maintenance.run)),
             asyncio.create_task(endless("health", health.run)),
         ]
         try:
@@ -79,24 +79,24 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def open_upkeep(env: Env, continuity: Continuity) -> Maintenance:
-    """What keeps the log within its room, with what other rooms have to say about it."""
+def open_maintenance(env: Env, continuity: Continuity) -> Maintenance:
+    """What keeps the log within its room, with what other hooks have to say about it."""
     shelf = Shelf(env.archive_url, env.database_direct_url) if env.archive_url else None
     clock = SystemClock()
     backlog = Backlog(Wanted(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock)
-    rooms = RetentionHooks(
+    hooks = RetentionHooks(
         needs=log_retention.needs,
         zones=zone_names,
         release=log_retention.release,
         shed=partial(log_retention.shed, shelf),
         bound=backlog.look,
     )
-    upkeep = Maintenance(
+    maintenance = Maintenance(
         env.database_direct_url,
-        rooms,
+        hooks,
         clock,
         quota_bytes=env.quota_bytes,
         disk=Disk(Path(env.store_dir)) if env.store_dir else None,
     )
-    upkeep.continuity = continuity
-    return upkeep
+    maintenance.continuity = continuity
+    return maintenance

@@ -87,7 +87,7 @@ class Gate:
     def fresh(self) -> bool:
         """True while cached answers count."""
         now_s = asyncio.get_running_loop().time()
-        self._log.tail.rely(now_s)
+        self._log.tail.keep_confirmed(now_s)
         return self._age_s(now_s) < limits.AUTHORISATION_FRESH_S_MAX
 
     async def confirmed(self) -> bool:
@@ -95,7 +95,7 @@ class Gate:
         if not self.fresh():
             await asyncio.sleep(0)  # what woke the caller may have woken the gate too
         if not self.fresh():
-            await self._log.tail.looked(limits.AUTHORISATION_FRESH_S_MAX)
+            await self._log.tail.wait_for_poll(limits.AUTHORISATION_FRESH_S_MAX)
         return self.fresh()
 
     async def authorise(self, credential: str) -> Principal:

@@ -59,7 +59,7 @@ class Groups:
         told up to the sequence `through`. Raises DatabaseUnavailable.
         """
         found = self._zones.get(zone_id)
-        if found is not None and self._system.fresh() and self._system.told(through):
+        if found is not None and self._system.fresh() and self._system.has_applied(through):
             return found.members
         return await self._load(zone_id)
 

@@ -25,7 +25,7 @@ from eventhub.postgresql.tables import Storage, create_table
 from tests.databases import migrated_database, new_database
 from tests.unit.eventhub.supervisor.test_commands import manage
 
-FOLDERS = ("eventhub", "registrations", "delivery")
+FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = ("access", "eventlog", "types", "registrations", "delivery", "jobs")
 PARTS = {
     "table": """

@@ -110,7 +110,7 @@ async def test_made_up_versions_make_nothing_be_read_again(world: World) -> None
     made_up = [Event("d", "MadeUp", {}, version="7")]
     async with process(world, follows=True) as zones:
         told = declare(world, f"Real-{next(_numbers)}", 1)
-        await until(lambda: zones.book._system.told(told) and zones.book.fresh())
+        await until(lambda: zones.book._system.has_applied(told) and zones.book.fresh())
         found = await zones.book.knowing(world.zone, made_up, through=told)
         for through in (told, None):
             assert await zones.book.knowing(world.zone, made_up, through=through) is found
